@@ -1,0 +1,133 @@
+"""From rewards to advantages: what a completion is compared with, and how far away from it counts as one.
+
+Group-relative advantage, DeepSeekMath (arXiv:2402.03300) section 4.1.2: A_i = (r_i − mean(r)) / std(r). The paper
+states neither the degrees of freedom nor an epsilon; both are settings here. Group: the G completions of one prompt.
+"""
+
+from __future__ import annotations
+
+from grpo_core.arrays import Array, array_namespace, as_array, is_zero
+from grpo_core.config import Objective
+from grpo_core.errors import SettingsError
+
+EQUAL = 1e-12
+"""Rewards whose spread is at most this, relative to max(1, |r|), are equal: rounding is not a signal."""
+
+
+def advantages(
+    objective: Objective, rewards: Array, *, baseline: Array | None = None, kl: Array | None = None
+) -> Array:
+    """Advantage of every completion.
+
+    Args:
+        objective: ``baseline``, ``std``, ``std_epsilon``; with ``kl_in = "reward"`` also ``beta``.
+        rewards: (..., P, G). NaN (unscored, or an empty place of a ragged group) leaves every mean and std.
+        baseline: for ``baseline = "given"``, broadcast to (..., P, G): a critic's value of each prompt, say.
+        kl: (..., P, G), the completion's summed k1, subtracted times beta when ``kl_in = "reward"``.
+
+    Returns:
+        (..., P, G); 0 where the reward is NaN. With ``group_mean`` and ``leave_one_out``, groups whose rewards are
+        equal and groups of one give exactly 0; with the other baselines a zero or undefined std divides by 1.
+
+    Raises:
+        SettingsError: the baseline or the KL that the objective asks for is not there.
+    """
+    xp = array_namespace(rewards)
+    if objective.kl_in == "reward" and kl is not None:
+        rewards = rewards - as_array(objective.beta, rewards) * kl
+    elif objective.kl_in == "reward" and not is_zero(objective.beta):
+        raise SettingsError("kl", None, "kl_in = “reward” needs the summed k1 of every completion")
+    scored = ~xp.isnan(rewards)  # (..., P, G)
+    zero = xp.zeros_like(rewards)
+    r = xp.where(scored, rewards, zero)
+    n = _sum(xp, xp.astype(scored, r.dtype))  # (..., P, 1)
+    equal = _equal(xp, r, scored)  # (..., P, 1)
+    centred = xp.where(scored, r - _baseline(xp, objective, r, scored, n, baseline), zero)
+    scaled = centred / _scale(xp, objective, r, scored, n, equal)
+    if objective.baseline in ("group_mean", "leave_one_out"):
+        return xp.where(equal, zero, scaled)
+    return scaled
+
+
+def gae(rewards: Array, values: Array, mask: Array, *, gamma: float, lam: float) -> Array:
+    """Generalised advantage estimation, arXiv:1506.02438 equation 16: A_t = Σ_l (γλ)^l δ_{t+l}.
+
+    Masked places are skipped, wherever they stand: the estimate looks from each token to the next unmasked one.
+
+    Args:
+        rewards: (..., B, T), the reward received at each token.
+        values: (..., B, T), the critic's value before each token; the value after the last is 0.
+        mask: (..., B, T), boolean.
+        gamma: discount, 0 to 1.
+        lam: λ, 0 (one step) to 1 (Monte Carlo).
+
+    Returns:
+        (..., B, T), 0 where masked.
+    """
+    xp = array_namespace(rewards, values, mask)
+    zero = xp.zeros_like(values)
+    rewards, values = xp.where(mask, rewards, zero), xp.where(mask, values, zero)
+    next_value = running = zero[..., 0]
+    backwards = []
+    for t in range(values.shape[-1] - 1, -1, -1):
+        here = mask[..., t]
+        delta = rewards[..., t] + gamma * next_value - values[..., t]
+        running = xp.where(here, delta + gamma * lam * running, running)
+        next_value = xp.where(here, values[..., t], next_value)
+        backwards.append(xp.where(here, running, zero[..., 0]))
+    return xp.stack(backwards[::-1], axis=-1)
+
+
+def equal_rewards(rewards: Array) -> Array:
+    """Which groups carry no signal of their own. (..., P, G) -> boolean (..., P); NaN rewards do not count."""
+    xp = array_namespace(rewards)
+    scored = ~xp.isnan(rewards)
+    return _equal(xp, xp.where(scored, rewards, xp.zeros_like(rewards)), scored)[..., 0]
+
+
+def _sum(xp: Array, x: Array) -> Array:
+    return xp.sum(x, axis=-1, keepdims=True)
+
+
+def _equal(xp: Array, r: Array, scored: Array) -> Array:
+    """Whether a group's rewards are equal, (..., P, 1); groups of none or one are."""
+    inf = xp.full_like(r, float("inf"))
+    high = xp.max(xp.where(scored, r, -inf), axis=-1, keepdims=True)
+    low = xp.min(xp.where(scored, r, inf), axis=-1, keepdims=True)
+    size = xp.maximum(xp.abs(high), xp.abs(low))
+    return high - low <= EQUAL * xp.where(size > 1, size, xp.ones_like(size))
+
+
+def _baseline(xp: Array, objective: Objective, r: Array, scored: Array, n: Array, given: Array | None) -> Array:
+    one = xp.ones_like(n)
+    match objective.baseline:
+        case "group_mean":
+            return _sum(xp, r) / xp.where(n > 0, n, one)
+        case "leave_one_out":
+            return (_sum(xp, r) - r) / xp.where(n > 1, n - 1, one)
+        case "batch_mean":
+            total = xp.sum(n, axis=-2, keepdims=True)
+            return xp.sum(_sum(xp, r), axis=-2, keepdims=True) / xp.where(total > 0, total, xp.ones_like(total))
+        case "given":
+            if given is None:
+                raise SettingsError("baseline", "given", "the baseline itself has to be passed along")
+            return as_array(given, r)
+        case _:
+            return xp.zeros_like(n)
+
+
+def _scale(xp: Array, objective: Objective, r: Array, scored: Array, n: Array, equal: Array) -> Array:
+    """What the centred rewards are divided by, (..., P, 1); 1 where the std is zero or undefined."""
+    if objective.std == "none":
+        return xp.ones_like(n)
+    if objective.std == "batch":
+        shape = r.shape
+        r = xp.reshape(r, (*shape[:-2], 1, shape[-2] * shape[-1]))
+        scored = xp.reshape(scored, r.shape)
+        n, equal = xp.sum(n, axis=-2, keepdims=True), _equal(xp, r, scored)
+    one = xp.ones_like(n)
+    deviation = xp.where(scored, r - _sum(xp, r) / xp.where(n > 0, n, one), xp.zeros_like(r))
+    freedom = n if objective.std == "population" else n - 1
+    undefined = equal | (freedom < 1)
+    std = xp.sqrt(_sum(xp, deviation**2) / xp.where(undefined, one, freedom))
+    return xp.where(undefined, one, std + as_array(objective.std_epsilon, r))

@@ -1,0 +1,120 @@
+"""How a setting describes itself: its sentence, symbol, unit and range stand beside the field and nowhere else.
+
+Controls, tooltips, glossary, command line and error messages all read what is written here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from grpo_core.errors import SettingsError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class About:
+    """What a person needs to know of one setting.
+
+    Attributes:
+        help: one sentence.
+        title: the name shown, in words.
+        symbol: the field's usual letter, empty where it has none.
+        unit: empty for a pure number.
+        low, high: bounds of what is allowed, inclusive unless ``above`` is set.
+        above: the lower bound itself is excluded.
+        usual: the range a slider covers and a tooltip calls usual.
+        choices: the allowed words, for a setting that is a word.
+        optional: None is allowed and switches the feature off.
+        live: takes effect at the next update; otherwise the setting is structural and needs a new run.
+        logarithmic: a slider moves over powers of ten.
+    """
+
+    help: str
+    title: str
+    symbol: str = ""
+    unit: str = ""
+    low: float = -math.inf
+    high: float = math.inf
+    above: bool = False
+    usual: tuple[float, float] | None = None
+    choices: tuple[str, ...] = ()
+    optional: bool = False
+    live: bool = True
+    logarithmic: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """What may be entered, in words."""
+        none = ", or nothing" if self.optional else ""
+        if self.choices:
+            return "one of " + ", ".join(self.choices) + none
+        lower = f"above {self.low:g}" if self.above else f"from {self.low:g}"
+        if math.isinf(self.high):
+            return ("any finite number" if math.isinf(self.low) else f"a number {lower}") + none
+        return f"a number {lower} to {self.high:g}" + none
+
+
+def setting(default: Any, help: str, title: str, **about: Any) -> Any:
+    """A dataclass field that carries its own :class:`About`."""
+    return dataclasses.field(default=default, metadata={"about": About(help=help, title=title, **about)})
+
+
+def about(cls: type, name: str) -> About:
+    """The description of field ``name`` of dataclass ``cls``.
+
+    Raises:
+        KeyError: there is no such setting.
+    """
+    return dict(described(cls))[name]
+
+
+def described(cls: type) -> Iterator[tuple[str, About]]:
+    """Every setting of dataclass ``cls`` with its description, in the order of declaration."""
+    for field in dataclasses.fields(cls):
+        if "about" in field.metadata:
+            yield field.name, field.metadata["about"]
+
+
+def check(instance: Any) -> None:
+    """Hold every field of ``instance`` against its description.
+
+    Array-valued fields (one value a run) are held against their bounds element by element.
+
+    Raises:
+        SettingsError: naming the field, what it held and what is allowed.
+    """
+    for field in dataclasses.fields(instance):
+        if "about" in field.metadata:
+            _check_value(field.name, getattr(instance, field.name), field.metadata["about"], type(field.default))
+
+
+def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
+    def refuse() -> SettingsError:
+        return SettingsError(name, value, f"allowed is {rule.allowed}")
+
+    if value is None:
+        if not rule.optional:
+            raise refuse()
+    elif rule.choices:
+        if value not in rule.choices:
+            raise refuse()
+    elif kind is tuple:
+        return  # its dataclass holds every number against what the task needs
+    elif kind is bool:
+        if not isinstance(value, bool):
+            raise SettingsError(name, value, "allowed is true or false")
+    elif isinstance(value, (str, bool)):
+        raise refuse()
+    elif isinstance(value, (int, float)):
+        if kind is int and not isinstance(value, int):
+            raise SettingsError(name, value, f"allowed is {rule.allowed}, without a fraction")
+        if value in (math.inf, -math.inf) or not rule.low <= value <= rule.high or (rule.above and value == rule.low):
+            raise refuse()
+    elif hasattr(value, "shape"):
+        inside = (value > rule.low if rule.above else value >= rule.low) & (value <= rule.high)
+        if not bool(inside.all() if hasattr(inside, "all") else inside.__array__().all()):
+            raise refuse()
+    else:
+        raise refuse()

@@ -1,0 +1,207 @@
+"""The objective: one set of switches that makes GRPO, REINFORCE, RLOO, PPO-clip, Dr. GRPO, DAPO, GSPO, CISPO, ..."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from grpo_core.config.fields import check, setting
+from grpo_core.errors import SettingsError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """What an update minimises. The text beside each field is the only help text there is.
+
+    Numeric fields may be arrays of shape (R, 1, 1) inside experiments; an objective that is saved or compared holds
+    plain numbers.
+
+    Raises:
+        SettingsError: a field is outside its range, or two fields exclude each other.
+    """
+
+    baseline: str = setting(
+        "group_mean",
+        "What is subtracted from a reward before it becomes an advantage.",
+        "Baseline",
+        symbol="b",
+        choices=("group_mean", "leave_one_out", "batch_mean", "none", "given"),
+    )
+    std: str = setting(
+        "sample",
+        "What the centred reward is divided by: the group's standard deviation (n − 1 or n), the batch's, or nothing.",
+        "Standard deviation",
+        symbol="σ",
+        choices=("sample", "population", "batch", "none"),
+    )
+    std_epsilon: float = setting(
+        1e-4,
+        "Added to the standard deviation so that nearly equal rewards are not blown up.",
+        "Std epsilon",
+        symbol="δ",
+        low=0,
+        high=1,
+        usual=(1e-9, 1e-2),
+        logarithmic=True,
+    )
+    level: str = setting(
+        "token",
+        "Whether each token has its own ratio, or a completion has one (its mean log-ratio, or the sum).",
+        "Ratio level",
+        choices=("token", "sequence", "sequence_sum"),
+    )
+    surrogate: str = setting(
+        "clip",
+        "How the ratio and the advantage combine into the term that is maximised.",
+        "Surrogate",
+        choices=("clip", "cispo", "sapo", "vespo", "gmpo", "log_prob"),
+    )
+    clip_low: float = setting(
+        0.2,
+        "A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself may go on.",
+        "Clip range, low",
+        symbol="ε",
+        low=0,
+        high=1e6,
+        usual=(0, 1),
+    )
+    clip_high: float = setting(
+        0.2,
+        "A push that raises a probability stops once the ratio is above 1 + ε (for CISPO: the cap itself).",
+        "Clip range, high",
+        symbol="ε⁺",
+        low=0,
+        high=1e6,
+        usual=(0, 1),
+    )
+    dual_clip: float | None = setting(
+        None,
+        "Upper bound on the ratio before the minimum is taken, so that a bad sample cannot push without limit.",
+        "Dual clip",
+        symbol="c",
+        low=0,
+        above=True,
+        high=1e6,
+        usual=(1, 10),
+        optional=True,
+    )
+    log_ratio_limit: float | None = setting(
+        None,
+        "Log-ratios are clamped to plus or minus this before the exponential.",
+        "Log-ratio limit",
+        low=0,
+        above=True,
+        high=700,
+        usual=(1, 20),
+        optional=True,
+    )
+    sapo_temperature_pos: float = setting(
+        1.0,
+        "Sharpness of SAPO's soft gate for positive advantages.",
+        "SAPO temperature, A > 0",
+        symbol="τ⁺",
+        low=0,
+        above=True,
+        high=1e3,
+        usual=(0.5, 4),
+    )
+    sapo_temperature_neg: float = setting(
+        1.05,
+        "Sharpness of SAPO's soft gate for negative advantages.",
+        "SAPO temperature, A < 0",
+        symbol="τ⁻",
+        low=0,
+        above=True,
+        high=1e3,
+        usual=(0.5, 4),
+    )
+    vespo_k_pos: float = setting(
+        2.0, "Power of VESPO's weight for A ≥ 0.", "VESPO k, A ≥ 0", symbol="k⁺", low=0, high=100, usual=(0, 5)
+    )
+    vespo_lambda_pos: float = setting(
+        3.0, "Decay of VESPO's weight for A ≥ 0.", "VESPO λ, A ≥ 0", symbol="λ⁺", low=0, high=100, usual=(0, 5)
+    )
+    vespo_k_neg: float = setting(
+        3.0, "Power of VESPO's weight for A < 0.", "VESPO k, A < 0", symbol="k⁻", low=0, high=100, usual=(0, 5)
+    )
+    vespo_lambda_neg: float = setting(
+        2.0, "Decay of VESPO's weight for A < 0.", "VESPO λ, A < 0", symbol="λ⁻", low=0, high=100, usual=(0, 5)
+    )
+    beta: float = setting(
+        0.04,
+        "How strongly the policy is held near the reference policy.",
+        "KL weight",
+        symbol="β",
+        low=0,
+        high=1e3,
+        usual=(0, 1),
+    )
+    kl: str = setting(
+        "k3",
+        "Which estimate of the KL divergence from the reference enters: k1, k2, k3 of the sampled token, or exact.",
+        "KL estimator",
+        choices=("k1", "k2", "k3", "exact"),
+    )
+    kl_importance: bool = setting(
+        False, "Multiplies the KL estimate by the ratio, which corrects its gradient.", "KL times ratio"
+    )
+    kl_in: str = setting(
+        "loss",
+        "Whether the KL penalty is a term of the loss or is subtracted from the reward.",
+        "KL enters",
+        choices=("loss", "reward"),
+    )
+    entropy_bonus: float = setting(
+        0.0, "Weight of the policy's entropy in the objective.", "Entropy bonus", low=0, high=1e3, usual=(0, 0.1)
+    )
+    reduction: str = setting(
+        "sequence",
+        "How token losses are averaged: per completion and then over completions, over all tokens, over a constant "
+        "number of tokens, or summed per completion.",
+        "Reduction",
+        choices=("sequence", "token", "constant", "sequence_sum"),
+    )
+    max_tokens: int | None = setting(
+        None,
+        "The constant number of tokens that the reduction “constant” divides by (Dr. GRPO).",
+        "Constant length",
+        symbol="L",
+        low=1,
+        high=1e9,
+        usual=(1, 4096),
+        optional=True,
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.reduction == "constant" and self.max_tokens is None:
+            raise SettingsError("max_tokens", None, "the reduction “constant” needs a number of tokens to divide by")
+        if self.dual_clip is not None and self.surrogate != "clip":
+            raise SettingsError(
+                "dual_clip", self.dual_clip, "only the surrogate “clip” has a dual clip; leave it empty"
+            )
+        if isinstance(self.max_tokens, float):
+            raise SettingsError("max_tokens", self.max_tokens, "allowed is a whole number of tokens, or nothing")
+
+    def replace(self, **changes: Any) -> Objective:
+        """A copy with ``changes``, checked like a new one."""
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about combinations that are allowed but rarely meant."""
+        said = []
+        if self.surrogate == "cispo" and self.clip_high < 1:
+            said.append(
+                f"CISPO's cap is {self.clip_high:g}, below 1: every gradient is scaled down to it. The paper's 1 + ε "
+                "is written as one number here, for example 5."
+            )
+        if self.level == "sequence" and self.surrogate == "clip" and min(self.clip_low, self.clip_high) >= 0.05:
+            said.append(
+                "A sequence-level ratio is a geometric mean and stays close to 1: a clip range this wide hardly ever "
+                "acts (GSPO uses 0.0003 and 0.0004)."
+            )
+        if self.kl == "k1" and self.kl_in == "loss" and not self.kl_importance and self.beta > 0:
+            said.append("k1 as a loss has an expected gradient of zero at the first pass: β adds noise, not a pull.")
+        return tuple(said)

@@ -1,0 +1,143 @@
+"""Named members of the family, each after the paper or the code it reproduces, and what of it is not reproduced.
+
+Sources: the papers, and the code of TRL 1.16, verl 0.9 and oat as read in 2026.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grpo_core.config.objective import Objective
+from grpo_core.config.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """A member of the family.
+
+    Attributes:
+        objective: the switches.
+        mu: passes over a batch where the source fixes them, else None.
+        resample_dead: the source draws groups again whose rewards are all equal.
+        critic: the source learns a value function.
+        source: paper or code.
+        not_covered: what the source does and this program does not, in one or two sentences.
+    """
+
+    objective: Objective
+    mu: int | None = None
+    resample_dead: bool = False
+    critic: bool = False
+    source: str = ""
+    not_covered: str = ""
+
+    def applied_to(self, settings: Settings) -> Settings:
+        """``settings`` with this preset's switches; a constant length becomes the task's longest completion."""
+        objective = self.objective
+        if objective.reduction == "constant":
+            objective = objective.replace(max_tokens=settings.task.longest)
+        return settings.replace(
+            {
+                "objective": objective,
+                "learner.mu": settings.learner.mu if self.mu is None else self.mu,
+                "learner.resample_dead": self.resample_dead,
+                "learner.critic": self.critic,
+            }
+        )
+
+
+def preset_of(settings: Settings) -> str | None:
+    """Name of the preset whose objective, critic and resampling ``settings`` have; None for a mixture."""
+    for name, preset in PRESETS.items():
+        if preset.applied_to(settings).replace({"learner.mu": settings.learner.mu}) == settings:
+            return name
+    return None
+
+
+_TRL = Objective(beta=0.0, kl_importance=True, reduction="token")
+
+PRESETS: dict[str, Preset] = {
+    "GRPO (DeepSeekMath)": Preset(
+        objective=Objective(),
+        mu=1,
+        source="arXiv:2402.03300, equations 3 and 4",
+        not_covered="The paper states neither the clip range nor how the standard deviation is estimated; "
+        "0.2, n − 1 and 0.0001 are TRL's.",
+    ),
+    "GRPO (TRL 1.16 defaults)": Preset(
+        objective=_TRL,
+        mu=1,
+        source="TRL 1.16 GRPOTrainer (loss_type “dapo”, beta 0, scale_rewards “group”)",
+        not_covered="TRL counts the tokens of the whole generation batch; here that batch is one step.",
+    ),
+    "GRPO (verl 0.9 defaults)": Preset(
+        objective=Objective(std_epsilon=1e-6, dual_clip=3.0, log_ratio_limit=20.0, beta=0.0, reduction="token"),
+        mu=1,
+        source="verl 0.9 with adv_estimator=grpo (whose own default is gae; use_kl_loss is off)",
+        not_covered="A group of one trains on its raw reward in verl; here its advantage is 0.",
+    ),
+    "DAPO": Preset(
+        objective=Objective(clip_low=0.2, clip_high=0.28, beta=0.0, reduction="token"),
+        resample_dead=True,
+        source="arXiv:2503.14476, equations 8 to 12",
+        not_covered="The soft punishment of overlong answers is not here. The paper averages the tokens of each "
+        "prompt's group; here, as in its code, those of the whole batch.",
+    ),
+    "Dr. GRPO": Preset(
+        objective=Objective(std="none", beta=0.0, reduction="constant", max_tokens=3000),
+        source="arXiv:2503.20783 and its code (oat)",
+        not_covered="The constant is the task's longest completion instead of 3000 tokens.",
+    ),
+    "BNPO": Preset(
+        objective=_TRL,
+        source="TRL 1.16, loss_type “bnpo”",
+        not_covered="TRL averages over each micro-batch; with one micro-batch a pass, as here, that is its default.",
+    ),
+    "GSPO": Preset(
+        objective=Objective(level="sequence", clip_low=3e-4, clip_high=4e-4, beta=0.0),
+        source="arXiv:2507.18071, equations 5 to 7",
+    ),
+    "CISPO": Preset(
+        objective=Objective(surrogate="cispo", clip_high=5.0, beta=0.0, reduction="token"),
+        source="arXiv:2506.13585, equations 4 and 5; cap 5 as in ScaleRL",
+        not_covered="Only the upper cap acts, as in TRL; verl also has a lower one.",
+    ),
+    "SAPO": Preset(objective=Objective(surrogate="sapo", beta=0.0), source="arXiv:2511.20347"),
+    "LUSPO": Preset(
+        objective=Objective(level="sequence", clip_low=3e-4, clip_high=4e-4, beta=0.0, reduction="sequence_sum"),
+        source="arXiv:2602.05261; TRL 1.16, loss_type “luspo” with sequence-level ratios",
+    ),
+    "VESPO": Preset(
+        objective=Objective(surrogate="vespo", beta=0.0, reduction="token"),
+        source="arXiv:2602.10693; TRL 1.16, loss_type “vespo”",
+    ),
+    "GMPO": Preset(
+        objective=Objective(surrogate="gmpo", clip_low=0.4, clip_high=0.4, beta=0.0),
+        source="arXiv:2507.20673; TRL 1.16 GMPOTrainer",
+    ),
+    "RLOO": Preset(
+        objective=Objective(
+            baseline="leave_one_out", std="none", level="sequence_sum", beta=0.05, kl="k1", kl_in="reward"
+        ),
+        source="arXiv:2402.14740; TRL 1.16 RLOOTrainer",
+        not_covered="The paper is plain REINFORCE; the clip is TRL's.",
+    ),
+    "REINFORCE": Preset(
+        objective=Objective(baseline="none", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"),
+        mu=1,
+        source="Williams 1992",
+    ),
+    "REINFORCE + baseline": Preset(
+        objective=Objective(
+            baseline="batch_mean", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"
+        ),
+        mu=1,
+        source="Williams 1992, with the batch's mean reward as baseline",
+    ),
+    "PPO-clip": Preset(
+        objective=Objective(baseline="given", std="none", beta=0.0, reduction="token"),
+        critic=True,
+        source="arXiv:1707.06347, equation 7; advantages by GAE, arXiv:1506.02438",
+        not_covered="Advantages are not whitened and the value loss is not clipped.",
+    ),
+}

@@ -1,0 +1,58 @@
+"""Settings from JSON: every mistake is named by the dotted path of its field."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import types
+import typing
+from typing import Any
+
+from grpo_core.config.settings import Settings
+from grpo_core.errors import SettingsError
+
+
+def settings_from_json(text: str | bytes) -> Settings:
+    """Settings from their JSON; a field that is missing takes its default.
+
+    Raises:
+        SettingsError: not JSON, an unknown field, or a value that is not allowed; the dotted path is named.
+    """
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise SettingsError("settings", "text that is not JSON", f"line and column are in “{error}”") from None
+    except RecursionError:
+        raise SettingsError("settings", "text that is not JSON", "it is nested too deeply") from None
+    built: Settings = _build(Settings, data, "settings")
+    return built
+
+
+def _build(cls: type, data: Any, path: str) -> Any:
+    if not isinstance(data, dict):
+        raise SettingsError(path, str(data), "expected is an object with named fields")
+    kinds = typing.get_type_hints(cls)
+    unknown = sorted(set(data) - {f.name for f in dataclasses.fields(cls)})
+    if unknown:
+        where = unknown[0] if cls is Settings else f"{path}.{unknown[0]}"
+        raise SettingsError(where, str(data[unknown[0]]), "there is no such setting")
+    values = {}
+    for name, value in data.items():
+        kind = kinds[name]
+        if dataclasses.is_dataclass(kind):
+            values[name] = _build(typing.cast(type, kind), value, name)
+        else:
+            values[name] = _read(value, kind)
+    try:
+        return cls(**values)
+    except SettingsError as error:
+        raise error if cls is Settings else error.within(path) from None
+
+
+def _read(value: Any, kind: Any) -> Any:
+    """A JSON value as its field has it: lists are tuples, a whole number may stand for a float."""
+    if isinstance(value, list):
+        return tuple(value)
+    takes_float = kind is float or (isinstance(kind, types.UnionType) and float in typing.get_args(kind))
+    return float(value) if takes_float and type(value) is int and abs(value) <= sys.float_info.max else value

@@ -1,0 +1,53 @@
+"""The few errors of the core. Each message says what was wrong, where, and what would be right."""
+
+from __future__ import annotations
+
+
+class GrpoError(Exception):
+    """Base class of every error that the core raises on purpose; its text is fit to be shown to a person."""
+
+
+class SettingsError(GrpoError):
+    """A setting that cannot be used.
+
+    Attributes:
+        field: dotted name of the field, such as ``objective.beta``.
+        value: what was given.
+        allowed: what would be right, in words.
+    """
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+        shown = f"“{value}”" if isinstance(value, str) else f"{value}"
+        super().__init__(f"{field} cannot be {shown}: {allowed}.")
+
+    def within(self, outer: str) -> SettingsError:
+        """The same complaint, seen from the object that holds this one."""
+        return SettingsError(f"{outer}.{self.field}", self.value, self.allowed)
+
+
+class RunFileError(GrpoError):
+    """A run file that cannot be read or written. The message names the file and the way out."""
+
+
+class NonFiniteError(GrpoError):
+    """A number of an update is not finite.
+
+    Attributes:
+        step: the update that was being computed, counted from 1.
+        what: the first quantity that was not finite.
+    """
+
+    def __init__(self, step: int, what: str) -> None:
+        self.step = step
+        self.what = what
+        super().__init__(
+            f"Update {step} was stopped: {what} is not a finite number. The run stands at update {step - 1}; "
+            "lower the learning rate, or branch from an earlier update."
+        )
+
+
+class Cancelled(GrpoError):
+    """Raised by a learner whose ``cancelled()`` turned true; it stands again at its last finished update."""

@@ -1,0 +1,121 @@
+"""The scalar series of a run: one function of a step, so that the series is a cache which can be rebuilt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core import kl, recompute
+from grpo_core.record import Origin, Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """What a series is called and where it lives.
+
+    Attributes:
+        title: the name shown.
+        help: one sentence.
+        symbol: the letter, empty where it has none.
+        unit: empty for a pure number.
+        low, high: fixed axis where the range is known, else None.
+        colour: name of the meaning in the theme's colour table.
+        decimals: shown by default.
+    """
+
+    title: str
+    help: str
+    symbol: str = ""
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    colour: str = "policy"
+    decimals: int = 3
+
+
+METRICS: dict[str, Metric] = {
+    "reward_mean": Metric(title="Mean reward", help="Mean reward of the update's completions.", colour="reward"),
+    "reward_std": Metric(
+        title="Reward std in groups", help="Mean over groups of the rewards' standard deviation (n − 1).",
+        colour="reward", low=0,
+    ),
+    "kl": Metric(
+        title="KL from reference", help="Exact KL(π‖π_ref) after the update, averaged over the visited places.",
+        symbol="KL", unit="nats", colour="kl", low=0,
+    ),
+    "entropy": Metric(
+        title="Entropy", help="Exact entropy of the policy after the update, averaged over the visited places.",
+        symbol="H", unit="nats", colour="entropy", low=0,
+    ),
+    "max_prob": Metric(
+        title="max π(a)", help="Largest probability after the update, averaged over the visited places.",
+        colour="policy", low=0, high=1,
+    ),
+    "clip_fraction": Metric(
+        title="Clipped, last pass", help="Share of tokens whose push was stopped by the clip in the last pass.",
+        colour="clipped", low=0, high=1,
+    ),
+    "grad_norm": Metric(
+        title="Gradient norm", help="Euclidean norm of the parameters' gradient in the first pass.",
+        symbol="‖∇L‖", colour="push", low=0,
+    ),
+    "loss": Metric(title="Loss", help="Loss of the first pass; a handle for the gradient, not a score.", symbol="L"),
+    "dead_groups": Metric(
+        title="Dead groups", help="Share of groups whose rewards are all equal, which carry no signal.",
+        colour="dead", low=0, high=1,
+    ),
+    "length": Metric(title="Mean length", help="Mean number of tokens in a completion.", unit="tokens", low=0),
+    "best_action": Metric(
+        title="Best action", help="Index of the most probable token at the first visited place, after the update.",
+        decimals=0,
+    ),
+}  # fmt: skip
+"""Every series by name. A series that a step cannot provide is NaN there."""
+
+
+def metrics(step: Step) -> dict[str, float]:
+    """The scalars of one update, by name; NaN where the record lacks what they need."""
+    last = step.passes
+    values = dict.fromkeys(METRICS, float("nan"))
+    visited = step.mask
+    count = max(int(visited.sum()), 1)
+    rewards = recompute.grouped(step, step.rewards)
+    scored = ~np.isnan(step.rewards)
+    first, final = recompute.terms(step, 0), recompute.terms(step, last - 1)
+    values["reward_mean"] = float(step.rewards[scored].mean()) if scored.any() else float("nan")
+    values["reward_std"] = _mean_std(rewards)
+    values["clip_fraction"] = float(final.clipped.sum()) / count
+    values["loss"] = float(first.loss)
+    values["dead_groups"] = float(recompute.dead_groups(step).mean())
+    values["length"] = float(visited.sum(axis=-1).mean())
+    divergence, entropy = recompute.exact_kl(step, last), recompute.exact_entropy(step, last)
+    if divergence is not None:
+        values["kl"] = float(divergence.sum()) / count
+    if entropy is not None:
+        values["entropy"] = float(entropy.sum()) / count
+    now = step.distribution(last)
+    if now is not None and step.context is not None:
+        values["max_prob"] = float(np.exp(now.max(axis=-1))[step.context][visited].mean())
+        values["best_action"] = float(now[step.context[visited][0]].argmax())
+    return values | {name: value for name, value in step.measurements.items() if name in METRICS}
+
+
+def at_start(origin: Origin) -> dict[str, float]:
+    """The same scalars before the first update: those that the starting policy alone has."""
+    values = dict.fromkeys(METRICS, float("nan"))
+    if origin.dist_logp is not None:
+        start = origin.dist_logp[:1]
+        values["entropy"] = float(kl.entropy(start).mean())
+        values["max_prob"] = float(np.exp(start.max(axis=-1)).mean())
+        values["best_action"] = float(start[0].argmax())
+        if origin.ref_dist_logp is not None:
+            values["kl"] = float(kl.exact(start, origin.ref_dist_logp[:1]).mean())
+    return values
+
+
+def _mean_std(rewards: np.ndarray) -> float:
+    """Mean over groups of the standard deviation (n − 1); NaN where no group has two scored completions."""
+    n = (~np.isnan(rewards)).sum(axis=-1)
+    enough = rewards[n > 1]
+    return float(np.nanstd(enough, axis=-1, ddof=1).mean()) if len(enough) else float("nan")

@@ -1,0 +1,251 @@
+"""The loss of GRPO and its family: written once, for NumPy and torch alike.
+
+A prompt is answered G times; each answer is scored and compared with its group (``advantages.py``). Then, per token t
+of answer i, with r = π(token) / π_old(token):
+
+    objective = Σ_it W_it [ min( r_it A_i , clip(r_it, 1 − ε, 1 + ε) A_i )  −  β KL_it ]
+
+GRPO, DeepSeekMath (arXiv:2402.03300) equation 3. The loss is minus that. What differs between the members of the
+family are four switches, read here in the order in which they act:
+
+1. ``level``      whether r belongs to a token or to a whole completion;
+2. ``surrogate``  how r and A combine (the minimum above is PPO's; ``surrogates.py`` has the others);
+3. ``kl``         which estimate of the distance from the reference policy is added (``kl.py``);
+4. ``reduction``  W, the weight of a token in the mean.
+
+The paper's W is 1 / (L_i G) per prompt; dividing by all B = P G completions averages over the prompts as well.
+
+=========  ==============  ==================================================================
+symbol     shape           meaning
+=========  ==============  ==================================================================
+R          leading axes    independent runs, any number of axes, also none
+B = P G    axis −2         completions: row p G + g is answer g to prompt p
+T          axis −1         tokens, padded; ``mask`` says which are real
+=========  ==============  ==================================================================
+
+Log-probabilities are in nats and taken at the sampling temperature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grpo_core import kl as kl_estimators
+from grpo_core.arrays import Array, array_namespace, as_array, clamp, constant, is_zero
+from grpo_core.config import Objective
+from grpo_core.errors import SettingsError
+from grpo_core.surrogates import SURROGATES, Batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """Everything an update computes on its way to the loss. In padding the ratio is 1, ``clipped`` False, the rest 0.
+
+    Attributes:
+        ratio: r, (..., B, T).
+        surrogate: what is maximised before the KL, gate included, (..., B, T).
+        kl: the estimate (times the ratio if ``kl_importance``), (..., B, T); None without a reference.
+        clipped: whether the push on this token was stopped, boolean (..., B, T).
+        weight: W, the token's weight in the loss, (..., B, T).
+        token_loss: beta kl − surrogate (− entropy_bonus entropy), (..., B, T).
+        loss: Σ weight token_loss, (...).
+    """
+
+    ratio: Array
+    surrogate: Array
+    kl: Array | None
+    clipped: Array
+    weight: Array
+    token_loss: Array
+    loss: Array
+
+
+def evaluate(
+    objective: Objective,
+    logp: Array,
+    old_logp: Array,
+    advantage: Array,
+    mask: Array,
+    *,
+    ref_logp: Array | None = None,
+    gate: Array | None = None,
+    denominator: Array | float | None = None,
+    exact_kl: Array | None = None,
+    entropy: Array | None = None,
+) -> Terms:
+    """The loss of one pass over a batch, and every number on the way to it.
+
+    Args:
+        objective: the switches.
+        logp, old_logp: log-probabilities of the sampled tokens now and when sampled, (..., B, T).
+        advantage: (..., B), or (..., B, T) for one a token.
+        mask: boolean (..., B, T); what stands in padding, NaN included, reaches nothing.
+        ref_logp: the reference policy's, (..., B, T).
+        gate: multiplies the surrogate only (importance weights of another sampler, off-policy masks), (..., B, T).
+        denominator: scalar or (..., 1, 1); replaces B, or the token count when ``reduction`` is "token". By default B
+            counts fully masked completions too.
+        exact_kl, entropy: from the full distribution, (..., B, T); their gradient is the learner's to add.
+
+    Raises:
+        SettingsError: the objective asks for something that was not passed.
+    """
+    batch, ref = _enter(objective, logp, old_logp, advantage, mask, ref_logp)
+    surrogate = _gated(batch, SURROGATES[objective.surrogate].value(batch), gate)
+    kl = _kl(batch, ref, exact_kl)
+    token_loss = -surrogate
+    if kl is not None and objective.kl_in == "loss" and not is_zero(objective.beta):
+        token_loss = _field(objective.beta, kl) * kl + token_loss
+    if not is_zero(objective.entropy_bonus):
+        if entropy is None:
+            raise SettingsError("entropy_bonus", objective.entropy_bonus, "an entropy bonus needs the entropy")
+        token_loss = token_loss - _field(objective.entropy_bonus, token_loss) * _real(batch, entropy)
+    weight = _weight(batch, denominator)
+    return Terms(
+        ratio=batch.ratio,
+        surrogate=surrogate,
+        kl=kl,
+        clipped=SURROGATES[objective.surrogate].clipped(batch) & batch.mask,
+        weight=weight,
+        token_loss=token_loss,
+        loss=batch.xp.sum(weight * token_loss, axis=(-2, -1)),
+    )
+
+
+def gradient(
+    objective: Objective,
+    logp: Array,
+    old_logp: Array,
+    advantage: Array,
+    mask: Array,
+    *,
+    ref_logp: Array | None = None,
+    gate: Array | None = None,
+    denominator: Array | float | None = None,
+    exact_kl: Array | None = None,
+    entropy: Array | None = None,
+) -> Array:
+    """d loss / d logp in closed form, (..., B, T); arguments as for :func:`evaluate`.
+
+    The parts of an exact KL and of the entropy that flow through the full distribution are not in it.
+    """
+    push, pull = gradient_parts(
+        objective, logp, old_logp, advantage, mask,
+        ref_logp=ref_logp, gate=gate, denominator=denominator, exact_kl=exact_kl,
+    )  # fmt: skip
+    return push if pull is None else push + pull
+
+
+def gradient_parts(
+    objective: Objective,
+    logp: Array,
+    old_logp: Array,
+    advantage: Array,
+    mask: Array,
+    *,
+    ref_logp: Array | None = None,
+    gate: Array | None = None,
+    denominator: Array | float | None = None,
+    exact_kl: Array | None = None,
+) -> tuple[Array, Array | None]:
+    """The two summands of :func:`gradient`: from the surrogate, and from the KL (None where it is not in the loss)."""
+    batch, ref = _enter(objective, logp, old_logp, advantage, mask, ref_logp)
+    weight = _weight(batch, denominator)
+    push = _real(batch, SURROGATES[objective.surrogate].pull(batch, _gated(batch, -weight, gate)))
+    if objective.kl_in != "loss" or is_zero(objective.beta):
+        return push, None
+    flow = _field(objective.beta, weight) * weight
+    pull = batch.xp.zeros_like(batch.logp)
+    if objective.kl != "exact" and ref is not None:
+        pull = kl_estimators.derivative(objective.kl, batch.logp, ref) * flow
+        pull = pull * batch.ratio if objective.kl_importance else pull
+    if objective.kl_importance:
+        pull = pull + batch.through_ratio(flow * _kl(batch, ref, exact_kl))
+    return push, _real(batch, pull)
+
+
+def _enter(
+    objective: Objective, logp: Array, old_logp: Array, advantage: Array, mask: Array, ref_logp: Array | None
+) -> tuple[Batch, Array | None]:
+    """Zero the padding once, and form the ratio at the objective's level."""
+    xp = array_namespace(logp, old_logp, mask)
+    if advantage.ndim < logp.ndim:
+        advantage = advantage[..., None]  # (..., B, 1)
+    zero = xp.zeros_like(logp)
+    logp = xp.where(mask, logp, zero)
+    advantage = xp.where(mask, advantage, zero)
+    ref = None if ref_logp is None else xp.where(mask, ref_logp, zero)
+    if ref is None and not is_zero(objective.beta) and objective.kl != "exact":
+        raise SettingsError("beta", objective.beta, "without a reference policy there is no KL; only 0 is possible")
+    log_ratio = logp - xp.where(mask, old_logp, zero)
+    limited = None
+    if objective.log_ratio_limit is not None:
+        limited = xp.abs(log_ratio) > objective.log_ratio_limit
+        log_ratio = clamp(log_ratio, -objective.log_ratio_limit, objective.log_ratio_limit)
+    ones = xp.astype(mask, logp.dtype)
+    length = xp.sum(ones, axis=-1, keepdims=True)
+    length = xp.where(length > 1, length, xp.ones_like(length))  # (..., B, 1)
+    match objective.level:
+        case "token":
+            ratio = xp.exp(log_ratio)
+        case "sequence":  # GSPO, arXiv:2507.18071 equation 7: the geometric mean of the token ratios
+            ratio = xp.where(mask, xp.exp(xp.sum(log_ratio, axis=-1, keepdims=True) / length), xp.ones_like(logp))
+        case _:  # RLOO, arXiv:2402.14740: the ratio of the completions' probabilities
+            ratio = xp.where(mask, xp.exp(xp.sum(log_ratio, axis=-1, keepdims=True)), xp.ones_like(logp))
+    batch = Batch(
+        xp=xp, objective=objective, mask=mask, logp=logp, log_ratio=log_ratio, limited=limited,
+        ratio=ratio, advantage=advantage, length=length,
+    )  # fmt: skip
+    return batch, ref
+
+
+def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None:
+    """The KL estimate the objective names; 0 in padding, None where nothing to measure against was given."""
+    objective = batch.objective
+    if objective.kl == "exact":
+        if exact_kl is None:
+            if not is_zero(objective.beta):
+                raise SettingsError("kl", "exact", "the exact KL needs the full distributions; choose k1, k2 or k3")
+            return None
+        value = _real(batch, exact_kl)
+    elif ref is None:
+        return None
+    else:
+        value = kl_estimators.estimate(objective.kl, batch.logp, ref)
+    return value * batch.ratio if objective.kl_importance else value
+
+
+def _weight(batch: Batch, denominator: Array | float | None) -> Array:
+    """W (..., B, T): what the reduction makes one token count.
+
+    sequence: 1 / (L_i B), DeepSeekMath; token: 1 / Σ L, DAPO (arXiv:2503.14476 eq. 8); constant: 1 / (B L_max),
+    Dr. GRPO (arXiv:2503.20783); sequence_sum: 1 / B, LUSPO (arXiv:2602.05261).
+    """
+    xp, objective = batch.xp, batch.objective
+    ones = xp.astype(batch.mask, batch.logp.dtype)
+    if denominator is None:
+        if objective.reduction == "token":
+            count = xp.sum(ones, axis=(-2, -1), keepdims=True)
+            denominator = xp.where(count > 1, count, xp.ones_like(count))
+        else:
+            denominator = float(batch.mask.shape[-2])
+    match objective.reduction:
+        case "sequence":
+            return ones / (batch.length * denominator)
+        case "constant":
+            return ones / (denominator * _field(objective.max_tokens, ones))
+        case _:
+            return ones / denominator
+
+
+def _gated(batch: Batch, x: Array, gate: Array | None) -> Array:
+    return x if gate is None else x * _real(batch, gate)
+
+
+def _real(batch: Batch, x: Array) -> Array:
+    """``x`` with 0 in padding."""
+    return batch.xp.where(batch.mask, x, batch.xp.zeros_like(batch.logp))
+
+
+def _field(value: float | Array, like: Array) -> float | Array:
+    """A numeric field ready for arithmetic with ``like``: plain numbers stay, run axes change library and dtype."""
+    return value if constant(value) else as_array(value, like)

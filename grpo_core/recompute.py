@@ -1,0 +1,157 @@
+"""What follows from a recorded step, computed again by the functions that trained.
+
+Every function takes another ``objective`` for a what-if: the same batch under other switches is the same call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from grpo_core import kl
+from grpo_core.advantages import advantages, equal_rewards, gae
+from grpo_core.config import Objective
+from grpo_core.errors import SettingsError
+from grpo_core.objective import Terms, evaluate, gradient_parts
+from grpo_core.record import Step
+
+
+def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
+    """``per_row`` (B,) as (P, G), NaN in the empty places of ragged groups."""
+    group, place, shape = _places(step)
+    table = np.full(shape, np.nan, dtype=per_row.dtype)
+    table[group, place] = per_row
+    return table
+
+
+def ungrouped(step: Step, per_group: np.ndarray) -> np.ndarray:
+    """The inverse of :func:`grouped`: (P, G) -> (B,)."""
+    group, place, _ = _places(step)
+    return np.asarray(per_group[group, place])
+
+
+def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
+    """Advantage of every completion (B,), or of every token (B, T) where a critic valued the tokens.
+
+    Raises:
+        SettingsError: the objective needs a critic's values and the step has none.
+    """
+    objective = objective or step.settings.objective
+    if step.advantage is not None and objective == step.settings.objective:
+        return step.advantage
+    if objective.baseline == "given":
+        if step.values is None:
+            raise SettingsError("objective.baseline", "given", "this update has no critic's values to compare with")
+        return critic_advantage(step.rewards, step.values, step.mask, step.settings.learner)
+    k1 = None
+    if objective.kl_in == "reward" and step.ref_logp is not None:
+        distance = np.where(step.mask, step.old_logp - step.ref_logp, 0.0)
+        k1 = grouped(step, distance.sum(axis=-1))
+    return ungrouped(step, advantages(objective, grouped(step, step.rewards), kl=k1))
+
+
+def critic_advantage(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, learner: Any) -> np.ndarray:
+    """GAE (..., B, T) of an outcome reward (..., B) that is paid at the last token; 0 where unscored."""
+    last = mask & (np.cumsum(mask, axis=-1) == mask.sum(axis=-1, keepdims=True))
+    paid = np.where(last, np.nan_to_num(rewards)[..., None], 0.0)
+    estimate = gae(paid, values, mask, gamma=learner.gamma, lam=learner.lam)
+    return np.where(np.isnan(rewards)[..., None], 0.0, estimate)
+
+
+def dead_groups(step: Step) -> np.ndarray:
+    """Which groups' rewards are all equal, boolean (P,)."""
+    return np.asarray(equal_rewards(grouped(step, step.rewards)))
+
+
+def terms(step: Step, passed: int, objective: Objective | None = None) -> Terms:
+    """The loss of pass ``passed`` (0 = the first) and every number on the way to it; micro-batches put together.
+
+    ``loss`` is the sum of the micro-batches' losses.
+    """
+    parts = _by_part(step, passed, objective, evaluate)
+    if len(parts) == 1 and parts[0][0].all():
+        return parts[0][1]
+    whole: dict[str, Any] = {"loss": sum(t.loss for _, t in parts)}
+    empty = {"ratio": 1.0, "clipped": False}
+    for f in fields(Terms):
+        if f.name != "loss" and getattr(parts[0][1], f.name) is not None:
+            first = getattr(parts[0][1], f.name)
+            joined = np.full(step.mask.shape, empty.get(f.name, 0.0), dtype=first.dtype)
+            for rows, part in parts:
+                joined[rows] = getattr(part, f.name)
+            whole[f.name] = joined
+    return Terms(**{"kl": None, **whole})
+
+
+def token_gradient(
+    step: Step, passed: int, objective: Objective | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """d loss / d log π of pass ``passed``, (B, T), as its two summands: surrogate, and KL (None where not in the loss).
+
+    The part of an exact KL or an entropy bonus that flows through the full distribution is the learner's to add.
+    """
+    push = np.zeros(step.mask.shape)
+    pull: np.ndarray | None = None
+    for rows, (surrogate, from_kl) in _by_part(step, passed, objective, gradient_parts):
+        push[rows] = surrogate
+        if from_kl is not None:
+            pull = np.zeros(step.mask.shape) if pull is None else pull
+            pull[rows] = from_kl
+    return push, pull
+
+
+def exact_kl(step: Step, passed: int) -> np.ndarray | None:
+    """KL(π‖π_ref) at every visited place after ``passed`` passes, (B, T); None without the full distributions."""
+    now = step.distribution(passed)
+    if now is None or step.ref_dist_logp is None or step.context is None:
+        return None
+    return np.where(step.mask, kl.exact(now, step.ref_dist_logp)[step.context], 0.0)
+
+
+def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
+    """Entropy of the policy at every visited place after ``passed`` passes, (B, T), in nats."""
+    now = step.distribution(passed)
+    if now is None or step.context is None:
+        return None
+    return np.where(step.mask, kl.entropy(now)[step.context], 0.0)
+
+
+def _by_part(
+    step: Step, passed: int, objective: Objective | None, function: Callable[..., Any]
+) -> list[tuple[np.ndarray, Any]]:
+    """``function`` over each micro-batch of a pass: [(rows (B,) boolean, result)]."""
+    objective = objective or step.settings.objective
+    whole = advantage(step, objective)
+    with_distribution: dict[str, np.ndarray | None] = {}
+    if objective.kl == "exact":
+        with_distribution["exact_kl"] = exact_kl(step, passed)
+    if function is evaluate and objective.entropy_bonus:
+        with_distribution["entropy"] = exact_entropy(step, passed)
+    results = []
+    for m in range(int(step.part[passed].max(initial=0)) + 1):
+        rows = step.part[passed] == m
+        here: Any = slice(None) if rows.all() else rows
+        arrays = {"ref_logp": step.ref_logp, "gate": step.gate, **with_distribution}
+        result = function(
+            objective,
+            step.logp[passed][here],
+            step.old_logp[here],
+            whole[here],
+            step.mask[here],
+            denominator=None if step.denominator is None else step.denominator[passed, m],
+            **{name: None if x is None else x[here] for name, x in arrays.items()},
+        )
+        results.append((rows, result))
+    return results
+
+
+def _places(step: Step) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+    """Group of each row, its place within the group, and the (P, G) that holds them all."""
+    counts = np.bincount(step.group)
+    place = np.empty_like(step.group)
+    order = np.argsort(step.group, kind="stable")
+    place[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return step.group, place, (len(counts), int(counts.max(initial=0)))

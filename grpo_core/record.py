@@ -1,0 +1,116 @@
+"""``Step``: one recorded update, in the vocabulary that every learner, panel, file and explanation shares.
+
+A step holds inputs. Ratio, clip, KL, loss, weights and gradients follow from them and are recomputed by the functions
+that trained (``recompute.py``), never stored. A bandit's completion is one token long; nothing else sets it apart.
+
+Axes: B = P G completions (row p G + g), T tokens, N passes, C contexts (places whose full distribution is known),
+V vocabulary (the bandit's actions), K parts of a reward.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from grpo_core.config import Settings
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Step:
+    """One update. A field that the source does not have is None, never NaN.
+
+    Attributes:
+        step: number of the update, 1 for the first.
+        settings: what it ran under.
+        group: (B,) integer, the prompt of each completion.
+        row_id: (B,) integer, identifies a completion across resampling.
+        prompt_tokens: (P, T_prompt) integer, −1 in padding; None where prompts have no tokens.
+        tokens: (B, T) integer.
+        mask: (B, T) boolean, True for real tokens.
+        rewards: (B,), NaN = unscored.
+        reward_parts: (B, K), named by ``reward_names``.
+        old_logp: (B, T), the training forward's own log-probabilities before the first pass.
+        ref_logp: (B, T), the reference policy's.
+        sampling_logp: (B, T), the sampler's own.
+        logp: (N + 1, B, T), before each of the N passes and after the last.
+        part: (N, B) integer, the micro-batch of a row in that pass; −1 = unused.
+        denominator: (N, M), what replaces B or the token count in each micro-batch.
+        advantage: (B,) or (B, T), only where the source gave it.
+        gate: (B, T), only where the source gave it.
+        values: (B, T), a critic's value before each token.
+        context: (B, T) integer, row of the distributions below for each token's place.
+        dist_logp: (N + 1, C, V) before each pass and after the last, or (2, C, V) before the first and after the last.
+        ref_dist_logp: (C, V).
+        measurements: name -> number that only the model could produce.
+        resume: name -> array, what is needed to go on from here bit for bit.
+    """
+
+    step: int
+    settings: Settings
+    group: np.ndarray
+    row_id: np.ndarray
+    tokens: np.ndarray
+    mask: np.ndarray
+    rewards: np.ndarray
+    old_logp: np.ndarray
+    logp: np.ndarray
+    part: np.ndarray
+    prompt_tokens: np.ndarray | None = None
+    reward_parts: np.ndarray | None = None
+    ref_logp: np.ndarray | None = None
+    sampling_logp: np.ndarray | None = None
+    denominator: np.ndarray | None = None
+    advantage: np.ndarray | None = None
+    gate: np.ndarray | None = None
+    values: np.ndarray | None = None
+    context: np.ndarray | None = None
+    dist_logp: np.ndarray | None = None
+    ref_dist_logp: np.ndarray | None = None
+    measurements: dict[str, float] = field(default_factory=dict)
+    resume: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def passes(self) -> int:
+        """N, the inner passes of this update."""
+        return self.part.shape[0]
+
+    def distribution(self, passed: int) -> np.ndarray | None:
+        """Log-probabilities (C, V) of every known place after ``passed`` passes (0 = before the update)."""
+        if self.dist_logp is None:
+            return None
+        if self.dist_logp.shape[0] == self.passes + 1:
+            return self.dist_logp[passed]
+        return {0: self.dist_logp[0], self.passes: self.dist_logp[1]}.get(passed)
+
+
+ARRAYS = (
+    "group", "row_id", "tokens", "mask", "rewards", "old_logp", "logp", "part", "prompt_tokens", "reward_parts",
+    "ref_logp", "sampling_logp", "denominator", "advantage", "gate", "values", "context", "dist_logp", "ref_dist_logp",
+)  # fmt: skip
+"""The array fields of a step, in the order in which a run file lays them out."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Origin:
+    """A run before its first update: what the window shows at update 0, and what the record's numbers mean.
+
+    Attributes:
+        settings: of the run's start.
+        vocabulary: (V,) the text of each token.
+        prompts: (P,) the text of each prompt.
+        dist_logp: (C, V) the starting policy where it is known, else None.
+        ref_dist_logp: (C, V) the reference policy.
+        action_rewards: (C, V) the reward of each action where the task knows it beforehand, else None.
+        context_names: (C,) what each context is called.
+        reward_names: (K,) names of the reward's parts.
+    """
+
+    settings: Settings
+    vocabulary: tuple[str, ...]
+    prompts: tuple[str, ...]
+    dist_logp: np.ndarray | None = None
+    ref_dist_logp: np.ndarray | None = None
+    action_rewards: np.ndarray | None = None
+    context_names: tuple[str, ...] = ()
+    reward_names: tuple[str, ...] = ()
