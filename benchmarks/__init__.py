@@ -1,0 +1,1 @@
+"""Measurements of speed; each prints what it compares side by side, from one process."""

@@ -1,0 +1,140 @@
+"""The bandit's speed: one run with everything recorded, many runs at once, and the same update as a plain Python loop.
+
+    python -m benchmarks.bench_bandit
+
+The loop is written independently, with lists and ``math`` alone; it draws the same numbers and must end at the same
+logits within 1e-9. Times are medians of rounds in which the competitors take turns.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from grpo_core import objective
+from grpo_core.bandit.simulate import updates
+from grpo_core.bandit.streams import Streams
+from grpo_core.config import Settings
+from grpo_core.learners import learner
+
+ROUNDS = 7
+RUNS = (64, 1024, 16384)
+Table = list[float]
+
+
+def naive_updates(settings: Settings, seed: int) -> Iterator[Table]:
+    """Logits after each update of GRPO on the single peak, computed one number at a time."""
+    o, task = settings.objective, settings.task
+    group, rate = settings.learner.group_size, settings.optimizer.learning_rate
+    rewards = [max(0.0, 1 - abs(a + 1 - task.peak) / task.half_width) for a in range(task.actions)]
+    logits, reference = [0.0] * task.actions, [-math.log(task.actions)] * task.actions
+    stream, step = Streams([seed]), 0
+    while True:
+        step += 1
+        old = _log_softmax(logits)
+        actions = [_choose(old, u) for u in stream.uniforms(step, group)[0].tolist()]
+        scores = [rewards[a] for a in actions]
+        mean = sum(scores) / group
+        std = math.sqrt(sum((r - mean) ** 2 for r in scores) / (group - 1))
+        for _ in range(settings.learner.mu):
+            now = _log_softmax(logits)
+            prob = [math.exp(x) for x in now]
+            change = [0.0] * task.actions
+            for a, r in zip(actions, scores, strict=True):
+                advantage = (r - mean) / (std + o.std_epsilon) if std > 1e-12 else 0.0
+                ratio = math.exp(now[a] - old[a])
+                stopped = ratio > 1 + o.clip_high if advantage > 0 else ratio < 1 - o.clip_low
+                push = 0.0 if stopped else -ratio * advantage
+                slope = (push - o.beta * (math.exp(reference[a] - now[a]) - 1)) / group
+                for j in range(task.actions):
+                    change[j] += slope * ((1.0 if j == a else 0.0) - prob[j])
+            logits = [z - rate * g for z, g in zip(logits, change, strict=True)]
+        yield logits
+
+
+def _log_softmax(logits: Table) -> Table:
+    highest = max(logits)
+    total = math.log(sum(math.exp(z - highest) for z in logits)) + highest
+    return [z - total for z in logits]
+
+
+def _choose(logp: Table, u: float) -> int:
+    cumulative = 0.0
+    for a, x in enumerate(logp):
+        cumulative += math.exp(x)
+        if u < cumulative:
+            return a
+    return len(logp) - 1
+
+
+def check_equal(settings: Settings, seed: int, count: int = 50) -> float:
+    """Largest difference between the loop's logits and ours after ``count`` updates."""
+    ours, loop = updates(settings, [seed]), naive_updates(settings, seed)
+    for _ in range(count):
+        mine, plain = next(ours).state.logits[0].ravel(), next(loop)
+    return float(np.abs(mine - plain).max())
+
+
+def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
+    """Seconds a call of each competitor: (function, calls a round); they take turns."""
+    times: dict[str, list[float]] = {name: [] for name in competitors}
+    for _ in range(ROUNDS):
+        for name, (call, calls) in competitors.items():
+            begin = time.perf_counter()
+            for _ in range(calls):
+                call()
+            times[name].append((time.perf_counter() - begin) / calls)
+    return {name: statistics.median(t) for name, t in times.items()}
+
+
+def loss_gradient(settings: Settings, runs: int) -> Callable[[], object]:
+    """The shared loss's gradient alone, on a batch as the bandit's with ``runs`` runs."""
+    done = next(updates(settings, range(runs)))
+    logp, mask = done.logp[-1], done.batch.completions.mask
+    return lambda: objective.gradient(
+        settings.objective, logp, done.logp[0], done.advantage, mask, ref_logp=done.ref_logp
+    )
+
+
+def report(mu: int) -> None:
+    """Print one table."""
+    settings = Settings().replace({"learner.mu": mu})
+    difference = max(check_equal(settings, seed) for seed in (1, 2, 3))
+    if not difference < 1e-9:
+        raise SystemExit(f"the loop and the learner differ by {difference:.2g} in the logits")
+    one, loop = learner(settings), naive_updates(settings, settings.seed)
+    batches = {runs: updates(settings, range(runs)) for runs in RUNS}
+    competitors: dict[str, tuple[Callable[[], object], int]] = {
+        "loop": (lambda: next(loop), 100),
+        "one": (lambda: next(one), 100),
+        "loss at 1": (loss_gradient(settings, 1), 300),
+        "loss at 1024": (loss_gradient(settings, 1024), 30),
+    }
+    for runs, batch in batches.items():
+        competitors[f"R {runs}"] = (batch.__next__, max(2, 16384 // runs))
+    seconds = medians(competitors)
+    print(f"G 8, A 10, mu {mu}; logits equal the plain loop's within {difference:.1e}")
+    print(f"  plain Python loop              {seconds['loop'] * 1e9:12,.0f} ns a run-step        1.0x")
+    faster = seconds["loop"] / seconds["one"]
+    print(f"  R = 1, everything recorded     {seconds['one'] * 1e9:12,.0f} ns a run-step {faster:10.1f}x", end="")
+    print(f"   {1 / seconds['one']:,.0f} steps a second")
+    for runs in RUNS:
+        each = seconds[f"R {runs}"] / runs
+        print(f"  R = {runs:<6}                     {each * 1e9:12,.0f} ns a run-step {seconds['loop'] / each:10.1f}x")
+    for runs, whole in ((1, seconds["one"]), (1024, seconds["R 1024"])):
+        share = mu * seconds[f"loss at {runs}"] / whole
+        print(f"  the shared loss's gradient takes {share:.0%} of an update at R = {runs}")
+
+
+def main() -> None:
+    """Print the tables for one pass and for four."""
+    for mu in (1, 4):
+        report(mu)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,7 @@
+"""``python -m grpo_core``: the command line."""
+
+import sys
+
+from grpo_core.cli import main
+
+sys.exit(main())

@@ -1,0 +1,99 @@
+"""Settings from words: ``objective.beta=0.1`` as typed on a command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from grpo_core.config import PRESETS, About, Preset, Settings, described
+from grpo_core.config.settings import flat
+from grpo_core.errors import SettingsError
+
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+def preset_named(name: str) -> Preset:
+    """The preset called ``name``, whatever its capitals.
+
+    Raises:
+        SettingsError: there is none; the message says which come close.
+    """
+    for known, preset in PRESETS.items():
+        if known.lower() == name.lower():
+            return preset
+    raise SettingsError("preset", name, f"there is no such preset{_close(name, PRESETS)}")
+
+
+def settings_from(preset: str | None, assignments: Iterable[str]) -> Settings:
+    """The default settings under ``preset``, with each ``path=value`` on top.
+
+    Raises:
+        SettingsError: an unknown preset or path, or a value that is not allowed.
+    """
+    changes = dict(map(_assignment, assignments))
+    settings = Settings()
+    if preset is not None:
+        # a preset may depend on the task: Dr. GRPO divides by its longest completion
+        task = {path: value for path, value in changes.items() if path.startswith("task.")}
+        settings = preset_named(preset).applied_to(settings.replace(task))
+    return settings.replace(changes)
+
+
+def described_settings() -> Iterator[tuple[str, About, Any]]:
+    """Every setting: (dotted path, its description, its default)."""
+    defaults = Settings()
+    rules = dict(described(Settings))
+    for part in fields(Settings):
+        inner = getattr(defaults, part.name)
+        if is_dataclass(inner) and not isinstance(inner, type):
+            rules |= {f"{part.name}.{name}": rule for name, rule in described(type(inner))}
+    for path, value in flat(defaults).items():
+        yield path, rules[path], value
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    path, equals, value = text.partition("=")
+    path, value = path.strip(), value.strip()
+    if not equals:
+        raise SettingsError("--set", text, "write a setting and its value, such as objective.beta=0.1")
+    known = {name: (rule, default) for name, rule, default in described_settings()}
+    if path not in known:
+        raise SettingsError(path, value, f"there is no such setting{_close(path, known)}")
+    return path, _value(path, value, *known[path])
+
+
+def _value(path: str, text: str, rule: About, default: Any) -> Any:
+    if isinstance(default, tuple):
+        try:
+            return tuple(float(number) for number in text.strip("[]()").split(",") if number.strip())
+        except ValueError:
+            raise SettingsError(path, text, "write numbers with commas between them") from None
+    if rule.choices:
+        return text
+    if rule.optional and text.lower() in ("", "none", "null", "off"):
+        return None
+    if isinstance(default, bool):
+        if text.lower() not in _TRUE + _FALSE:
+            raise SettingsError(path, text, "allowed is true or false")
+        return text.lower() in _TRUE
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise SettingsError(path, text, f"allowed is {rule.allowed}") from None
+
+
+def _close(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence that helps after a misspelling."""
+    lowered = {other.lower(): other for other in known}
+    lasts = {other.rpartition(".")[2].lower(): other for other in known}
+    for table, key in ((lowered, name.lower()), (lasts, name.rpartition(".")[2].lower())):
+        close = difflib.get_close_matches(key, table, n=3, cutoff=0.6)
+        if close:
+            return "; close to it are " + ", ".join(table[found] for found in close)
+    return ""

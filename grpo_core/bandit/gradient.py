@@ -1,0 +1,118 @@
+"""From the gradient on the tokens' log-probabilities to the gradient on the logits.
+
+With g_i = dL/d log π(a_i), over the tokens i that were chosen in one context:
+
+    dL/dz_j = (1 / temperature) Σ_i g_i (1[a_i = j] − π(j))
+
+An exact KL and an entropy bonus reach the logits through the whole distribution as well, for every visit weighted w:
+
+    d KL(π‖π_ref)/dz_j = (w / temperature) π(j) (log π(j) − log π_ref(j) − KL)
+    d H(π)/dz_j = −(w / temperature) π(j) (log π(j) + H)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grpo_core import kl, recompute
+from grpo_core.bandit.layout import places, scatter
+from grpo_core.config import Objective
+from grpo_core.objective import Terms
+from grpo_core.record import Step
+
+
+def through_tokens(
+    token_gradient: np.ndarray, where: np.ndarray, prob: np.ndarray, temperature: float | np.ndarray
+) -> np.ndarray:
+    """dL/dz (R, C, A) of what depends on the sampled tokens' log-probabilities only.
+
+    Args:
+        token_gradient: dL/d log π (R, B, T), 0 in padding.
+        where: (R, B, T), each token's place in the memory of (R, C, A).
+        prob: π (R, C, A).
+        temperature: a number, or (R, 1, 1).
+    """
+    pushed = scatter(token_gradient, where, prob.shape)
+    return np.asarray((pushed - prob * pushed.sum(axis=-1, keepdims=True)) / temperature)
+
+
+def needs_distributions(objective: Objective) -> bool:
+    """Whether the loss depends on more of the policy than the sampled tokens' log-probabilities."""
+    exact = objective.kl == "exact" and objective.kl_in == "loss" and np.any(objective.beta)
+    return bool(exact or np.any(objective.entropy_bonus))
+
+
+def through_distributions(
+    objective: Objective,
+    terms: Terms,
+    context: np.ndarray,
+    dist_logp: np.ndarray,
+    ref_dist_logp: np.ndarray,
+    temperature: float | np.ndarray,
+) -> np.ndarray:
+    """dL/dz (R, C, A) of the exact KL and the entropy bonus, beyond what flows through the tokens.
+
+    Args:
+        objective: ``kl``, ``kl_in``, ``kl_importance``, ``beta``, ``entropy_bonus``.
+        terms: the loss of this pass, for its weights and ratios.
+        context: (R, B, T), each token's row of the distributions.
+        dist_logp, ref_dist_logp: log π (R, C, A) and log π_ref, (C, A) or (R, C, A).
+        temperature: a number, or (R, 1, 1).
+    """
+    prob = np.exp(dist_logp)
+    table = (*prob.shape[:-1], 1)
+    visited = places(context, 0, table)
+
+    def visits(weight: np.ndarray) -> np.ndarray:
+        return scatter(np.broadcast_to(weight, context.shape), visited, table)
+
+    result = np.zeros_like(prob)
+    if objective.kl == "exact" and objective.kl_in == "loss":
+        weight = objective.beta * terms.weight * (terms.ratio if objective.kl_importance else 1.0)
+        divergence = kl.exact(dist_logp, ref_dist_logp)[..., None]
+        result = result + visits(weight) * prob * (dist_logp - ref_dist_logp - divergence)
+    if np.any(objective.entropy_bonus):
+        entropy = kl.entropy(dist_logp)[..., None]
+        result = result + visits(objective.entropy_bonus * terms.weight) * prob * (dist_logp + entropy)
+    return np.asarray(result / temperature)
+
+
+def logit_gradient(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray:
+    """d loss / d logits of pass ``passed`` (0 = the first) of a recorded update, (C, A).
+
+    Args:
+        step: an update that holds its full distributions.
+        passed: which pass.
+        objective: another one for a what-if; the update's own by default.
+
+    Raises:
+        ValueError: the update does not hold the distributions of that pass.
+    """
+    objective = objective or step.settings.objective
+    dist_logp = step.distribution(passed)
+    if dist_logp is None or step.context is None:
+        raise ValueError(f"update {step.step} does not hold the distributions of pass {passed + 1}")
+    temperature = step.settings.learner.temperature
+    push, pull = recompute.token_gradient(step, passed, objective)
+    context = step.context[None].astype(np.intp)
+    where = places(context, step.tokens, (1, *dist_logp.shape))
+    token_gradient = (push if pull is None else push + pull)[None]
+    result = through_tokens(token_gradient, where, np.exp(dist_logp)[None], temperature)
+    if needs_distributions(objective) and step.ref_dist_logp is not None:
+        terms = recompute.terms(step, passed, objective)
+        result = result + through_distributions(
+            objective, terms, context, dist_logp[None], step.ref_dist_logp[None], temperature
+        )
+    return np.asarray(result[0])
+
+
+def updated_logits(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray | None:
+    """Logits after pass ``passed`` of a recorded update under plain gradient steps, (C, A), each row up to a constant.
+
+    None with Adam, whose step depends on moments from before the update.
+    """
+    dist_logp = step.distribution(passed)
+    if step.settings.optimizer.kind != "sgd" or dist_logp is None:
+        return None
+    change = step.settings.optimizer.learning_rate * logit_gradient(step, passed, objective)
+    return np.asarray(step.settings.learner.temperature * dist_logp - change)

@@ -1,0 +1,189 @@
+"""The bandit as a generator of steps: one run, everything recorded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from grpo_core import kl
+from grpo_core.bandit import policy
+from grpo_core.bandit.gradient import needs_distributions
+from grpo_core.bandit.layout import gather, runs_last
+from grpo_core.bandit.optimizer import Moments
+from grpo_core.bandit.simulate import State, Update, start, update
+from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.tasks import Task, task
+from grpo_core.config import Settings, about
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
+from grpo_core.objective import evaluate
+from grpo_core.record import Origin, Step
+
+STATE = frozenset({"logits", "adam_m", "adam_v", "adam_steps", "critic"})
+"""What a step holds so that a run can go on from it."""
+
+
+def origin(settings: Settings) -> Origin:
+    """The bandit before its first update; the starting policy is the reference."""
+    work = task(settings.task)
+    dist_logp = policy.log_probs(_first(start(work, 1).logits), settings.learner.temperature)
+    return Origin(
+        settings=settings,
+        vocabulary=work.vocabulary,
+        prompts=work.prompts,
+        dist_logp=dist_logp,
+        ref_dist_logp=dist_logp,
+        action_rewards=work.action_rewards,
+        context_names=work.context_names,
+        reward_names=work.reward_names,
+    )
+
+
+class BanditLearner:
+    """One run of the bandit; each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
+
+    Raises:
+        SettingsError: ``resume`` ran under other structural settings.
+        GrpoError: ``resume`` does not hold a bandit's state.
+    """
+
+    def __init__(self, settings: Settings, *, resume: Step | None, cancelled: Callable[[], bool]) -> None:
+        self._cancelled = cancelled
+        self._streams = Streams([settings.seed])
+        self._settings = settings if resume is None else resume.settings
+        self._task = task(self._settings.task)
+        self._state = _resumed(resume, self._task) if resume else start(self._task, self._streams.runs)
+        self.settings = settings
+
+    @property
+    def settings(self) -> Settings:
+        """What the next update runs under. Structural fields cannot be changed: that is another run."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, wanted: Settings) -> None:
+        for path, (now, then) in self._settings.differences(wanted).items():
+            if not _live(path):
+                raise SettingsError(path, then, f"this run was started with {now}; start a new run to change it")
+        if wanted.task != self._settings.task:
+            self._task = task(wanted.task)
+        self._settings = wanted
+
+    def __iter__(self) -> Iterator[Step]:
+        return self
+
+    def __next__(self) -> Step:
+        done = update(self._settings, self._task, self._state, self._streams, self._poll)
+        step = _recorded(self._settings, self._task, done)
+        _check_finite(step, done)
+        self._state = done.state
+        return step
+
+    def _poll(self) -> None:
+        if self._cancelled():
+            raise Cancelled(f"The run was interrupted and stands at update {self._state.step}.")
+
+
+def _live(path: str) -> bool:
+    """Whether the setting at a dotted path may change within a run."""
+    outer, _, name = path.rpartition(".")
+    return about(type(Settings().get(outer)) if outer else Settings, name).live
+
+
+def _recorded(settings: Settings, work: Task, done: Update) -> Step:
+    """The record of the first run of an update."""
+    batch, state = done.batch, done.state
+    tokens, mask, context = (
+        _first(x) for x in (batch.completions.tokens, batch.completions.mask, batch.completions.context)
+    )
+    rows, prompts = batch.rewards.shape[1], len(work.start)
+    group = np.arange(rows, dtype=np.int32) // (rows // prompts)
+    after = policy.log_probs(state.logits, settings.learner.temperature)
+    measurements = {"grad_norm": _norm(done.gradient[0])}
+    if settings.learner.resample_dead:
+        measurements["resampled"] = float(batch.redrawn[0])
+    return Step(
+        step=state.step,
+        settings=settings,
+        group=group,
+        row_id=batch.attempt[0].astype(np.int32)[group] * rows + np.arange(rows, dtype=np.int32),
+        tokens=tokens.astype(np.int32),
+        mask=mask,
+        rewards=_first(batch.rewards),
+        reward_parts=None if work.parts is None else work.parts(group, tokens[None], mask[None])[0],
+        old_logp=_first(done.logp[0]),
+        ref_logp=_first(done.ref_logp),
+        logp=np.stack([x[0] for x in (*done.logp, gather(after, done.places))]),
+        part=np.zeros((len(done.logp), rows), dtype=np.int32),
+        values=None if done.values is None else _first(done.values),
+        context=context.astype(np.int32),
+        dist_logp=np.stack([x[0] for x in (*done.dist_logp, after)]),
+        ref_dist_logp=_first(done.ref_dist_logp),
+        measurements=measurements,
+        resume={
+            "logits": _first(state.logits),
+            "adam_m": _first(state.moments.first),
+            "adam_v": _first(state.moments.second),
+            "adam_steps": np.array([state.moments.steps]),
+            "critic": _first(state.critic),
+        },
+    )
+
+
+def _resumed(step: Step, work: Task) -> State:
+    """The state in which ``step`` ended."""
+    held = step.resume
+    fresh = start(work, 2)
+    if not held.keys() >= STATE or held["logits"].shape != fresh.logits.shape[1:]:
+        raise GrpoError(
+            f"Update {step.step} does not hold a bandit's policy, so no run can go on from it; choose an update of a "
+            "run that was trained here."
+        )
+    logits, first, second, critic = (
+        runs_last(np.stack([held[name]] * 2)) for name in ("logits", "adam_m", "adam_v", "critic")
+    )
+    moments = Moments(first=first, second=second, steps=int(held["adam_steps"][0]))
+    return State(step=step.step, logits=logits, moments=moments, critic=critic)
+
+
+def _check_finite(step: Step, done: Update) -> None:
+    """Raise :class:`NonFiniteError` naming the first number of the update that is not finite."""
+    losses = _losses(step, done.advantage[:1])
+    for passed, gradient in enumerate(done.gradient):
+        if not math.isfinite(losses[passed]):
+            raise NonFiniteError(step.step, f"the loss of pass {passed + 1}")
+        if not math.isfinite(_norm(gradient)):
+            raise NonFiniteError(step.step, f"the gradient of pass {passed + 1}")
+    if not (np.isfinite(done.state.logits).all() and np.isfinite(step.logp[-1]).all()):
+        raise NonFiniteError(step.step, "a logit after the update")
+    if not np.isfinite(done.state.critic).all():
+        raise NonFiniteError(step.step, "a value of the critic after the update")
+
+
+def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
+    """Loss of every pass (N,), the passes standing where runs stand; ``advantage`` (1, B) or (1, B, T)."""
+    objective = step.settings.objective
+    whole: dict[str, np.ndarray] = {}
+    if needs_distributions(objective) and step.dist_logp is not None:
+        now = step.dist_logp[:-1]  # (N, C, A)
+        whole["exact_kl"] = kl.exact(now, step.ref_dist_logp)[:, step.context]
+        whole["entropy"] = kl.entropy(now)[:, step.context]
+    with np.errstate(all="ignore"):
+        return np.asarray(
+            evaluate(
+                objective, step.logp[:-1], step.old_logp, advantage, step.mask, ref_logp=step.ref_logp, **whole
+            ).loss
+        )
+
+
+def _first(x: np.ndarray) -> np.ndarray:
+    """The first run's share of ``x`` (R, ...), contiguous."""
+    return np.ascontiguousarray(x[0])
+
+
+def _norm(gradient: np.ndarray) -> float:
+    """Euclidean norm of the first run's gradient."""
+    values = gradient[0].ravel()
+    with np.errstate(all="ignore"):
+        return math.sqrt(np.dot(values, values))

@@ -1,0 +1,43 @@
+"""How a gradient becomes a change of the parameters: the plain step, and Adam."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.config import Optimizer
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Moments:
+    """What Adam remembers; plain steps leave it as it is.
+
+    Attributes:
+        first: running mean of the gradient, shape of the parameters.
+        second: running mean of its square.
+        steps: steps that Adam has taken.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    steps: int
+
+
+def no_moments(parameters: np.ndarray) -> Moments:
+    """Adam's memory before its first step."""
+    return Moments(first=np.zeros_like(parameters), second=np.zeros_like(parameters), steps=0)
+
+
+def stepped(
+    optimizer: Optimizer, parameters: np.ndarray, gradient: np.ndarray, moments: Moments
+) -> tuple[np.ndarray, Moments]:
+    """Parameters after one step, θ − α ∇L or Adam's (arXiv:1412.6980 algorithm 1), and Adam's memory after it."""
+    if optimizer.kind == "sgd":
+        return parameters - optimizer.learning_rate * gradient, moments
+    b1, b2, steps = optimizer.adam_beta1, optimizer.adam_beta2, moments.steps + 1
+    first = b1 * moments.first + (1 - b1) * gradient
+    second = b2 * moments.second + (1 - b2) * gradient**2
+    mean, square = first / (1 - b1**steps), second / (1 - b2**steps)
+    change = optimizer.learning_rate * mean / (np.sqrt(square) + optimizer.adam_epsilon)
+    return parameters - change, Moments(first=first, second=second, steps=steps)

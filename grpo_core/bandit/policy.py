@@ -1,0 +1,84 @@
+"""The tabular autoregressive policy: a table of logits for every prompt and state, over many runs at once.
+
+=========  =================  ============================================================
+symbol     shape              meaning
+=========  =================  ============================================================
+z          (R, C, A)          logits; C = P S contexts, row p S + s is prompt p in state s
+log π      (R, C, A)          log softmax(z / temperature)
+=========  =================  ============================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.bandit.layout import runs_first_view, runs_last_view
+from grpo_core.bandit.tasks import Task
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Completions:
+    """B completions of each of R runs; 0 stands in padding.
+
+    Attributes:
+        tokens: (R, B, T) integer.
+        mask: (R, B, T) boolean.
+        context: (R, B, T) integer, the context in which each token was chosen.
+    """
+
+    tokens: np.ndarray
+    mask: np.ndarray
+    context: np.ndarray
+
+
+def log_probs(logits: np.ndarray, temperature: float | np.ndarray) -> np.ndarray:
+    """log softmax(z / temperature), (R, C, A), in nats. ``temperature``: a number, or (R, 1, 1)."""
+    z = logits / temperature
+    z = z - z.max(axis=-1, keepdims=True)
+    return np.asarray(z - np.log(np.exp(z).sum(axis=-1, keepdims=True)))
+
+
+def sample(dist_logp: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[], None]) -> Completions:
+    """Completions drawn by inverting the cumulative distribution; row p G + g answers prompt p.
+
+    Args:
+        dist_logp: (R, C, A).
+        task: says where each action leads.
+        uniforms: (R, B, T) in [0, 1), one a token; those of padding are not used.
+        poll: called before each token; what it raises ends the sampling.
+    """
+    runs, rows, longest = uniforms.shape
+    contexts, states = dist_logp.shape[1], len(task.next_state)
+    first = (np.arange(rows) * (contexts // states) // rows * states)[:, None]  # (B, 1) the context of a prompt's start
+    run = np.arange(runs)
+    below = _cumulative(dist_logp)
+    u = runs_last_view(uniforms)  # (B, T, R)
+    tokens = np.zeros(u.shape, dtype=np.intp)
+    context = np.zeros(u.shape, dtype=np.intp)
+    mask = np.zeros(u.shape, dtype=bool)
+    state, alive = np.zeros((rows, runs), dtype=np.intp), np.ones((rows, runs), dtype=bool)
+    for t in range(longest):
+        poll()
+        here = first + state  # (B, R)
+        passed = below.take(here * runs + run, axis=1) <= u[:, t]  # (A − 1, B, R)
+        token = passed.view(np.int8).sum(axis=0, dtype=np.int8)
+        tokens[:, t], context[:, t], mask[:, t] = token * alive, here * alive, alive
+        if t + 1 < longest:
+            state = task.next_state[state, token]
+            alive = alive & (state >= 0)
+            state = np.maximum(state, 0)
+    return Completions(tokens=runs_first_view(tokens), mask=runs_first_view(mask), context=runs_first_view(context))
+
+
+def _cumulative(dist_logp: np.ndarray) -> np.ndarray:
+    """Probability of all actions up to each but the last, (A − 1, C R); rounding's remainder is the last action's."""
+    prob = np.exp(runs_last_view(dist_logp))  # (C, A, R)
+    contexts, actions, runs = prob.shape
+    total = np.empty((actions - 1, contexts, runs))
+    total[0] = prob[:, 0]
+    for a in range(1, actions - 1):
+        np.add(total[a - 1], prob[:, a], out=total[a])
+    return total.reshape(actions - 1, contexts * runs)

@@ -1,0 +1,70 @@
+"""Drawing a batch: completions and their rewards, dead groups drawn again where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.advantages import equal_rewards
+from grpo_core.bandit import policy
+from grpo_core.bandit.layout import runs_last
+from grpo_core.bandit.policy import Completions
+from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.tasks import Task
+from grpo_core.config import Learner
+
+ATTEMPTS = 10
+"""How often dead groups are drawn again before they are taken as they are."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch:
+    """What was drawn for an update.
+
+    Attributes:
+        completions: tokens, mask and context, (R, B, T).
+        rewards: (R, B).
+        attempt: (R, P) integer, the attempt at which each group was drawn; 0 = the first.
+        redrawn: (R,) integer, how many groups were drawn again, each attempt counted.
+    """
+
+    completions: Completions
+    rewards: np.ndarray
+    attempt: np.ndarray
+    redrawn: np.ndarray
+
+
+def draw(
+    learner: Learner, work: Task, dist_logp: np.ndarray, step: int, streams: Streams, poll: Callable[[], None]
+) -> Batch:
+    """The batch of update ``step``: G completions of every prompt from the policy ``dist_logp`` (R, C, A).
+
+    ``poll`` is called before each token; what it raises ends the drawing.
+    """
+    runs, prompts, group = len(dist_logp), len(work.start), learner.group_size
+    shape = (prompts * group, work.longest)
+    prompt = np.repeat(np.arange(prompts), group)
+    uniforms = streams.uniforms(step, shape[0] * shape[1])
+    drawn = policy.sample(dist_logp, work, uniforms.reshape(runs, *shape), poll)
+    rewards = runs_last(work.reward(prompt, drawn.tokens, drawn.mask))
+    attempt = np.zeros((runs, prompts), dtype=np.intp)
+    redrawn = np.zeros(runs, dtype=np.intp)
+    if not learner.resample_dead or group == 1:  # a group of one is always dead: drawing it again is of no use
+        return Batch(completions=drawn, rewards=rewards, attempt=attempt, redrawn=redrawn)
+    for number in range(1, ATTEMPTS + 1):
+        dead = equal_rewards(rewards.reshape(runs, prompts, group))  # (R, P)
+        again = np.flatnonzero(dead.any(axis=-1))
+        if not again.size:
+            break
+        fresh_uniforms = streams.again(step, shape[0] * shape[1], number, again)
+        fresh = policy.sample(dist_logp[again], work, fresh_uniforms.reshape(-1, *shape), poll)
+        replaced = np.repeat(dead[again], group, axis=-1)  # (some runs, B)
+        for name in ("tokens", "mask", "context"):
+            kept = getattr(drawn, name)
+            kept[again] = np.where(replaced[..., None], getattr(fresh, name), kept[again])
+        rewards[again] = np.where(replaced, work.reward(prompt, fresh.tokens, fresh.mask), rewards[again])
+        attempt[dead] = number
+        redrawn += dead.sum(axis=-1)
+    return Batch(completions=drawn, rewards=rewards, attempt=attempt, redrawn=redrawn)

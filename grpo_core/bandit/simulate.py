@@ -1,0 +1,197 @@
+"""One update of R independent runs at once: sample, score, compare, and step mu times.
+
+Leading axis R: runs with their own seeds and, where numeric settings are arrays (R, 1, 1), their own settings. The
+interactive run is one; races and sweeps are thousands. A run computes the same numbers, bit for bit, in any company.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core import kl, recompute
+from grpo_core import objective as loss
+from grpo_core.advantages import advantages
+from grpo_core.bandit import policy
+from grpo_core.bandit.gradient import needs_distributions, through_distributions, through_tokens
+from grpo_core.bandit.layout import gather, places, runs_last, scatter
+from grpo_core.bandit.optimizer import Moments, no_moments, stepped
+from grpo_core.bandit.sampling import Batch, draw
+from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.tasks import Task, task
+from grpo_core.config import Settings
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class State:
+    """R runs between two updates.
+
+    Attributes:
+        step: updates done.
+        logits: (R, C, A).
+        moments: Adam's memory of the logits.
+        critic: value of every context, (R, C, 1).
+    """
+
+    step: int
+    logits: np.ndarray
+    moments: Moments
+    critic: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Update:
+    """What one update of R runs did; lists hold one entry a pass, taken before it.
+
+    Attributes:
+        state: the runs after the update.
+        batch: completions and rewards.
+        advantage: (R, B), or (R, B, T) from a critic.
+        values: the critic's value before each token (R, B, T), None without a critic.
+        ref_logp: (R, B, T).
+        ref_dist_logp: (R, C, A).
+        places: where each token's entry lies in the memory of a table (R, C, A), (R, B, T).
+        logp: (R, B, T) each.
+        dist_logp: (R, C, A) each.
+        gradient: d loss / d logits, (R, C, A) each.
+    """
+
+    state: State
+    batch: Batch
+    advantage: np.ndarray
+    values: np.ndarray | None
+    ref_logp: np.ndarray
+    ref_dist_logp: np.ndarray
+    places: np.ndarray
+    logp: list[np.ndarray]
+    dist_logp: list[np.ndarray]
+    gradient: list[np.ndarray]
+
+
+def never() -> None:
+    """A poll that never interrupts."""
+
+
+def start(work: Task, runs: int) -> State:
+    """``runs`` runs before their first update, at the task's starting policy."""
+    logits = _starting_logits(work, runs)
+    return State(step=0, logits=logits, moments=no_moments(logits), critic=np.zeros_like(logits[..., :1]))
+
+
+def updates(settings: Settings, seeds: Sequence[int]) -> Iterator[Update]:
+    """Update after update of one run a seed, without end; R is that of :class:`Streams`."""
+    work, streams = task(settings.task), Streams(seeds)
+    state = start(work, streams.runs)
+    while True:
+        done = update(settings, work, state, streams)
+        yield done
+        state = done.state
+
+
+def update(settings: Settings, work: Task, state: State, streams: Streams, poll: Callable[[], None] = never) -> Update:
+    """The update after ``state``: a function of its arguments alone, which it leaves as they are.
+
+    Args:
+        settings: objective, learner and optimizer; numeric fields may be arrays (R, 1, 1).
+        work: the task.
+        state: where the runs stand, laid out by ``layout.runs_last``.
+        streams: their random numbers.
+        poll: called before each token and each pass; what it raises ends the update.
+
+    Returns:
+        The update. Numbers that are not finite are passed on, without a warning, for the caller to judge.
+    """
+    with np.errstate(all="ignore"):
+        return _update(settings, work, state, streams, poll)
+
+
+def _update(settings: Settings, work: Task, state: State, streams: Streams, poll: Callable[[], None]) -> Update:
+    temperature = settings.learner.temperature
+    dist = policy.log_probs(state.logits, temperature)
+    ref_dist = policy.log_probs(_starting_logits(work, streams.runs), temperature)
+    batch = draw(settings.learner, work, dist, state.step + 1, streams, poll)
+    where = places(batch.completions.context, batch.completions.tokens, dist.shape)
+    old_logp = logp = gather(dist, where)
+    ref_logp = gather(ref_dist, where)
+    advantage, values, critic = _compared(settings, batch, state.critic, old_logp, ref_logp)
+    held: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    logits, moments = state.logits, state.moments
+    for passed in range(settings.learner.mu):
+        poll()
+        if passed:
+            dist = policy.log_probs(logits, temperature)
+            logp = gather(dist, where)
+        change = _gradient(settings, batch, where, dist, ref_dist, logp, old_logp, ref_logp, advantage)
+        held.append((logp, dist, change))
+        logits, moments = stepped(settings.optimizer, logits, change, moments)
+    logps, dists, changes = (list(arrays) for arrays in zip(*held, strict=True))
+    return Update(
+        state=State(step=state.step + 1, logits=logits, moments=moments, critic=critic),
+        batch=batch, advantage=advantage, values=values, ref_logp=ref_logp, ref_dist_logp=ref_dist,
+        places=where, logp=logps, dist_logp=dists, gradient=changes,
+    )  # fmt: skip
+
+
+def _starting_logits(work: Task, runs: int) -> np.ndarray:
+    table = work.start.reshape(1, -1, work.start.shape[-1])
+    return runs_last(np.broadcast_to(table, (runs, *table.shape[1:])))
+
+
+def _compared(
+    settings: Settings, batch: Batch, critic: np.ndarray, old_logp: np.ndarray, ref_logp: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    """Advantage, the critic's values (None without one), and the critic after its own update."""
+    learner, goal = settings.learner, settings.objective
+    mask, values = batch.completions.mask, None
+    if learner.critic:
+        where = places(batch.completions.context, 0, critic.shape)
+        values = np.where(mask, gather(critic, where), 0.0)
+        estimate = runs_last(recompute.critic_advantage(batch.rewards, values, mask, learner))
+        critic = _critic_after(critic, estimate, where, mask, learner.critic_rate)
+        if goal.baseline == "given":
+            return estimate, values, critic
+    grouped = (len(mask), -1, learner.group_size)
+    k1 = None
+    if goal.kl_in == "reward":
+        k1 = np.where(mask, kl.estimate("k1", old_logp, ref_logp), 0.0).sum(axis=-1).reshape(grouped)
+    advantage = advantages(goal, batch.rewards.reshape(grouped), kl=k1)
+    return advantage.reshape(batch.rewards.shape), values, critic
+
+
+def _critic_after(
+    critic: np.ndarray, estimate: np.ndarray, where: np.ndarray, mask: np.ndarray, rate: float
+) -> np.ndarray:
+    """The critic, moved towards the λ-return (its value plus the advantage), on average over a context's visits."""
+    visits = scatter(mask, where, critic.shape)
+    return np.asarray(critic + rate * scatter(estimate, where, critic.shape) / np.maximum(visits, 1))
+
+
+def _gradient(
+    settings: Settings,
+    batch: Batch,
+    where: np.ndarray,
+    dist: np.ndarray,
+    ref_dist: np.ndarray,
+    logp: np.ndarray,
+    old_logp: np.ndarray,
+    ref_logp: np.ndarray,
+    advantage: np.ndarray,
+) -> np.ndarray:
+    """d loss / d logits of one pass, (R, C, A)."""
+    goal, temperature = settings.objective, settings.learner.temperature
+    mask, context = batch.completions.mask, batch.completions.context
+    if not needs_distributions(goal):
+        by_token = loss.gradient(goal, logp, old_logp, advantage, mask, ref_logp=ref_logp)
+        return through_tokens(by_token, where, np.exp(dist), temperature)
+    at = places(context, 0, (*dist.shape[:-1], 1))
+    whole = {
+        "ref_logp": ref_logp,
+        "exact_kl": gather(kl.exact(dist, ref_dist)[..., None], at),
+        "entropy": gather(kl.entropy(dist)[..., None], at),
+    }
+    by_token = loss.gradient(goal, logp, old_logp, advantage, mask, **whole)
+    terms = loss.evaluate(goal, logp, old_logp, advantage, mask, **whole)
+    beyond = through_distributions(goal, terms, context, dist, ref_dist, temperature)
+    return np.asarray(through_tokens(by_token, where, np.exp(dist), temperature) + beyond)

@@ -1,0 +1,65 @@
+"""Random numbers without a state: run r's numbers at an update follow from its seed alone.
+
+A counter-based generator (Philox, Salmon et al. 2011) is keyed by the seed, and its counter is set from the number of
+the update. So a run draws the same numbers alone and in any batch of runs, a branch goes on without a saved
+generator, and equal seeds are common random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.bandit.layout import runs_last
+
+UPDATES, NUMBERS = 64, 4096
+"""Numbers are made for up to 64 updates at once, as long as those are not more than 4096 a run."""
+
+
+class Streams:
+    """The streams of R runs, one a seed.
+
+    A lone run travels with a twin of the same seed: NumPy adds up the numbers of a lone run in another order than those
+    of many, and a run's last bits must not depend on its company.
+
+    Attributes:
+        seeds: (R,), at least two.
+    """
+
+    def __init__(self, seeds: Sequence[int]) -> None:
+        self.seeds = tuple(seeds) if len(seeds) > 1 else 2 * tuple(seeds)
+        self._philox = np.random.Philox(key=0)
+        self._draw = np.random.Generator(self._philox)
+        self._state = self._philox.state  # of a generator that has drawn nothing: what it had left over is void
+        self._made = (0, -1)
+        self._block = np.empty((0, 0, 0))
+
+    @property
+    def runs(self) -> int:
+        """R."""
+        return len(self.seeds)
+
+    def uniforms(self, step: int, count: int) -> np.ndarray:
+        """``count`` numbers in [0, 1) of every run for update ``step`` (1, 2, ...), (R, count)."""
+        updates = max(1, min(UPDATES, NUMBERS // count))
+        index, place = divmod(step, updates)
+        if self._made != (count, index):
+            self._made, self._block = (count, index), np.empty((self.runs, updates, count))
+            for run in range(self.runs):
+                self._fill(self._block[run], run, index, 0)
+        return runs_last(self._block[:, place])
+
+    def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
+        """Further numbers for update ``step`` at another ``attempt`` (1, 2, ...), (some ``runs``, count)."""
+        numbers = np.empty((len(runs), count))
+        for row, run in enumerate(runs.tolist()):
+            self._fill(numbers[row], run, step, attempt)
+        return numbers
+
+    def _fill(self, numbers: np.ndarray, run: int, index: int, attempt: int) -> None:
+        counter = self._state["state"]
+        counter["key"][0] = self.seeds[run]
+        counter["counter"][:] = 0, index, attempt, 0
+        self._philox.state = self._state
+        self._draw.random(out=numbers)

@@ -1,0 +1,169 @@
+"""What the tabular policy is asked and what it is paid: landscapes of one action, the length toy, the chain.
+
+A task is a small automaton. A completion begins in state 0; each token (an action) pays nothing by itself and leads to
+the next state or to the end; the reward is paid once, for the whole completion. A *context* is a prompt in a state:
+row p S + s of every table of distributions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.config import BanditTask
+
+END = -1
+"""The next state of a token that finishes its completion."""
+
+Scores = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""(prompt (B,), tokens (R, B, T), mask (R, B, T)) -> numbers of the completions."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Task:
+    """A task in the form that the policy, the sampler and the scorer work with.
+
+    Attributes:
+        next_state: (S, A) integer, the state after an action, ``END`` where the completion is over.
+        start: (P, S, A) logits of the starting policy, which is the reference policy too.
+        longest: T, tokens of the longest completion.
+        reward: rewards (R, B) of completions.
+        parts: parts of the rewards (R, B, K), named by ``reward_names``; None where a reward has no parts.
+        action_rewards: (C, A) reward of every action, None where a single action has no reward of its own.
+        vocabulary, prompts, context_names, reward_names: what A, P, C and K stand for, in words.
+    """
+
+    next_state: np.ndarray
+    start: np.ndarray
+    longest: int
+    reward: Scores
+    parts: Scores | None = None
+    action_rewards: np.ndarray | None = None
+    vocabulary: tuple[str, ...]
+    prompts: tuple[str, ...]
+    context_names: tuple[str, ...]
+    reward_names: tuple[str, ...] = ()
+
+
+def task(config: BanditTask) -> Task:
+    """The task that ``config`` describes."""
+    return TASKS.get(config.landscape, _landscape)(config)
+
+
+def landscape_rewards(config: BanditTask) -> np.ndarray:
+    """Reward of each action of a one-token task, (A,), before the prompt's level is added.
+
+    single_peak: max(0, 1 − |a − peak| / half_width); double_peak: the higher of such triangles of height 0.7 at 3 and
+    1.0 at 8; linear: a/10; custom: the given numbers. Actions count from 1.
+    """
+    a = np.arange(1, config.actions + 1, dtype=float)
+    match config.landscape:
+        case "double_peak":
+            left, right = _triangle(a, 3, config.half_width, 0.7), _triangle(a, 8, config.half_width, 1.0)
+            return np.asarray(np.maximum(left, right))
+        case "linear":
+            return np.asarray(a / 10)
+        case "custom":
+            return np.array(config.custom)
+        case _:
+            return _triangle(a, config.peak, config.half_width, 1.0)
+
+
+def right_actions(config: BanditTask) -> np.ndarray:
+    """The right action (counted from 0) at each decision of the chain, (T,): every third, around the circle."""
+    return np.asarray(3 * np.arange(config.max_length) % config.actions)
+
+
+def _triangle(a: np.ndarray, peak: float, half_width: float, height: float) -> np.ndarray:
+    return np.asarray(height * np.maximum(0, 1 - np.abs(a - peak) / half_width))
+
+
+def _landscape(config: BanditTask) -> Task:
+    """One decision; the reward belongs to the action."""
+    table = _levels(config)[:, None] + landscape_rewards(config)  # (P, A)
+    return Task(
+        next_state=np.full((1, config.actions), END),
+        start=_start(config, states=1, actions=config.actions),
+        longest=1,
+        reward=lambda prompt, tokens, mask: table[prompt, tokens[..., 0]],
+        action_rewards=table,
+        vocabulary=_numbered(config.actions),
+        prompts=_prompts(config),
+        context_names=_prompts(config),
+    )
+
+
+def _length(config: BanditTask) -> Task:
+    """An answer, right or wrong, and then as many more tokens as the policy likes: length is worth nothing here.
+
+    State 0 answers; states 1 (after a right answer) and 2 (after a wrong one) go on with action 0 and stop with 1.
+    """
+    levels = _levels(config)
+    return Task(
+        next_state=np.array([[1, 2], [1, END], [2, END]]),
+        start=_start(config, states=3, actions=2),
+        longest=config.max_length,
+        reward=lambda prompt, tokens, mask: levels[prompt] + (tokens[..., 0] == 0),
+        vocabulary=("right / more", "wrong / stop"),
+        prompts=_prompts(config),
+        context_names=_contexts(config, ("answer", "after a right answer", "after a wrong answer")),
+    )
+
+
+def _chain(config: BanditTask) -> Task:
+    """``max_length`` decisions, each with one right action.
+
+    The outcome reward is the share of right decisions, paid once at the end: all or nothing would be right by chance
+    once in A^T completions and could not be learned. The parts say which decisions were right (a process reward).
+    """
+    levels, right, steps = _levels(config), right_actions(config), config.max_length
+    position = np.arange(steps)
+    following = np.append(position[1:], END)
+
+    def parts(prompt: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        return np.asarray((tokens == right) & mask, dtype=float)
+
+    return Task(
+        next_state=np.repeat(following[:, None], config.actions, axis=1),
+        start=_start(config, states=steps, actions=config.actions),
+        longest=steps,
+        reward=lambda prompt, tokens, mask: levels[prompt] + parts(prompt, tokens, mask).sum(axis=-1) / steps,
+        parts=parts,
+        vocabulary=_numbered(config.actions),
+        prompts=_prompts(config),
+        context_names=_contexts(config, tuple(f"decision {t + 1}" for t in position)),
+        reward_names=tuple(f"decision {t + 1} right" for t in position),
+    )
+
+
+def _start(config: BanditTask, *, states: int, actions: int) -> np.ndarray:
+    """Uniform, but for the bias towards one action in every state, (P, S, A)."""
+    logits = np.zeros((config.prompts, states, actions))
+    if config.bias_action <= actions:
+        logits[..., config.bias_action - 1] = config.bias
+    return logits
+
+
+def _levels(config: BanditTask) -> np.ndarray:
+    return np.array(config.levels)
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(str(a) for a in range(1, count + 1))
+
+
+def _prompts(config: BanditTask) -> tuple[str, ...]:
+    return tuple(f"prompt {p + 1}" for p in range(config.prompts))
+
+
+def _contexts(config: BanditTask, states: tuple[str, ...]) -> tuple[str, ...]:
+    """Name of every prompt in every state; the prompt is left out where there is only one."""
+    if config.prompts == 1:
+        return states
+    return tuple(f"{prompt}, {state}" for prompt in _prompts(config) for state in states)
+
+
+TASKS: dict[str, Callable[[BanditTask], Task]] = {"length": _length, "chain": _chain}
+"""The tasks of several tokens; every other landscape is one decision."""

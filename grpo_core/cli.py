@@ -1,0 +1,195 @@
+"""The command line: train a run into a file and look into one, without a window and without Qt."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from grpo_core import __version__
+from grpo_core.assignments import described_settings, settings_from
+from grpo_core.config import PRESETS, Settings
+from grpo_core.errors import Cancelled, GrpoError, RunFileError
+from grpo_core.learners import Learner, learner
+from grpo_core.metrics import metrics
+from grpo_core.runs.library import Lineage, remove
+from grpo_core.runs.run_file import RunReader, RunWriter
+
+FAILED, INTERRUPTED = 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit code: 0, 2 after an error told in one sentence, 130 after Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that lacks a letter shows a question mark
+            stream.reconfigure(errors="replace")
+    options = _parser().parse_args(arguments)
+    try:
+        command: Callable[[argparse.Namespace], int] = options.command
+        return command(options)
+    except GrpoError as error:
+        print(error, file=sys.stderr)
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        with contextlib.suppress(OSError):
+            sys.stdout.close()
+        return 0
+    except OSError as error:
+        print(f"{error.filename or 'A file'} cannot be used: {error.strerror}.", file=sys.stderr)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return FAILED
+
+
+def train(options: argparse.Namespace) -> int:
+    """Trains a new run and leaves it in a file."""
+    out = Path(options.out)
+    settings = settings_from(options.preset, options.set)
+    if options.seed is not None:
+        settings = settings.replace({"seed": options.seed})
+    with _interruptible() as cancelled:
+        training = learner(settings, cancelled=cancelled)
+        if out.exists():
+            if not options.force:
+                raise RunFileError(f"{out} exists already; choose another name, or add --force to replace it.")
+            remove(out)
+        with RunWriter.create(out, settings, title=options.title or out.stem) as writer:
+            trouble = _trained(training, writer, options.steps)
+            writer.commit()
+    if trouble is not None:
+        print(f"{trouble}\n{out} holds {_counted(writer.committed)}.", file=sys.stderr)
+        return INTERRUPTED if isinstance(trouble, Cancelled) else FAILED
+    print(f"{out} holds {_counted(writer.committed)}.")
+    return 0
+
+
+def inspect(options: argparse.Namespace) -> int:
+    """Prints what a run is, one of its updates, and an explanation of one of its numbers."""
+    from grpo_core.inspection import explanation, step_text, summary
+
+    path = Path(options.run)
+    with RunReader.open(path) as reader, contextlib.closing(Lineage(reader, path.parent)) as lineage:
+        wanted = options.step is not None or options.passed is not None or options.explain is not None
+        if not wanted:
+            print(summary(reader))
+            return 0
+        step = lineage.step(reader.last if options.step is None else options.step)
+        passed = (step.passes if options.passed is None else options.passed) - 1
+        if not 0 <= passed < step.passes:
+            raise GrpoError(f"Update {step.step} has no pass {passed + 1}; it has passes 1 to {step.passes}.")
+        if options.explain is None:
+            print(step_text(step, passed, reader.origin))
+            return 0
+        from grpo_core.explain import Quantity
+
+        places = {name: getattr(options, name) for name in ("row", "token", "context", "action", "group")}
+        inner = {name: None if place is None else place - 1 for name, place in places.items()}
+        print(explanation(step, Quantity(options.explain, passed=passed, **inner)))
+    return 0
+
+
+def list_presets(options: argparse.Namespace) -> int:
+    """Lists the presets: what each reproduces, and what of it is not reproduced."""
+    for name, preset in PRESETS.items():
+        print(f"{name}\n    {preset.source}" + (f"\n    Not covered: {preset.not_covered}" * bool(preset.not_covered)))
+    return 0
+
+
+def list_settings(options: argparse.Namespace) -> int:
+    """Lists the settings: what each does, its default, and what is allowed."""
+    for path, rule, default in described_settings():
+        if isinstance(default, tuple):
+            default, allowed = ",".join(f"{number:g}" for number in default), "numbers with commas between them"
+        else:
+            allowed = rule.allowed
+        print(f"{path}\n    {rule.help}\n    Default {'nothing' if default is None else default}; {allowed}")
+    return 0
+
+
+def _trained(training: Learner, writer: RunWriter, steps: int) -> Exception | None:
+    """Trains up to ``steps`` updates with a progress bar; what ended the run early, if anything did."""
+    from tqdm import tqdm
+
+    with tqdm(total=steps, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:
+        for _ in range(steps):
+            try:
+                step = next(training)
+            except GrpoError as error:
+                return Cancelled("Stopped on request.") if isinstance(error, Cancelled) else error
+            writer.append(step)
+            if bar.update():
+                bar.set_postfix_str(f"mean reward {metrics(step)['reward_mean']:.3f}")
+            if writer.full:
+                return RunFileError(writer.full)
+        return None
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Inside the block the first Ctrl-C only turns the yielded function true; a second one acts as usual."""
+    asked: list[int] = []
+
+    def ask(number: int, frame: object) -> None:
+        asked.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _counted(updates: int) -> str:
+    return "1 update" if updates == 1 else f"{updates} updates"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(FAILED, f"{message[:1].upper()}{message[1:]}; {self.prog} --help says what is possible.\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m grpo_core", description="Train and inspect GRPO runs without a window.")
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    one = commands.add_parser("train", help="train a new run into a file", description=train.__doc__)
+    one.set_defaults(command=train)
+    one.add_argument("--preset", metavar="NAME", help="a member of the family; “presets” lists them")
+    one.add_argument(
+        "--set", action="append", default=[], metavar="SETTING=VALUE",
+        help="change a setting, as in objective.beta=0.1; may be repeated; “settings” lists them",
+    )  # fmt: skip
+    one.add_argument("--steps", type=_count, default=200, metavar="N", help="updates to train (default 200)")
+    one.add_argument("--seed", type=int, metavar="N", help=f"fixes every random number (default {Settings().seed})")
+    one.add_argument("--title", default="", help="the name shown in the window")
+    one.add_argument("--out", required=True, metavar="FILE", help="the run file to write, such as run.grpo")
+    one.add_argument("--force", action="store_true", help="replace the file if it exists")
+
+    two = commands.add_parser("inspect", help="look into a run file", description=inspect.__doc__)
+    two.set_defaults(command=inspect)
+    two.add_argument("run", metavar="FILE", help="a run file")
+    two.add_argument("--step", type=_count, metavar="N", help="the update to show (default the last)")
+    two.add_argument("--pass", dest="passed", type=_count, metavar="N", help="its inner pass (default the last)")
+    two.add_argument("--explain", metavar="NAME", help="a number to explain: advantage, ratio, kl, loss, gradient, ...")
+    for place in ("row", "token", "context", "action", "group"):
+        two.add_argument(f"--{place}", type=_count, metavar="N", help=f"the {place} of that number, counted from 1")
+
+    for name, command, help in (
+        ("presets", list_presets, "list the presets"),
+        ("settings", list_settings, "list the settings"),
+    ):
+        commands.add_parser(name, help=help, description=command.__doc__).set_defaults(command=command)
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"“{text}” is not a whole number from 1 on")
+    return int(text)

@@ -1,0 +1,71 @@
+"""Any number of an update: its formula, the same with values, its inputs, and a second computation that must agree.
+
+The second computation is plain scalar Python (``math`` alone), written once more on purpose: each displayed formula
+is evaluated from the displayed inputs, whose values are the engine's, and held against what the code that trained says.
+The inputs are addresses that can be explained in turn, down to what was recorded. One node is made at a time.
+"""
+
+from __future__ import annotations
+
+import math
+
+from grpo_core.config import Objective
+from grpo_core.explain import advantages, cards, gradient, kl, loss, policy, ratio, records, surrogate
+from grpo_core.explain.node import Formula, Node, node
+from grpo_core.explain.numbers import Numbers
+from grpo_core.explain.quantity import KINDS, Quantity, is_card, quantity_title
+from grpo_core.record import Step
+
+__all__ = ["KINDS", "Node", "Numbers", "Quantity", "explain", "explain_from", "quantity_title"]
+
+
+def explain(step: Step, quantity: Quantity, objective: Objective | None = None) -> Node:
+    """One number of ``step``, explained.
+
+    Args:
+        step: the update.
+        quantity: which number; :data:`KINDS`, ``METRICS`` and the step's measurements name them.
+        objective: another one for a what-if; the update's own by default.
+
+    Returns:
+        The node. Where the update lacks what the number needs, its value is NaN and its note says what is missing.
+
+    Raises:
+        KeyError: there is no number of that name.
+        IndexError: the update has no such row, token, pass, place, action or group.
+        SettingsError: the update cannot be evaluated under ``objective``.
+    """
+    return explain_from(Numbers(step, objective), quantity)
+
+
+def explain_from(numbers: Numbers, quantity: Quantity) -> Node:
+    """The same from numbers that are already at hand, for a walk over many quantities of one update."""
+    quantity = numbers.canonical(quantity)
+    engine = numbers[quantity]
+    return node(quantity, quantity_title(quantity), _formula(numbers, quantity), engine, numbers.precision)
+
+
+def _formula(n: Numbers, q: Quantity) -> Formula:
+    if is_card(q):
+        return cards.explain_card(n, q)
+    why = n.idle(q)
+    if why:
+        return Formula(symbol=r"\mathrm{unused}", value=1.0 if q.name == "ratio" else n[q], note=why)
+    why = records.lacking(n, q)
+    if why and math.isnan(n[q]):
+        return records.absent(r"\mathrm{unknown}", why)
+    return RULES[q.name](n, q)
+
+
+RULES: dict[str, records.Rule] = {
+    **records.RULES,
+    **advantages.RULES,
+    **ratio.RULES,
+    **surrogate.RULES,
+    **kl.RULES,
+    **loss.RULES,
+    **gradient.RULES,
+    **policy.RULES,
+    **cards.RULES,
+}
+"""How each kind of number is explained."""

@@ -1,0 +1,245 @@
+"""From rewards to the advantage: penalty, mean, standard deviation, baseline, and a critic's estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from grpo_core.advantages import EQUAL
+from grpo_core.explain.node import Formula
+from grpo_core.explain.numbers import Numbers
+from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.records import Rule
+from grpo_core.explain.typeset import number, plain, series, signed, total
+
+PAPER = "DeepSeekMath, arXiv:2402.03300, section 4.1.2"
+GAE = "GAE, arXiv:1506.02438, equations 11 and 16"
+
+
+def score_of(n: Numbers, row: int) -> Quantity:
+    """What a completion brings to its group: the reward, less the KL penalty where it enters there."""
+    return Quantity("penalised_reward" if n.penalised else "reward", row=row)
+
+
+def are_equal(values: Sequence[float]) -> bool:
+    """Whether a spread is rounding only."""
+    scored = [v for v in values if not math.isnan(v)]
+    size = max([1.0, *(abs(v) for v in scored)])
+    return not scored or max(scored) - min(scored) <= EQUAL * size
+
+
+def _scores(n: Numbers, group: int | None) -> tuple[list[Quantity], list[float]]:
+    """The scored completions of a group, or of the batch, and their scores."""
+    rows = range(len(n.step.group)) if group is None else n.rows(group)
+    both = [(q, n[q]) for q in (score_of(n, row) for row in rows)]
+    both = [(q, v) for q, v in both if not math.isnan(v)]
+    return [q for q, _ in both], [v for _, v in both]
+
+
+def _letter(n: Numbers) -> str:
+    return "R'" if n.penalised else "R"
+
+
+def penalised_reward(n: Numbers, q: Quantity) -> Formula:
+    reward, row, beta = Quantity("reward", row=q.row), q.row or 0, n.objective.beta
+    if not n.penalised or math.isnan(n[reward]):
+        return Formula(symbol=f"R'_{n.at(q)}", general=r"R'_{i} = R_{i}", value=n[reward], inputs=(reward,))
+    places = [(n.token("old_logp", q, t), n.token("ref_logp", q, t)) for t in n.visited(row)]
+    k1 = [n[old] - n[ref] for old, ref in places]
+    subscript = n.it
+    return Formula(
+        symbol=f"R'_{n.at(q)}",
+        general=rf"R'_{{i}} = R_{{i}} - \beta \sum_{{t}} "
+        rf"\left(\log \pi^{{\mathrm{{old}}}}_{subscript} - \log \pi^{{\mathrm{{ref}}}}_{subscript}\right)",
+        values=rf"{number(n[reward])} - {number(beta)} \cdot \left({total(k1)}\right)",
+        value=n[reward] - beta * math.fsum(k1),
+        inputs=(reward, *(x for pair in places for x in pair)),
+        scale=abs(n[reward]) + beta * sum(abs(n[old]) + abs(n[ref]) for old, ref in places),
+        note="The KL penalty enters as part of the reward: the summed k1 of the completion, times β.",
+        source="RLOO, arXiv:2402.14740; Schulman's k1",
+    )
+
+
+def mean(n: Numbers, q: Quantity) -> Formula:
+    inputs, values = _scores(n, q.group)
+    symbol = rf"\bar{{R}}_{{{q.group + 1}}}" if q.group is not None else r"\bar{R}"
+    return Formula(
+        symbol=symbol,
+        general=rf"\bar{{R}} = \frac{{1}}{{n}} \sum_{{j}} {_letter(n)}_{{j}}",
+        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
+        value=math.fsum(values) / len(values) if values else math.nan,
+        inputs=tuple(inputs),
+        scale=max(map(abs, values), default=0.0),
+        note="Over the completions that were scored.",
+        source=PAPER,
+    )
+
+
+def std(n: Numbers, q: Quantity) -> Formula:
+    inputs, values = _scores(n, q.group)
+    centre = Quantity("batch_mean") if q.group is None else Quantity("group_mean", group=q.group)
+    middle, free = n[centre], len(values)
+    freedom = free if n.objective.std == "population" and q.group is not None else free - 1
+    symbol = r"\sigma" if q.group is None else rf"\sigma_{{{q.group + 1}}}"
+    below, letter = "n" if freedom == free else "n - 1", _letter(n)
+    if freedom < 1:
+        note = f"With {free} scored {'completion' if free == 1 else 'completions'} there is no standard deviation."
+        return Formula(symbol=symbol, value=math.nan, inputs=tuple(inputs), note=note)
+    return Formula(
+        symbol=symbol,
+        general=rf"\sigma = \sqrt{{\frac{{1}}{{{below}}} \sum_{{j}} \left({letter}_{{j}} - \bar{{R}}\right)^{{2}}}}",
+        values=rf"\sqrt{{\frac{{1}}{{{freedom}}} \left("
+        + series(values, lambda v: rf"({number(v)} - {signed(middle)})^{{2}}")
+        + r"\right)}",
+        value=math.sqrt(math.fsum((v - middle) ** 2 for v in values) / freedom),
+        inputs=(*inputs, centre),
+        scale=max(map(abs, values)),
+        note="The paper does not say whether it divides by n or n − 1."
+        if n.objective.std == "sample" and q.group is not None
+        else "",
+        source=PAPER,
+    )
+
+
+def baseline(n: Numbers, q: Quantity) -> Formula:
+    symbol, row, o = f"b_{n.at(q)}", q.row or 0, n.objective
+    group = int(n.step.group[row])
+    if o.baseline == "none":
+        return Formula(symbol=symbol, general="b_{i} = 0", value=0.0, note="Nothing is subtracted from the reward.")
+    if o.baseline == "given":
+        note = "The baseline is the critic's value of each token; see the advantage."
+        return Formula(symbol=symbol, value=math.nan, note=note)
+    if math.isnan(n[score_of(n, row)]):
+        return Formula(symbol=symbol, value=math.nan, note="not scored: nothing is compared")
+    if o.baseline != "leave_one_out":
+        centre = Quantity("batch_mean") if o.baseline == "batch_mean" else Quantity("group_mean", group=group)
+        value, scale = n[centre], max(map(abs, _scores(n, centre.group)[1]), default=0.0)
+        return Formula(
+            symbol=symbol, general=r"b_{i} = \bar{R}", value=value, inputs=(centre,), scale=scale, source=PAPER
+        )
+    inputs, values = _scores(n, group)
+    others = [(i, v) for i, v in zip(inputs, values, strict=True) if i.row != row]
+    return Formula(
+        symbol=symbol,
+        general=rf"b_{{i}} = \frac{{1}}{{n - 1}} \sum_{{j \neq i}} {_letter(n)}_{{j}}",
+        values=rf"\frac{{1}}{{{len(others)}}} \left({total([v for _, v in others])}\right)" if others else "",
+        value=math.fsum(v for _, v in others) / len(others) if others else 0.0,
+        inputs=tuple(i for i, _ in others),
+        scale=max(map(abs, values), default=0.0),
+        note="" if others else "There is no other completion to compare with.",
+        source="RLOO, arXiv:2402.14740",
+    )
+
+
+def advantage(n: Numbers, q: Quantity) -> Formula:
+    if n.step.advantage is not None:
+        return Formula(symbol=f"A_{n.at(q)}", value=n[q], note="recorded: the source gave this advantage")
+    if n.objective.baseline == "given":
+        return _from_critic(n, q)
+    return _from_group(n, q)
+
+
+def _from_group(n: Numbers, q: Quantity) -> Formula:
+    """(R − b) / (σ + δ), and the cases in which it is 0 or divides by 1."""
+    o, row, symbol = n.objective, q.row or 0, f"A_{n.at(q)}"
+    group, score = int(n.step.group[row]), score_of(n, row)
+    r = n[score]
+    if math.isnan(r):
+        return Formula(symbol=symbol, general="A_{i} = 0", value=0.0, inputs=(score,), note="not scored: no push")
+    inputs, values = _scores(n, group)
+    if o.baseline in ("group_mean", "leave_one_out") and are_equal(values):
+        note = "All rewards of the group are equal: it carries no signal, and the advantage is exactly 0."
+        if len(values) == 1:
+            note = "The group has one scored completion, compared with itself alone: the advantage is exactly 0."
+        return Formula(symbol=symbol, general="A_{i} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER)
+    b_at = Quantity("group_mean", group=group) if o.baseline == "group_mean" else Quantity("baseline", row=row)
+    b_name = r"\bar{R}" if o.baseline == "group_mean" else "b_{i}"
+    b = n[b_at]
+    above, above_values = rf"{_letter(n)}_{{i}} - {b_name}", f"{number(r)} - {signed(b)}"
+    if o.std == "none":
+        return Formula(
+            symbol=symbol, general=f"A_{{i}} = {above}", values=above_values, value=r - b, inputs=(score, b_at),
+            scale=max(map(abs, values)), note="It is not divided by a standard deviation.", source=PAPER,
+        )  # fmt: skip
+    spread = Quantity("batch_std") if o.std == "batch" else Quantity("group_std", group=group)
+    compared = _scores(n, None)[1] if o.std == "batch" else values
+    if are_equal(compared) or math.isnan(n[spread]):
+        return Formula(
+            symbol=symbol, general=rf"A_{{i}} = \frac{{{above}}}{{1}}", values=rf"\frac{{{above_values}}}{{1}}",
+            value=r - b, inputs=(score, b_at, spread), scale=max(map(abs, values)),
+            note="The standard deviation is zero or undefined, so it divides by 1.", source=PAPER,
+        )  # fmt: skip
+    below = n[spread] + o.std_epsilon
+    return Formula(
+        symbol=symbol,
+        general=rf"A_{{i}} = \frac{{{above}}}{{\sigma + \delta}}",
+        values=rf"\frac{{{above_values}}}{{{number(n[spread])} + {number(o.std_epsilon)}}}",
+        value=(r - b) / below,
+        inputs=(score, b_at, spread),
+        scale=max(map(abs, compared)) / below * max(1.0, abs(r - b) / below),
+        note=f"δ = {plain(o.std_epsilon)} keeps nearly equal rewards from being blown up.",
+        source=PAPER,
+    )
+
+
+def _next(n: Numbers, q: Quantity) -> int | None:
+    """The completion's next token."""
+    return next((t for t in n.visited(q.row) if t > (q.token or 0)), None)
+
+
+def _from_critic(n: Numbers, q: Quantity) -> Formula:
+    learner, symbol = n.step.settings.learner, f"A_{n.at(q)}"
+    reward, delta, later = Quantity("reward", row=q.row), n.token("td_error", q), _next(n, q)
+    if math.isnan(n[reward]):
+        return Formula(symbol=symbol, general="A = 0", value=0.0, inputs=(reward,), note="not scored: no push")
+    decay = learner.gamma * learner.lam
+    general = rf"A_{n.it} = \delta_{n.it}"
+    if later is None:
+        note = "The last token: nothing comes after it."
+        return Formula(symbol=symbol, general=general, value=n[delta], inputs=(delta,), note=note, source=GAE)
+    following = n.token("advantage", q, later)
+    ahead = n[following]
+    return Formula(
+        symbol=symbol,
+        general=general + r" + \gamma \lambda A_{i,t+1}",
+        values=rf"{number(n[delta])} + {number(learner.gamma)} \cdot {number(learner.lam)} \cdot {signed(ahead)}",
+        value=n[delta] + decay * ahead,
+        inputs=(delta, following),
+        scale=abs(n[delta]) + abs(decay * ahead),
+        source=GAE,
+    )
+
+
+def td_error(n: Numbers, q: Quantity) -> Formula:
+    gamma, later = n.step.settings.learner.gamma, _next(n, q)
+    value, reward = n.token("value", q), Quantity("reward", row=q.row)
+    if math.isnan(n[reward]):
+        return Formula(symbol=rf"\delta_{n.at(q)}", general=r"\delta = 0", value=0.0, inputs=(reward,))
+    if later is None:
+        return Formula(
+            symbol=rf"\delta_{n.at(q)}", general=rf"\delta_{n.it} = R_{{i}} - V_{n.it}",
+            values=f"{number(n[reward])} - {signed(n[value])}", value=n[reward] - n[value], inputs=(reward, value),
+            scale=abs(n[reward]) + abs(n[value]), note="The reward is paid at the last token.", source=GAE,
+        )  # fmt: skip
+    ahead = n.token("value", q, later)
+    return Formula(
+        symbol=rf"\delta_{n.at(q)}",
+        general=r"\delta_{i,t} = \gamma V_{i,t+1} - V_{i,t}",
+        values=rf"{number(gamma)} \cdot {signed(n[ahead])} - {signed(n[value])}",
+        value=gamma * n[ahead] - n[value],
+        inputs=(ahead, value),
+        scale=abs(n[ahead]) + abs(n[value]),
+        source=GAE,
+    )
+
+
+RULES: dict[str, Rule] = {
+    "penalised_reward": penalised_reward,
+    "group_mean": mean,
+    "group_std": std,
+    "batch_mean": mean,
+    "batch_std": std,
+    "baseline": baseline,
+    "advantage": advantage,
+    "td_error": td_error,
+}

@@ -1,0 +1,215 @@
+"""The metric cards: each a mean or a count over numbers that can be explained in turn."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from grpo_core.explain.advantages import are_equal
+from grpo_core.explain.node import Formula
+from grpo_core.explain.numbers import Numbers
+from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.records import Rule, absent, measured
+from grpo_core.explain.typeset import number, series, squared, total
+
+
+def explain_card(n: Numbers, q: Quantity) -> Formula:
+    """A card by its rule; what the model alone could produce is measured."""
+    known = q.name == "grad_norm" and n.logit_gradient(0) is not None
+    if q.name in n.step.measurements and not known:
+        return measured(n, q)
+    if math.isnan(n[q]):
+        return absent(rf"\mathrm{{{q.name.replace('_', chr(92) + ' ')}}}", ABSENT.get(q.name, "not recorded"))
+    return CARDS[q.name](n, q)
+
+
+ABSENT = {
+    "reward_mean": "no completion was scored",
+    "reward_std": "no group has two scored completions",
+    "kl": "the update does not hold the full distributions of policy and reference",
+    "entropy": "the full distribution was not recorded",
+    "max_prob": "the full distribution was not recorded",
+    "best_action": "the full distribution was not recorded",
+    "grad_norm": "it was not measured",
+}
+
+
+def reward_mean(n: Numbers, q: Quantity) -> Formula:
+    """Of a group, or of the update."""
+    rows = n.rows(q.group) if q.group is not None else range(len(n.step.group))
+    inputs = [i for i in (Quantity("reward", row=row) for row in rows) if not math.isnan(n[i])]
+    values = [n[i] for i in inputs]
+    return Formula(
+        symbol=r"\bar{R}",
+        general=r"\bar{R} = \frac{1}{n} \sum_{i} R_{i}",
+        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
+        value=math.fsum(values) / len(values) if values else math.nan,
+        inputs=tuple(inputs),
+        scale=max(map(abs, values), default=0.0),
+        note="Over the completions that were scored.",
+    )
+
+
+def reward_std(n: Numbers, q: Quantity) -> Formula:
+    """Mean over groups."""
+    inputs = [Quantity("reward_std", group=g) for g in range(int(n.step.group.max()) + 1)]
+    inputs = [i for i in inputs if not math.isnan(n[i])]
+    values = [n[i] for i in inputs]
+    return Formula(
+        symbol=r"\bar{\sigma}",
+        general=r"\bar{\sigma} = \frac{1}{P} \sum_{p} \sigma_{p}",
+        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
+        value=math.fsum(values) / len(values),
+        inputs=tuple(inputs),
+        scale=float(np.nanmax(np.abs(n.step.rewards))),
+        note="Within groups. The spread between prompts is not in it: it gives no signal.",
+    )
+
+
+def group_reward_std(n: Numbers, q: Quantity) -> Formula:
+    rows = [Quantity("reward", row=row) for row in n.rows(q.group)]
+    inputs = [i for i in rows if not math.isnan(n[i])]
+    centre = Quantity("reward_mean", group=q.group)
+    values, middle = [n[i] for i in inputs], n[centre]
+    if len(values) < 2:
+        note = "A standard deviation needs two scored completions."
+        return Formula(symbol=r"\sigma", value=math.nan, inputs=tuple(inputs), note=note)
+    return Formula(
+        symbol=rf"\sigma_{{{(q.group or 0) + 1}}}",
+        general=r"\sigma = \sqrt{\frac{1}{n - 1} \sum_{j} \left(R_{j} - \bar{R}\right)^{2}}",
+        values=rf"\sqrt{{\frac{{1}}{{{len(values) - 1}}} \left("
+        + series(values, lambda v: rf"({number(v)} - {number(middle)})^{{2}}")
+        + r"\right)}",
+        value=math.sqrt(math.fsum((v - middle) ** 2 for v in values) / (len(values) - 1)),
+        inputs=(*inputs, centre),
+        scale=max(map(abs, values)),
+    )
+
+
+def place_mean(name: str, symbol: str, note: str) -> Rule:
+    """A mean over the visited places of what the policy is there after the update."""
+
+    def rule(n: Numbers, q: Quantity) -> Formula:
+        assert n.step.context is not None
+        visits = Counter(int(c) for c in n.step.context[n.step.mask])
+        inputs = [n.canonical(Quantity(name, passed=n.step.passes, context=c)) for c in sorted(visits)]
+        pairs = [(visits[i.context or 0], n[i]) for i in inputs]
+        count = sum(visits.values())
+        return Formula(
+            symbol=rf"\bar{{{symbol}}}",
+            general=rf"\bar{{{symbol}}} = \frac{{1}}{{n}} \sum_{{c}} n_{{c}} \, {symbol}_{{c}}",
+            values=rf"\frac{{1}}{{{count}}} \left({series(pairs, _product)}\right)",
+            value=math.fsum(k * v for k, v in pairs) / count,
+            inputs=tuple(inputs),
+            scale=max(1.0, *(abs(v) for _, v in pairs)),
+            unit="nats" if name != "max_probability" else "",
+            note=f"{note} after the update, at each place as often as it was visited.",
+        )
+
+    return rule
+
+
+def _product(pair: tuple[int, float]) -> str:
+    return rf"{pair[0]} \cdot {number(pair[1])}"
+
+
+def best_action(n: Numbers, q: Quantity) -> Formula:
+    assert n.step.context is not None
+    assert n.step.dist_logp is not None
+    place = int(n.step.context[n.step.mask][0])
+    actions = range(n.step.dist_logp.shape[-1])
+    inputs = [Quantity("log_probability", passed=n.step.passes, context=place, action=a) for a in actions]
+    values = [n[i] for i in inputs]
+    return Formula(
+        symbol=r"a^{*}", general=r"a^{*} = \mathrm{arg\,max}_{a} \; \pi(a)", value=float(values.index(max(values))),
+        inputs=tuple(inputs), note="Its index, counted from 0, at the first visited place after the update.",
+    )  # fmt: skip
+
+
+def clip_fraction(n: Numbers, q: Quantity) -> Formula:
+    last = n.step.passes - 1
+    inputs = [Quantity("clipped_tokens", passed=last, row=i) for i in range(len(n.step.group))]
+    values, count = [n[i] for i in inputs], max(int(n.step.mask.sum()), 1)
+    return Formula(
+        symbol="f",
+        general=r"f = \frac{1}{n} \sum_{i} \mathrm{clipped}_{i}",
+        values=rf"\frac{{1}}{{{count}}} \left({total(values)}\right)",
+        value=math.fsum(values) / count,
+        inputs=tuple(inputs),
+        note="Tokens of the last pass whose push was stopped, out of all tokens. A ratio outside the band on the side "
+        "where the push leads back is not clipped and does not count.",
+    )
+
+
+def grad_norm(n: Numbers, q: Quantity) -> Formula:
+    assert n.step.context is not None
+    inputs = [Quantity("context_gradient", context=int(c)) for c in np.unique(n.step.context[n.step.mask])]
+    values = [n[i] for i in inputs]
+    return Formula(
+        symbol=r"\|\nabla L\|",
+        general=r"\|\nabla L\| = \sqrt{\sum_{c} \|g_{c}\|^{2}}",
+        values=rf"\sqrt{{{series(values, squared)}}}",
+        value=math.hypot(*values),
+        inputs=tuple(inputs),
+        scale=_gradient_size(n),
+        note="Of the first pass, over all logits; places that were not visited add nothing.",
+    )
+
+
+def _gradient_size(n: Numbers) -> float:
+    """Size of the token gradients that the norm adds up and may cancel."""
+    push, pull = n.gradient(0)
+    return float(np.abs(push).sum() + (0.0 if pull is None else np.abs(pull).sum()))
+
+
+def dead_groups(n: Numbers, q: Quantity) -> Formula:
+    inputs = [Quantity("dead_group", group=g) for g in range(int(n.step.group.max()) + 1)]
+    values = [n[i] for i in inputs]
+    return Formula(
+        symbol="f",
+        general=r"f = \frac{1}{P} \sum_{p} \mathrm{dead}_{p}",
+        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
+        value=math.fsum(values) / len(values),
+        inputs=tuple(inputs),
+    )
+
+
+def dead_group(n: Numbers, q: Quantity) -> Formula:
+    inputs = [Quantity("reward", row=row) for row in n.rows(q.group)]
+    values = [n[i] for i in inputs]
+    return Formula(
+        symbol=rf"\mathrm{{dead}}_{{{(q.group or 0) + 1}}}",
+        general=r"\mathrm{dead}_{p} = \left[\max R - \min R \le 10^{-12} \max(1, |R|)\right]",
+        value=float(are_equal(values)),
+        inputs=tuple(inputs),
+        note="1 where all rewards of the group are equal up to rounding, else 0.",
+    )
+
+
+def length(n: Numbers, q: Quantity) -> Formula:
+    inputs = [Quantity("tokens", row=i) for i in range(len(n.step.group))]
+    values = [n[i] for i in inputs]
+    return Formula(
+        symbol=r"\bar{L}", general=r"\bar{L} = \frac{1}{B} \sum_{i} L_{i}",
+        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)", value=math.fsum(values) / len(values),
+        inputs=tuple(inputs), unit="tokens",
+    )  # fmt: skip
+
+
+CARDS: dict[str, Rule] = {
+    "reward_mean": reward_mean,
+    "reward_std": reward_std,
+    "kl": place_mean("exact_kl", r"\mathrm{KL}", "KL from the reference"),
+    "entropy": place_mean("entropy", "H", "Entropy of the policy"),
+    "max_prob": place_mean("max_probability", r"\pi^{*}", "Largest probability"),
+    "best_action": best_action,
+    "clip_fraction": clip_fraction,
+    "grad_norm": grad_norm,
+    "dead_groups": dead_groups,
+    "length": length,
+}
+"""By the name of the card; the loss is explained as the loss of the first pass."""
+
+RULES: dict[str, Rule] = {"reward_mean": reward_mean, "reward_std": group_reward_std, "dead_group": dead_group}

@@ -1,0 +1,116 @@
+"""From token to loss: the weight of a token, its loss, a completion's share, and their sum."""
+
+from __future__ import annotations
+
+import math
+
+from grpo_core.explain.node import Formula
+from grpo_core.explain.numbers import Numbers
+from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.records import Rule
+from grpo_core.explain.typeset import number, plain, series, signed, total
+
+WEIGHTS = {
+    "sequence": (r"\frac{1}{L_{i} N}", "DeepSeekMath, arXiv:2402.03300, equation 3"),
+    "token": (r"\frac{1}{N}", "DAPO, arXiv:2503.14476, equation 8"),
+    "constant": (r"\frac{1}{N L_{\max}}", "Dr. GRPO, arXiv:2503.20783"),
+    "sequence_sum": (r"\frac{1}{N}", "LUSPO, arXiv:2602.05261"),
+}
+NOTES = {
+    "sequence": "Each completion counts alike: its tokens share one part of N, so a token of a long one counts less.",
+    "token": "Each token counts alike, so long completions weigh more.",
+    "constant": "Each token counts alike, and the constant does not depend on the lengths that were drawn.",
+    "sequence_sum": "The tokens of a completion are summed, so long completions weigh more.",
+}
+
+
+def weight(n: Numbers, q: Quantity) -> Formula:
+    o = n.objective
+    length, below = Quantity("tokens", row=q.row), Quantity("denominator", passed=q.passed, row=q.row)
+    size, shown = n[below], number(n[below])
+    inputs: tuple[Quantity, ...] = (below,)
+    if o.reduction == "sequence":
+        size, inputs, shown = size * max(n[length], 1.0), (below, length), rf"{number(n[length])} \cdot {shown}"
+    elif o.reduction == "constant":
+        size, shown = size * float(o.max_tokens or 1), rf"{shown} \cdot {o.max_tokens}"
+    general, source = WEIGHTS[o.reduction]
+    return Formula(
+        symbol=f"W_{n.at(q)}", general=f"W_{n.it} = {general}", values=rf"\frac{{1}}{{{shown}}}", value=1 / size,
+        inputs=inputs, note=NOTES[o.reduction], source=source,
+    )  # fmt: skip
+
+
+def token_loss(n: Numbers, q: Quantity) -> Formula:
+    o, surrogate = n.objective, n.token("surrogate", q)
+    s = n[surrogate]
+    general, values, value, inputs, scale = f"-S_{n.it}", f"-{signed(s)}", -s, [surrogate], abs(s)
+    kl = n.token("kl", q)
+    note = ""
+    if o.kl_in == "loss" and o.beta:
+        general += rf" + \beta \mathrm{{KL}}_{n.it}"
+        values += rf" + {number(o.beta)} \cdot {signed(n[kl])}"
+        value, scale = value + o.beta * n[kl], scale + abs(o.beta * n[kl])
+        inputs.append(kl)
+    else:
+        note = "The KL penalty is part of the reward." if o.beta else "β is 0, so there is no KL in the loss."
+    if o.entropy_bonus:
+        entropy = n.canonical(Quantity("entropy", passed=q.passed, row=q.row, token=q.token))
+        general += r" - \eta H"
+        values += rf" - {number(o.entropy_bonus)} \cdot {signed(n[entropy])}"
+        value, scale = value - o.entropy_bonus * n[entropy], scale + abs(o.entropy_bonus * n[entropy])
+        inputs.append(entropy)
+    return Formula(
+        symbol=rf"\ell_{n.at(q)}", general=rf"\ell_{n.it} = {general}", values=values, value=value,
+        inputs=tuple(inputs), scale=scale, note=note, source="DeepSeekMath, arXiv:2402.03300, equation 3",
+    )  # fmt: skip
+
+
+def contribution(n: Numbers, q: Quantity) -> Formula:
+    pairs = [(n.token("weight", q, t), n.token("token_loss", q, t)) for t in n.visited(q.row)]
+    products = [n[w] * n[x] for w, x in pairs]
+    subscript = n.it
+    return Formula(
+        symbol=f"c_{n.at(q)}",
+        general=rf"c_{{i}} = \sum_{{t}} W_{subscript} \ell_{subscript}" if n.long else r"c_{i} = W_{i} \ell_{i}",
+        values=series(pairs, lambda pair: rf"{number(n[pair[0]])} \cdot {signed(n[pair[1]])}"),
+        value=math.fsum(products),
+        inputs=tuple(x for pair in pairs for x in pair),
+        scale=math.fsum(map(abs, products)),
+        note="" if pairs else "The completion has no tokens, yet it counts in the mean.",
+    )
+
+
+def loss(n: Numbers, q: Quantity) -> Formula:
+    used = [i for i in range(len(n.step.group)) if n.step.part[q.passed, i] >= 0]
+    inputs = [Quantity("contribution", passed=q.passed, row=i) for i in used]
+    values = [n[i] for i in inputs]
+    return Formula(
+        symbol="L",
+        general=r"L = \sum_{i} c_{i}",
+        values=total(values),
+        value=math.fsum(values),
+        inputs=tuple(inputs),
+        scale=math.fsum(map(abs, values)) + _size(n, q.passed),
+        note=_parts(n, q.passed),
+        source="DeepSeekMath, arXiv:2402.03300, equation 3",
+    )
+
+
+def _size(n: Numbers, passed: int) -> float:
+    """Size of the terms that the loss adds up, without their signs."""
+    terms = n.terms(passed)
+    return float(abs(terms.weight * terms.token_loss).sum())
+
+
+def _parts(n: Numbers, passed: int) -> str:
+    """Which part of the loss comes from where."""
+    terms, o = n.terms(passed), n.objective
+    policy = plain(-float((terms.weight * terms.surrogate).sum()))
+    said = "A handle for the gradient, not a score."
+    if o.kl_in == "loss" and o.beta and terms.kl is not None:
+        kl = plain(o.beta * float((terms.weight * terms.kl).sum()))
+        said = f"The surrogate makes {policy} of it, β times the KL {kl}. {said}"
+    return said
+
+
+RULES: dict[str, Rule] = {"weight": weight, "token_loss": token_loss, "contribution": contribution, "loss": loss}

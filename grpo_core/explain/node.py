@@ -1,0 +1,106 @@
+"""One explained number: its formula, the same with values, and whether a second computation agrees with the first."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.typeset import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formula:
+    """A number computed in plain Python from the engine's values of its inputs.
+
+    Attributes:
+        symbol: LaTeX of this very number, such as ``A_{3}``.
+        general: LaTeX of the formula; empty for what was recorded.
+        values: LaTeX of its right-hand side with values.
+        value: the result.
+        inputs: what the formula read.
+        scale: size of the largest number that was added or subtracted on the way; rounding is judged against it.
+        unit: empty for a pure number.
+        note: in words, what the formula cannot say.
+        source: paper and equation.
+    """
+
+    symbol: str
+    value: float
+    general: str = ""
+    values: str = ""
+    inputs: tuple[Quantity, ...] = ()
+    scale: float = 0.0
+    unit: str = ""
+    note: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """One explained number.
+
+    Attributes:
+        quantity: its address.
+        title: its name in words.
+        symbol: LaTeX of this very number.
+        latex: the formula; empty for a number that was recorded or measured.
+        latex_values: the same with values put in.
+        value: recomputed in plain Python from the engine's values of ``inputs``.
+        engine: what the code that trained says.
+        difference: value − engine.
+        tolerance: how far rounding alone may take them apart.
+        agrees: whether the difference is within the tolerance.
+        unit: empty for a pure number.
+        inputs: numbers that the formula read, each of which can be explained in turn.
+        note: in words, what the formula cannot say; "recorded" or "measured" for a number without a formula.
+        source: paper and equation.
+    """
+
+    quantity: Quantity
+    title: str
+    symbol: str
+    latex: str
+    latex_values: str
+    value: float
+    engine: float
+    difference: float
+    tolerance: float
+    agrees: bool
+    unit: str = ""
+    inputs: tuple[Quantity, ...] = field(default=())
+    note: str = ""
+    source: str = ""
+
+
+def node(quantity: Quantity, title: str, formula: Formula, engine: float, precision: float) -> Node:
+    """``formula`` held against what the engine says.
+
+    Args:
+        quantity, title: address and name.
+        formula: the second computation.
+        engine: the first.
+        precision: relative, 1e-9 for records in float64 and 1e-5 in float32.
+    """
+    value = formula.value
+    same = value == engine or (math.isnan(value) and math.isnan(engine))
+    difference = 0.0 if same else value - engine
+    size = max((x for x in (abs(value), abs(engine), abs(formula.scale)) if math.isfinite(x)), default=0.0)
+    tolerance = precision * size
+    parts = [formula.symbol, *([formula.values] if formula.values else []), number(value)]
+    return Node(
+        quantity=quantity,
+        title=title,
+        symbol=formula.symbol,
+        latex=formula.general,
+        latex_values=" = ".join(parts),
+        value=value,
+        engine=engine,
+        difference=difference,
+        tolerance=tolerance,
+        agrees=abs(difference) <= tolerance,
+        unit=formula.unit,
+        inputs=formula.inputs,
+        note=formula.note,
+        source=formula.source,
+    )

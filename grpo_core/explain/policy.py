@@ -1,0 +1,206 @@
+"""The policy at one place: probabilities before and after, entropy, KL, and the gradient on its logits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from grpo_core.explain.kl import exp
+from grpo_core.explain.node import Formula
+from grpo_core.explain.numbers import Numbers
+from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.records import Rule
+from grpo_core.explain.typeset import number, series, signed, squared, total
+
+
+def _actions(n: Numbers, name: str, q: Quantity, passed: int) -> tuple[list[Quantity], list[float]]:
+    """The numbers called ``name`` of every action at a place."""
+    known = n.step.dist_logp
+    count = 0 if known is None else known.shape[-1]
+    inputs = [n.canonical(Quantity(name, passed=passed, context=q.context, action=a)) for a in range(count)]
+    return inputs, [n[i] for i in inputs]
+
+
+def _name(q: Quantity) -> str:
+    return str((q.action or 0) + 1)
+
+
+def probability(n: Numbers, q: Quantity) -> Formula:
+    log = n.canonical(Quantity("log_probability", passed=q.passed, context=q.context, action=q.action))
+    return Formula(
+        symbol=rf"\pi({_name(q)})", general=r"\pi(a) = \exp(\log \pi(a))", values=rf"\exp({number(n[log])})",
+        value=exp(n[log]), inputs=(log,), scale=exp(n[log]) * max(1.0, abs(n[log])),
+        note="At the sampling temperature.",
+    )  # fmt: skip
+
+
+def new_probability(n: Numbers, q: Quantity) -> Formula:
+    """Softmax of the logits after a plain gradient step; with Adam it is recorded."""
+    optimizer, learner = n.step.settings.optimizer, n.step.settings.learner
+    symbol = rf"\pi'({_name(q)})"
+    if optimizer.kind != "sgd":
+        note = "measured: Adam's step also depends on the running means of earlier gradients"
+        return Formula(symbol=symbol, value=n[q], note=note)
+    before, old = _actions(n, "probability", q, q.passed)
+    slopes, gradient = _actions(n, "logit_gradient", q, q.passed)
+    size = optimizer.learning_rate / learner.temperature
+    moved = [-size * g for g in gradient]
+    highest = max(moved)
+    grown = [p * math.exp(m - highest) for p, m in zip(old, moved, strict=True)]
+    pairs = list(zip(old, gradient, strict=True))
+
+    def shown(pair: tuple[float, float]) -> str:
+        return rf"{number(pair[0])} \cdot e^{{-{number(size)} \cdot {signed(pair[1])}}}"
+
+    own = q.action or 0
+    return Formula(
+        symbol=symbol,
+        general=r"\pi'(a) = \frac{\pi(a) e^{-\alpha g_{a} / T}}{\sum_{b} \pi(b) e^{-\alpha g_{b} / T}}",
+        values=rf"\frac{{{shown(pairs[own])}}}{{{series(pairs, shown)}}}",
+        value=grown[own] / math.fsum(grown),
+        inputs=(*before, *slopes),
+        scale=grown[own] / math.fsum(grown) * max(1.0, *(abs(m) for m in moved), *(abs(math.log(p or 1)) for p in old)),
+        note="The softmax of the logits after the step z − α g, where g is the gradient on the logits and T the "
+        "temperature: each probability is multiplied by its factor, and all are divided by their sum.",
+    )
+
+
+def max_probability(n: Numbers, q: Quantity) -> Formula:
+    inputs, values = _actions(n, "probability", q, q.passed)
+    best = values.index(max(values))
+    return Formula(
+        symbol=r"\max_{a} \pi(a)", general=r"\max_{a} \pi(a)", values=rf"\pi({best + 1})", value=values[best],
+        inputs=tuple(inputs), scale=1.0,
+    )  # fmt: skip
+
+
+def entropy(n: Numbers, q: Quantity) -> Formula:
+    inputs, logs = _actions(n, "log_probability", q, q.passed)
+    terms = [exp(x) * x if exp(x) > 0 else 0.0 for x in logs]
+    return Formula(
+        symbol="H",
+        general=r"H = -\sum_{a} \pi(a) \log \pi(a)",
+        values=rf"-\left({series(logs, _surprise)}\right)",
+        value=-math.fsum(terms),
+        inputs=tuple(inputs),
+        scale=math.fsum(map(abs, terms)),
+        unit="nats",
+        note=f"Between 0 (one action has it all) and log {len(logs)} = {math.log(max(len(logs), 1)):.4g} (all alike).",
+    )
+
+
+def _surprise(log: float) -> str:
+    return rf"{number(exp(log))} \cdot {signed(log)}"
+
+
+def exact_kl(n: Numbers, q: Quantity) -> Formula:
+    now, logs = _actions(n, "log_probability", q, q.passed)
+    reference, ref_logs = _actions(n, "ref_log_probability", q, 0)
+    pairs = list(zip(logs, ref_logs, strict=True))
+    terms = [exp(x) * (x - ref) if exp(x) > 0 else 0.0 for x, ref in pairs]
+    return Formula(
+        symbol=r"\mathrm{KL}",
+        general=r"\mathrm{KL} = \sum_{a} \pi(a) \left(\log \pi(a) - \log \pi_{\mathrm{ref}}(a)\right)",
+        values=series(pairs, lambda p: rf"{number(exp(p[0]))} \cdot ({number(p[0])} - {signed(p[1])})"),
+        value=math.fsum(terms),
+        inputs=(*now, *reference),
+        scale=math.fsum(exp(x) * (abs(x) + abs(ref)) for x, ref in pairs if exp(x) > 0),
+        unit="nats",
+        note="Over the whole distribution, not the sampled token alone.",
+    )
+
+
+def logit_gradient(n: Numbers, q: Quantity) -> Formula:
+    """(1/T) Σ g (1[chosen] − π), and what an exact KL and an entropy bonus add through the whole distribution."""
+    assert n.step.context is not None
+    temperature, chosen = n.step.settings.learner.temperature, q.action or 0
+    here = np.argwhere(n.step.mask & (n.step.context == q.context) & (n.step.part[q.passed] >= 0)[:, None])
+    at = [n.canonical(Quantity("gradient", passed=q.passed, row=int(i), token=int(t))) for i, t in here]
+    own = n.canonical(Quantity("probability", passed=q.passed, context=q.context, action=q.action))
+    p, g = n[own], [n[i] for i in at]
+    mine = [x for x, (i, t) in zip(g, here, strict=True) if n.step.tokens[i, t] == chosen]
+    value = math.fsum(mine) - p * math.fsum(g)
+    general = r"\sum_{i: a_{i} = a} g_{i} - \pi(a) \sum_{i} g_{i}"
+    values = rf"\left({total(mine)}\right) - {number(p)} \cdot \left({total(g)}\right)"
+    note = "Choosing this action pushes its own logit, choosing any other pushes it the other way by π(a)."
+    inputs, scale = [*at, own], math.fsum(map(abs, g))
+    for text, shown, more, size, read in _through_distribution(n, q, here):
+        general, values, value, scale = f"{general} + {text}", f"{values} + {shown}", value + more, scale + size
+        inputs += read
+    if temperature != 1:
+        general = rf"\frac{{1}}{{T}} \left({general}\right)"
+        values = rf"\frac{{1}}{{{number(temperature)}}} \left({values}\right)"
+    return Formula(
+        symbol=rf"g_{{{_name(q)}}}", general=rf"g_{{a}} = \frac{{\partial L}}{{\partial z_{{a}}}} = {general}",
+        values=values, value=value / temperature, inputs=tuple(dict.fromkeys(inputs)), scale=scale / temperature,
+        note=note if at else "This place was not visited: nothing pushes its logits.",
+    )  # fmt: skip
+
+
+Term = tuple[str, str, float, float, list[Quantity]]
+
+
+def _through_distribution(n: Numbers, q: Quantity, here: np.ndarray) -> list[Term]:
+    """The summands of the exact KL and of the entropy bonus."""
+    o, terms = n.objective, []
+
+    def at(name: str) -> Quantity:
+        return n.canonical(Quantity(name, passed=q.passed, context=q.context, action=q.action))
+
+    def of_token(name: str) -> list[Quantity]:
+        return [n.canonical(Quantity(name, passed=q.passed, row=int(i), token=int(t))) for i, t in here]
+
+    weights, log, prob = of_token("weight"), at("log_probability"), at("probability")
+    p, x = n[prob], n[log]
+    if o.kl == "exact" and o.kl_in == "loss" and o.beta:
+        ratios = of_token("ratio") if o.kl_importance else []
+        shares = [n[w] * (n[ratios[k]] if ratios else 1.0) for k, w in enumerate(weights)]
+        ref, divergence = at("ref_log_probability"), at("exact_kl")
+        visits, inside = o.beta * math.fsum(shares), x - n[ref] - n[divergence]
+        r = r" r_{i}" if ratios else ""
+        terms.append(
+            (
+                rf"\beta \sum_{{i}} W_{{i}}{r} \; \pi(a) \left(\log \frac{{\pi(a)}}{{\pi_{{\mathrm{{ref}}}}(a)}} "
+                r"- \mathrm{KL}\right)",
+                rf"{number(visits)} \cdot {number(p)} \cdot ({number(x)} - {signed(n[ref])} - {signed(n[divergence])})",
+                visits * p * inside if p else 0.0,
+                abs(visits) * p * (abs(x) + abs(n[ref]) + abs(n[divergence])) if p else 0.0,
+                [*weights, *ratios, log, ref, divergence],
+            )
+        )
+    if o.entropy_bonus:
+        h = at("entropy")
+        visits = o.entropy_bonus * math.fsum(n[w] for w in weights)
+        terms.append(
+            (
+                r"\eta \sum_{i} W_{i} \; \pi(a) \left(\log \pi(a) + H\right)",
+                rf"{number(visits)} \cdot {number(p)} \cdot ({number(x)} + {number(n[h])})",
+                visits * p * (x + n[h]) if p else 0.0,
+                abs(visits) * p * (abs(x) + n[h]) if p else 0.0,
+                [*weights, log, h],
+            )
+        )
+    return terms
+
+
+def context_gradient(n: Numbers, q: Quantity) -> Formula:
+    inputs, values = _actions(n, "logit_gradient", q, q.passed)
+    return Formula(
+        symbol=r"\|g\|",
+        general=r"\|g\| = \sqrt{\sum_{a} g_{a}^{2}}",
+        values=rf"\sqrt{{{series(values, squared)}}}",
+        value=math.hypot(*values),
+        inputs=tuple(inputs),
+    )
+
+
+RULES: dict[str, Rule] = {
+    "probability": probability,
+    "new_probability": new_probability,
+    "max_probability": max_probability,
+    "entropy": entropy,
+    "exact_kl": exact_kl,
+    "logit_gradient": logit_gradient,
+    "context_gradient": context_gradient,
+}

@@ -1,0 +1,89 @@
+"""How far the policy has moved on a token since it was sampled: the log-ratio, and the ratio."""
+
+from __future__ import annotations
+
+import math
+
+from grpo_core.explain.kl import exp
+from grpo_core.explain.node import Formula
+from grpo_core.explain.numbers import Numbers
+from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.records import Rule
+from grpo_core.explain.typeset import number, plain, signed, total
+
+SOURCES = {
+    "token": "PPO, arXiv:1707.06347, section 3; DeepSeekMath, arXiv:2402.03300, equation 3",
+    "sequence": "GSPO, arXiv:2507.18071, equation 7",
+    "sequence_sum": "RLOO, arXiv:2402.14740",
+}
+
+
+def log_ratio(n: Numbers, q: Quantity) -> Formula:
+    now, old, limit = n.token("logp", q), n.token("old_logp", q), n.objective.log_ratio_limit
+    old = n.canonical(old)
+    difference = n[now] - n[old]
+    general = rf"\log \pi_{n.it} - \log \pi^{{\mathrm{{old}}}}_{n.it}"
+    shown = f"{number(n[now])} - {signed(n[old])}"
+    value, note = difference, ""
+    if limit is not None:
+        value = min(max(difference, -limit), limit)
+        general = rf"\mathrm{{clip}}({general}, -c, c)"
+        shown = rf"\mathrm{{clip}}({shown}, -{number(limit)}, {number(limit)})"
+        if value != difference:
+            note = f"The log-ratio was held at its limit of ±{plain(limit)}; nothing flows back through it."
+    return Formula(
+        symbol=rf"\log r_{n.at(q)}", general=rf"\log r_{n.it} = {general}", values=shown, value=value,
+        inputs=(now, old), scale=max(abs(n[now]), abs(n[old])), unit="nats", note=note,
+    )  # fmt: skip
+
+
+def log_ratios(n: Numbers, q: Quantity) -> tuple[list[Quantity], list[float]]:
+    """The log-ratios of all tokens of a completion."""
+    inputs = [n.token("log_ratio", q, t) for t in n.visited(q.row)]
+    return inputs, [n[i] for i in inputs]
+
+
+def ratio(n: Numbers, q: Quantity) -> Formula:
+    level = n.objective.level
+    source = SOURCES[level]
+    if level == "token":
+        log = n.token("log_ratio", q)
+        value = exp(n[log])
+        return Formula(
+            symbol=f"r_{n.at(q)}", general=rf"r_{n.it} = \exp(\log r_{n.it}) = "
+            rf"\frac{{\pi_{n.it}}}{{\pi^{{\mathrm{{old}}}}_{n.it}}}",
+            values=rf"\exp({number(n[log])})", value=value, inputs=(log,), scale=_scale(value, [n[log]]),
+            note=_first(q, value), source=source,
+        )  # fmt: skip
+    inputs, logs = log_ratios(n, q)
+    mean = level == "sequence"
+    value = exp(math.fsum(logs) / len(logs) if mean else math.fsum(logs))
+    front, front_values = (r"\frac{1}{L_{i}} ", rf"\frac{{1}}{{{len(logs)}}}") if mean else ("", "")
+    note = (
+        "The whole completion has one ratio: the geometric mean of its tokens' ratios."
+        if mean
+        else "The whole completion has one ratio: the product of its tokens' ratios."
+    )
+    return Formula(
+        symbol=f"r_{{{(q.row or 0) + 1}}}",
+        general=rf"r_{{i}} = \exp\left({front}\sum_{{t}} \log r_{n.it}\right)",
+        values=rf"\exp\left({front_values} \left({total(logs)}\right)\right)",
+        value=value,
+        inputs=tuple(inputs),
+        scale=_scale(value, logs),
+        note=f"{note} {_first(q, value)}".strip(),
+        source=source,
+    )
+
+
+def _scale(value: float, logs: list[float]) -> float:
+    return value * max(1.0, sum(map(abs, logs))) if math.isfinite(value) else value
+
+
+def _first(q: Quantity, value: float) -> str:
+    if q.passed == 0 and value == 1:
+        return "Before the first pass the policy is the one that sampled, so the ratio is 1."
+    return ""
+
+
+RULES: dict[str, Rule] = {"log_ratio": log_ratio, "ratio": ratio}

@@ -1,0 +1,187 @@
+"""How the engine's value of each kind of number is read: from ``recompute``, the bandit's gradient, or the record."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grpo_core import kl, recompute
+from grpo_core.bandit.gradient import updated_logits
+from grpo_core.explain.quantity import Quantity
+
+if TYPE_CHECKING:
+    from grpo_core.explain.numbers import Numbers
+
+NAN = float("nan")
+
+
+def _cell(array: np.ndarray | None, q: Quantity) -> float:
+    return NAN if array is None else float(array[q.row or 0, q.token or 0])
+
+
+def _advantage(n: Numbers, q: Quantity) -> float:
+    return float(n.advantage[q.row]) if n.advantage.ndim == 1 else _cell(n.advantage, q)
+
+
+def _scored(n: Numbers, q: Quantity, values: np.ndarray) -> np.ndarray:
+    """The scored ones of a group's values, or of the batch's."""
+    here = values if q.group is None else values[n.step.group == q.group]
+    return np.asarray(here[~np.isnan(here)])
+
+
+def _mean(n: Numbers, q: Quantity, values: np.ndarray) -> float:
+    scored = _scored(n, q, values)
+    return float(scored.mean()) if scored.size else NAN
+
+
+def _std(n: Numbers, q: Quantity, values: np.ndarray, freedom: int = 1) -> float:
+    scored = _scored(n, q, values)
+    return float(scored.std(ddof=freedom)) if scored.size > freedom else NAN
+
+
+def _baseline(n: Numbers, q: Quantity) -> float:
+    """What the trained advantage has subtracted."""
+    row = q.row or 0
+    if n.objective.baseline == "none":
+        return 0.0
+    if n.objective.baseline == "given" or np.isnan(n.scores[row]):
+        return NAN
+    group = Quantity("group_mean", group=int(n.step.group[row]))
+    if n.objective.baseline == "leave_one_out" and _scored(n, group, n.scores).size < 2:
+        return 0.0
+    bare = dataclasses.replace(n.step, advantage=None)
+    return float(n.scores[row] - recompute.advantage(bare, n.objective.replace(std="none"))[row])
+
+
+def _denominator(n: Numbers, q: Quantity) -> float:
+    step, row = n.step, q.row or 0
+    part = step.part[q.passed, row]
+    if step.denominator is not None:
+        return float(step.denominator[q.passed, part])
+    together = step.part[q.passed] == part
+    if n.objective.reduction == "token":
+        return float(max(step.mask[together].sum(), 1))
+    return float(together.sum())
+
+
+def _of_terms(name: str) -> Callable[[Numbers, Quantity], float]:
+    return lambda n, q: _cell(getattr(n.terms(q.passed), name), q)
+
+
+def _log_ratio(n: Numbers, q: Quantity) -> float:
+    difference = _cell(n.step.logp[q.passed], q) - _cell(n.step.old_logp, q)
+    limit = n.objective.log_ratio_limit
+    return difference if limit is None else min(max(difference, -limit), limit)
+
+
+def _contribution(n: Numbers, q: Quantity) -> float:
+    terms = n.terms(q.passed)
+    return float((terms.weight[q.row] * terms.token_loss[q.row]).sum())
+
+
+def _pull(n: Numbers, q: Quantity) -> float:
+    pull = n.gradient(q.passed)[1]
+    return 0.0 if pull is None else _cell(pull, q)
+
+
+def _logp_of(n: Numbers, q: Quantity) -> np.ndarray | None:
+    """log π of every action at a place, (V,)."""
+    known = n.step.distribution(q.passed)
+    return None if known is None or q.context is None else np.asarray(known[q.context])
+
+
+def _log_probability(n: Numbers, q: Quantity) -> float:
+    logp = _logp_of(n, q)
+    return NAN if logp is None else float(logp[q.action])
+
+
+def _ref_log_probability(n: Numbers, q: Quantity) -> float:
+    return NAN if n.step.ref_dist_logp is None else float(n.step.ref_dist_logp[q.context, q.action])
+
+
+def _exact_kl(n: Numbers, q: Quantity) -> float:
+    logp = _logp_of(n, q)
+    reference = n.step.ref_dist_logp
+    return NAN if logp is None or reference is None else float(kl.exact(logp, reference[q.context]))
+
+
+def _entropy(n: Numbers, q: Quantity) -> float:
+    logp = _logp_of(n, q)
+    return NAN if logp is None else float(kl.entropy(logp))
+
+
+def _new_probability(n: Numbers, q: Quantity) -> float:
+    """What was recorded; under another objective, what a plain gradient step would have made."""
+    if n.recorded:
+        known = n.step.distribution(q.passed + 1)
+        return NAN if known is None else float(np.exp(known[q.context, q.action]))
+    logits = updated_logits(n.step, q.passed) if n.logit_gradient(q.passed) is not None else None
+    if logits is None:
+        return NAN
+    z = logits[q.context] / n.step.settings.learner.temperature
+    return float(np.exp(z - z.max())[q.action] / np.exp(z - z.max()).sum())
+
+
+def _logit_gradient(n: Numbers, q: Quantity) -> float:
+    known = n.logit_gradient(q.passed)
+    return NAN if known is None else float(known[q.context, q.action])
+
+
+def _context_gradient(n: Numbers, q: Quantity) -> float:
+    known = n.logit_gradient(q.passed)
+    return NAN if known is None else float(np.linalg.norm(known[q.context]))
+
+
+def _max_probability(n: Numbers, q: Quantity) -> float:
+    logp = _logp_of(n, q)
+    return NAN if logp is None else float(np.exp(logp.max()))
+
+
+READ: dict[str, Callable[[Numbers, Quantity], float]] = {
+    "reward": lambda n, q: float(n.step.rewards[q.row or 0]),
+    "penalised_reward": lambda n, q: float(n.scores[q.row or 0]),
+    "group_mean": lambda n, q: _mean(n, q, n.scores),
+    "group_std": lambda n, q: _std(n, q, n.scores, 0 if n.objective.std == "population" else 1),
+    "batch_mean": lambda n, q: _mean(n, q, n.scores),
+    "batch_std": lambda n, q: _std(n, q, n.scores),
+    "baseline": _baseline,
+    "advantage": _advantage,
+    "td_error": lambda n, q: NAN if n.step.values is None else _cell(n.td_errors, q),
+    "value": lambda n, q: _cell(n.step.values, q),
+    "logp": lambda n, q: _cell(n.step.logp[q.passed], q),
+    "old_logp": lambda n, q: _cell(n.step.old_logp, q),
+    "ref_logp": lambda n, q: _cell(n.step.ref_logp, q),
+    "sampling_logp": lambda n, q: _cell(n.step.sampling_logp, q),
+    "gate": lambda n, q: 1.0 if n.step.gate is None else _cell(n.step.gate, q),
+    "log_ratio": _log_ratio,
+    "ratio": _of_terms("ratio"),
+    "surrogate": _of_terms("surrogate"),
+    "clipped": _of_terms("clipped"),
+    "clipped_tokens": lambda n, q: float(n.terms(q.passed).clipped[q.row or 0].sum()),
+    "kl": _of_terms("kl"),
+    "tokens": lambda n, q: float(n.step.mask[q.row or 0].sum()),
+    "denominator": _denominator,
+    "weight": _of_terms("weight"),
+    "token_loss": _of_terms("token_loss"),
+    "contribution": _contribution,
+    "loss": lambda n, q: float(n.terms(q.passed).loss),
+    "push": lambda n, q: _cell(n.gradient(q.passed)[0], q),
+    "pull": _pull,
+    "gradient": lambda n, q: _cell(n.gradient(q.passed)[0], q) + _pull(n, q),
+    "log_probability": _log_probability,
+    "ref_log_probability": _ref_log_probability,
+    "probability": lambda n, q: float(np.exp(_log_probability(n, q))),
+    "new_probability": _new_probability,
+    "max_probability": _max_probability,
+    "entropy": _entropy,
+    "exact_kl": _exact_kl,
+    "logit_gradient": _logit_gradient,
+    "context_gradient": _context_gradient,
+    "reward_mean": lambda n, q: _mean(n, q, n.step.rewards),
+    "reward_std": lambda n, q: _std(n, q, n.step.rewards),
+    "dead_group": lambda n, q: float(n.dead[q.group or 0]),
+}
+"""How the engine's value of each kind is read."""

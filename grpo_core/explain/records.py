@@ -1,0 +1,104 @@
+"""The leaves of every explanation: what was recorded, counted or measured, and why a number is not there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from grpo_core.explain.node import Formula
+from grpo_core.explain.numbers import Numbers
+from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.typeset import plain
+
+Rule = Callable[[Numbers, Quantity], Formula]
+
+
+def reward(n: Numbers, q: Quantity) -> Formula:
+    value = n[q]
+    return Formula(symbol=f"R_{n.at(q)}", value=value, note="not scored" if math.isnan(value) else "recorded")
+
+
+def tokens(n: Numbers, q: Quantity) -> Formula:
+    return Formula(symbol=f"L_{n.at(q)}", value=n[q], note="counted: the completion's tokens", unit="tokens")
+
+
+def denominator(n: Numbers, q: Quantity) -> Formula:
+    """What the sum of token losses is divided by: recorded, or counted over the micro-batch."""
+    if n.step.denominator is not None:
+        note = "recorded: what the source divided by"
+    elif n.objective.reduction == "token":
+        note = "counted: all tokens that were learned from together"
+    else:
+        note = "counted: all completions that were learned from together"
+    return Formula(symbol="N", value=n[q], note=note)
+
+
+def gate(n: Numbers, q: Quantity) -> Formula:
+    note = "recorded" if n.step.gate is not None else "the surrogate is not gated"
+    return Formula(symbol=f"m_{n.at(q)}", value=n[q], note=note)
+
+
+def recorded(letter: str, unit: str = "") -> Rule:
+    """A number a token that stands in the record as it is."""
+
+    def rule(n: Numbers, q: Quantity) -> Formula:
+        return Formula(symbol=rf"{letter}_{n.at(q)}", value=n[q], note="recorded", unit=unit)
+
+    return rule
+
+
+def of_policy(policy: str) -> Rule:
+    """The log-probability of an action in a recorded distribution."""
+
+    def rule(n: Numbers, q: Quantity) -> Formula:
+        return Formula(symbol=rf"\log {policy}({(q.action or 0) + 1})", value=n[q], note="recorded", unit="nats")
+
+    return rule
+
+
+def measured(n: Numbers, q: Quantity) -> Formula:
+    """What only the model could produce."""
+    symbol = r"\|\nabla L\|" if q.name == "grad_norm" else rf"\mathrm{{{q.name.replace('_', chr(92) + ' ')}}}"
+    return Formula(symbol=symbol, value=n[q], note="measured while the update was computed")
+
+
+def absent(symbol: str, why: str) -> Formula:
+    """A number that the update does not have."""
+    return Formula(symbol=symbol, value=float("nan"), note=why)
+
+
+def lacking(n: Numbers, q: Quantity) -> str:
+    """What the update would have to hold for this number to exist; empty where it does."""
+    step, beta = n.step, plain(n.objective.beta)
+    if q.name == "kl" and q.row is not None and n.terms(q.passed).kl is None:
+        return f"no KL was computed: the update holds no reference policy (β is {beta})"
+    if q.name == "ref_logp" and step.ref_logp is None:
+        return "the update holds no reference policy"
+    if q.name == "sampling_logp" and step.sampling_logp is None:
+        return "the sampler's own log-probabilities were not recorded"
+    if q.name in ("value", "td_error") and step.values is None:
+        return "there is no critic"
+    if q.name in ("entropy", "probability", "log_probability", "max_probability", "exact_kl") and (
+        q.context is not None and step.distribution(q.passed) is None
+    ):
+        return "the full distribution of this pass was not recorded"
+    if q.name in ("exact_kl", "ref_log_probability") and step.ref_dist_logp is None:
+        return "the reference's full distribution was not recorded"
+    if q.name in ("logit_gradient", "context_gradient", "new_probability") and n.logit_gradient(q.passed) is None:
+        return "the policy is not a recorded table of logits; the norm of its gradient is measured"
+    return ""
+
+
+RULES: dict[str, Rule] = {
+    "reward": reward,
+    "tokens": tokens,
+    "denominator": denominator,
+    "gate": gate,
+    "value": recorded("V"),
+    "logp": recorded(r"\log \pi", "nats"),
+    "old_logp": recorded(r"\log \pi^{\mathrm{old}}", "nats"),
+    "ref_logp": recorded(r"\log \pi^{\mathrm{ref}}", "nats"),
+    "sampling_logp": recorded(r"\log \pi^{\mathrm{sampler}}", "nats"),
+    "log_probability": of_policy(r"\pi"),
+    "ref_log_probability": of_policy(r"\pi_{\mathrm{ref}}"),
+}

@@ -1,0 +1,147 @@
+"""A run in words for the terminal: what it is, one of its updates as a table, one of its numbers explained."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from grpo_core import step_table
+from grpo_core.config import Settings
+from grpo_core.config.presets import preset_of
+from grpo_core.errors import GrpoError
+from grpo_core.explain import Node, Quantity, explain
+from grpo_core.metrics import METRICS
+from grpo_core.record import Origin, Step
+from grpo_core.runs.run_file import RunReader
+
+
+def summary(reader: RunReader) -> str:
+    """The run in a few lines."""
+    meta = reader.meta
+    settings = reader.settings_at(reader.last + 1)
+    lines = [
+        ("Run", meta.title or reader.path.stem),
+        ("Created", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(meta.created)) + f", version {meta.version}"),
+        ("Updates", _updates(reader)),
+        ("Preset", preset_of(settings) or "none, a mixture"),
+        ("Settings", _differences(settings)),
+        ("Seed", str(settings.seed)),
+    ]
+    if meta.parent:
+        lines.insert(2, ("Branch of", f"run {meta.parent[0]} after update {meta.parent[1]}"))
+    for first, _ in reader.settings_changes()[1:]:
+        lines.append(("Changed", f"settings at update {first}"))
+    if not meta.ended:
+        lines.append(("Note", "The run is being written, or was not closed; everything that was committed is here."))
+    if reader.newer:
+        lines.append(("Note", "A newer version of GRPO Lab wrote this file; it can be read but not continued."))
+    text = _aligned(lines)
+    if reader.last:
+        latest = {name: reader.series(name, reader.last - 1) for name in METRICS}
+        shown = [(METRICS[name].title, _metric(name, values[-1], reader.origin)) for name, values in latest.items()]
+        text += f"\n\nAfter update {reader.last}\n" + _aligned(shown, "  ")
+    return text
+
+
+def step_text(step: Step, passed: int, origin: Origin) -> str:
+    """One update as a table, pass ``passed`` counted from 0, and its groups."""
+    columns = step_table.columns(step)
+    cells = [
+        [_cell(value, column) for value, column in zip(row.cells, columns, strict=True)]
+        for row in step_table.rows(step, passed, origin=origin)
+    ]
+    groups = [
+        f"Group {g.group + 1} ({g.prompt}): mean reward {g.mean:.4f}, std {_number(g.std)}, {g.size} scored"
+        + ("; all rewards are equal, no signal" if g.dead else "")
+        for g in step_table.groups(step, origin=origin)
+    ]
+    heading = f"Update {step.step}, pass {passed + 1} of {step.passes}"
+    return "\n".join([heading, _table([column.title for column in columns], cells), *groups])
+
+
+def explanation(step: Step, quantity: Quantity) -> str:
+    """One number as its formula, the same with values, what it comes from, and whether a recomputation agrees.
+
+    Raises:
+        GrpoError: the step has no such number.
+    """
+    node = _explained(step, quantity)
+    lines = [f"{node.title} = {_number(node.value, 10)}{' ' + node.unit if node.unit else ''}"]
+    if node.latex:
+        lines.append(f"  {node.symbol} = {node.latex}")
+        lines.append(f"  {node.latex_values}")
+        verdict = "agrees" if node.agrees else "DISAGREES"
+        lines.append(
+            f"  Recomputed in plain Python: {verdict} with the code that trained "
+            f"(difference {node.difference:.2g}, rounding allows {node.tolerance:.2g})"
+        )
+    if node.note:
+        lines.append(f"  {node.note}")
+    if node.source:
+        lines.append(f"  {node.source}")
+    if node.inputs:
+        lines.append("  From:")
+        told = [_explained(step, each) for each in node.inputs]
+        lines.append(_aligned([(each.title, _number(each.value, 10)) for each in told], "    "))
+    return "\n".join(lines)
+
+
+def _explained(step: Step, quantity: Quantity) -> Node:
+    try:
+        return explain(step, quantity)
+    except (KeyError, IndexError):
+        raise GrpoError(
+            f"Update {step.step} has no number “{quantity.name}” at that place; names are those of the table's "
+            "columns and of the metrics, such as advantage, ratio, kl or loss."
+        ) from None
+
+
+def _updates(reader: RunReader) -> str:
+    if reader.last < reader.first:
+        return f"none of its own, {reader.last} before the branch point" if reader.meta.parent else "none"
+    own = "" if reader.first == 1 else f", {reader.first} to {reader.last} in this file"
+    return f"{reader.last}{own}"
+
+
+def _differences(settings: Settings) -> str:
+    changed = settings.differences(Settings())
+    return ", ".join(f"{path}={value}" for path, (value, _) in changed.items() if path != "seed") or "all defaults"
+
+
+def _metric(name: str, value: float, origin: Origin) -> str:
+    if name == "best_action" and 0 <= value < len(origin.vocabulary):
+        return origin.vocabulary[int(value)]
+    unit = METRICS[name].unit
+    return f"{value:.{METRICS[name].decimals}f}{' ' + unit if unit else ''}" if math.isfinite(value) else "not recorded"
+
+
+def _cell(value: Any, column: step_table.Column) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) if column.decimals is None else _number(value, column.decimals)
+
+
+def _number(value: float, decimals: int = 4) -> str:
+    """Fixed decimals, or an exponent where they would hide the number; −0 is 0."""
+    if not math.isfinite(value):
+        return "undefined" if math.isnan(value) else str(value)
+    if value and not 0.5 * 10.0**-decimals <= abs(value) < 1e9:
+        return f"{value:.2e}"
+    return f"{value + 0.0:.{decimals}f}"
+
+
+def _table(titles: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """Columns of text, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
+    return "\n".join(
+        "  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in (titles, *cells)
+    )
+
+
+def _aligned(pairs: Sequence[tuple[str, str]], indent: str = "") -> str:
+    width = max(len(name) for name, _ in pairs)
+    return "\n".join(f"{indent}{name.ljust(width)}  {text}" for name, text in pairs)

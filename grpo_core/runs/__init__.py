@@ -1,0 +1,1 @@
+"""Run files: one SQLite file a run, and the folder that keeps them."""

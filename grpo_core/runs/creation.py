@@ -1,0 +1,54 @@
+"""A new run file: the tables, what the run says about itself, and for a branch what it takes along from its parent."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from pathlib import Path
+
+from grpo_core.config import Settings
+from grpo_core.record import Origin
+from grpo_core.runs import series
+from grpo_core.runs.database import APPLICATION_ID, SCHEMA, VERSION, transaction
+from grpo_core.runs.layout import encoded
+from grpo_core.runs.meta import RunMeta, meta_rows, origin_record
+from grpo_core.runs.reader import RunReader
+
+
+def build(path: Path, meta: RunMeta, origin: Origin, parent: tuple[RunReader, int] | None) -> None:
+    """A whole, closed run file without updates of its own."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version={VERSION}")
+        connection.executescript(SCHEMA)
+        with transaction(connection):
+            rows = meta_rows(meta, origin) | {"series": series.NAMES_JSON}
+            connection.executemany("INSERT INTO meta(key, value) VALUES (?, ?)", rows.items())
+            _insert_snapshot(connection, 0, "origin", *origin_record(origin))
+            _insert_settings(connection, meta.settings, parent)
+            if parent is not None and parent[1]:
+                reader, point = parent
+                series.store(connection, series.recorded(reader, point))
+                _insert_snapshot(connection, point, "step", *encoded(reader.step(point)))
+    finally:
+        connection.close()
+
+
+def _insert_settings(connection: sqlite3.Connection, settings: Settings, parent: tuple[RunReader, int] | None) -> None:
+    reader, point = parent or (None, 0)
+    rows = [] if reader is None else [row for row in reader.settings_changes() if row[0] <= point]
+    if not rows or rows[-1][1] != settings:
+        rows.append((point + 1, settings))
+    connection.executemany(
+        "INSERT INTO settings(id, json) VALUES (?, ?)", [(first, changed.to_json()) for first, changed in rows]
+    )
+
+
+def _insert_snapshot(connection: sqlite3.Connection, step: int, kind: str, layout: str, record: bytes) -> None:
+    connection.execute("INSERT OR IGNORE INTO layout(fields) VALUES (?)", (layout,))
+    number = connection.execute("SELECT id FROM layout WHERE fields = ?", (layout,)).fetchone()[0]
+    connection.execute(
+        "INSERT INTO snapshot(step, kind, layout, crc, record) VALUES (?, ?, ?, ?, ?)",
+        (step, kind, number, zlib.crc32(record), record),
+    )

@@ -1,0 +1,120 @@
+"""A step as bytes: its arrays one after the other, little-endian, described in JSON as NumPy describes a dtype.
+
+Steps of the same shapes share one layout, so a record holds numbers and nothing else. Each array starts at a multiple
+of eight bytes: what is read back are aligned views of the record, on which NumPy computes as it did on the originals.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
+from grpo_core.record import ARRAYS, Step
+
+_ALIGNMENT = 8
+_PLAIN = "biuf"
+_MEASUREMENT, _RESUME = "measurement.", "resume."
+
+
+def packed(arrays: Mapping[str, Any]) -> tuple[str, bytes]:
+    """``arrays`` as (layout in JSON, record); a value that is None is left out of both.
+
+    Raises:
+        RunFileError: an array holds something other than booleans or numbers.
+    """
+    described, chunks = [], []
+    for name, value in arrays.items():
+        if value is None:
+            continue
+        array = np.asarray(value)
+        if array.dtype.kind not in _PLAIN:
+            raise RunFileError(f"The array “{name}” holds {array.dtype}; a run file stores booleans and numbers only.")
+        little = array.dtype.newbyteorder("<")
+        data = array.astype(little, copy=False).tobytes()
+        described.append((name, little.str, array.shape))
+        chunks.append(data)
+        if padding := -len(data) % _ALIGNMENT:
+            chunks.append(bytes(padding))
+    return _layout_json(tuple(described)), b"".join(chunks)
+
+
+def unpacked(layout: str, record: bytes) -> dict[str, np.ndarray]:
+    """The arrays of ``record`` by name, read-only views of it.
+
+    Raises:
+        RunFileError: the layout is not one, or the record does not have the size it describes.
+    """
+    size, places = _places(layout)
+    if len(record) != size:
+        raise RunFileError(f"A record of {len(record)} bytes stands where {size} belong; it is damaged.")
+    return {name: np.ndarray(shape, kind, record, offset) for name, kind, shape, offset in places}
+
+
+def encoded(step: Step) -> tuple[str, bytes]:
+    """``step`` as (layout in JSON, record), all but its number and its settings."""
+    arrays: dict[str, Any] = {name: getattr(step, name) for name in ARRAYS}
+    arrays |= {_MEASUREMENT + name: np.float64(value) for name, value in step.measurements.items()}
+    arrays |= {_RESUME + name: value for name, value in step.resume.items()}
+    return packed(arrays)
+
+
+def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step:
+    """The inverse of :func:`encoded`.
+
+    Raises:
+        RunFileError: the record is damaged, or lacks an array that every step has.
+    """
+    plain: dict[str, Any] = {}
+    measurements: dict[str, float] = {}
+    resume: dict[str, np.ndarray] = {}
+    for name, array in unpacked(layout, record).items():
+        if name.startswith(_MEASUREMENT):
+            measurements[name.removeprefix(_MEASUREMENT)] = float(array)
+        elif name.startswith(_RESUME):
+            resume[name.removeprefix(_RESUME)] = array
+        elif name in ARRAYS:  # a newer version may record more; it is left alone
+            plain[name] = array
+    try:
+        return Step(step=number, settings=settings, measurements=measurements, resume=resume, **plain)
+    except TypeError as error:
+        raise RunFileError(f"The record of update {number} is incomplete ({error}).") from None
+
+
+@lru_cache(maxsize=256)
+def _layout_json(described: tuple[tuple[str, str, tuple[int, ...]], ...]) -> str:
+    names, formats, shapes, offsets, end = [], [], [], [], 0
+    for name, kind, shape in described:
+        names.append(name)
+        formats.append(kind)
+        shapes.append(list(shape))
+        offsets.append(end)
+        size = np.dtype(kind).itemsize * math.prod(shape)
+        end += size + -size % _ALIGNMENT
+    return json.dumps({"names": names, "formats": formats, "shapes": shapes, "offsets": offsets, "itemsize": end})
+
+
+@lru_cache(maxsize=256)
+def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int, ...], int]]]:
+    """(bytes of a record, [(name, dtype, shape, offset)]): faster to apply than one structured dtype."""
+    try:
+        fields = json.loads(layout)
+        whole = int(fields["itemsize"])
+        places = []
+        columns = (fields["names"], fields["formats"], fields["shapes"], fields["offsets"])
+        for name, text, shape, offset in zip(*columns, strict=True):
+            kind, shape = np.dtype(text), tuple(int(n) for n in shape)
+            if kind.kind not in _PLAIN:
+                raise ValueError("only booleans and numbers are stored")
+            if min(shape, default=0) < 0 or not 0 <= offset <= whole - kind.itemsize * math.prod(shape):
+                raise ValueError(f"“{name}” does not fit into the record")
+            places.append((str(name), kind, shape, int(offset)))
+    except (ValueError, TypeError, KeyError) as error:
+        raise RunFileError(f"The description of a record cannot be read ({error}); the file is damaged.") from None
+    return whole, places

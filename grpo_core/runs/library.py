@@ -1,0 +1,177 @@
+"""The folder of autosaved runs: names for new ones, a list that survives broken files, and which are too many."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grpo_core.errors import RunFileError
+from grpo_core.record import Step
+from grpo_core.runs.database import explained
+from grpo_core.runs.files import files_of, in_use, lock, release, size_of
+from grpo_core.runs.meta import RunMeta
+from grpo_core.runs.reader import RunReader
+
+SUFFIX = ".grpo"
+KEEP_RUNS = 20
+KEEP_BYTES = 5_000_000_000
+_LONGEST_TITLE = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One run of the folder.
+
+    Attributes:
+        path: of the file.
+        modified: seconds since 1970, the last write.
+        bytes: size on disk.
+        in_use: somebody is writing it.
+        meta: the run in a few words; None where the file is broken.
+        steps: number of its last update; its own and those before its branch point.
+        reward: mean reward of that update, NaN where there is none.
+        error: why the file cannot be read, in a sentence; None where it can.
+    """
+
+    path: Path
+    modified: float
+    bytes: int
+    in_use: bool = False
+    meta: RunMeta | None = None
+    steps: int = 0
+    reward: float = math.nan
+    error: str | None = None
+
+
+def new_path(folder: Path, title: str, now: float | None = None) -> Path:
+    """A path for a new run: the local time, so that names sort by age, and as much of the title as file systems take.
+
+    The folder is made if it is not there; the file is not, so titles should differ where runs are made within a second.
+
+    Raises:
+        RunFileError: the folder cannot be made.
+    """
+    with explained(folder, "written"):
+        folder.mkdir(parents=True, exist_ok=True)
+    moment = time.strftime("%Y-%m-%d %H.%M.%S", time.localtime(now))
+    words = "".join(c if c.isprintable() and c not in '\\/:*?"<>|' else " " for c in title)
+    stem = f"{moment} {' '.join(words.split())[:_LONGEST_TITLE]}".rstrip(" .")
+    path, count = folder / f"{stem}{SUFFIX}", 1
+    while path.exists():
+        count += 1
+        path = folder / f"{stem} {count}{SUFFIX}"
+    return path
+
+
+def entries(folder: Path) -> list[Entry]:
+    """Every run of ``folder``, the last written first; broken files are there with what is wrong with them."""
+    return sorted(map(_entry, _paths(folder)), key=lambda found: (found.modified, found.path.name), reverse=True)
+
+
+def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> list[Path]:
+    """What has to go so that the newest ``keep`` runs of at most ``limit`` bytes together stay, oldest first.
+
+    A run that is being written stays whatever its size. Nothing is deleted here.
+    """
+    paths = sorted(_paths(folder), key=lambda path: (_modified(path), path.name), reverse=True)
+    gone, kept, total = [], 0, 0
+    for path in paths:
+        kept, total = kept + 1, total + size_of(path)
+        if (kept > keep or total > limit) and not in_use(path):
+            gone.append(path)
+    return gone[::-1]
+
+
+def find(folder: Path, run_id: str, hint: str = "") -> Path | None:
+    """Where the run ``run_id`` lies: at ``hint``, or anywhere in ``folder``."""
+    for path in ([Path(hint)] if hint else []) + list(_paths(folder)):
+        with suppress(RunFileError), RunReader.open(path) as reader:
+            if reader.meta.id == run_id:
+                return path
+    return None
+
+
+def remove(path: Path) -> None:
+    """Deletes a run and what lies beside it.
+
+    Raises:
+        RunFileError: somebody is writing it, or it cannot be deleted.
+    """
+    held = lock(path)
+    try:
+        for file in reversed(files_of(path)):  # the log first: without its file it could be taken for another's
+            file.unlink()
+    except OSError as error:
+        raise RunFileError(f"{path.name} cannot be deleted: {error.strerror}.") from None
+    finally:
+        release(held)
+
+
+class Lineage:
+    """A run together with the runs it branched off from, as far as they exist; used by one thread.
+
+    Attributes:
+        reader: the run itself.
+    """
+
+    def __init__(self, reader: RunReader, folder: Path) -> None:
+        self.reader = reader
+        self._folder = folder
+        self._parent: Lineage | None = None
+
+    def step(self, number: int) -> Step:
+        """Update ``number``, from the file that holds it.
+
+        Raises:
+            RunFileError: it lies before a branch point and the parent is gone, or its record is damaged.
+        """
+        point = self.reader.first - 1
+        return self.reader.step(number) if not 1 <= number < point else self._above(number).step(number)
+
+    def close(self) -> None:
+        """Closes the parents' files; the reader stays open, it is its owner's."""
+        if self._parent is not None:
+            self._parent.close()
+            self._parent.reader.close()
+            self._parent = None
+
+    def _above(self, number: int) -> Lineage:
+        if self._parent is None:
+            meta = self.reader.meta
+            path = find(self._folder, meta.parent[0], meta.parent_path) if meta.parent else None
+            if path is None:
+                raise RunFileError(
+                    f"Update {number} is in the run that {self.reader.path.name} was branched from, "
+                    "and that run is not there any more; its curves are kept here."
+                )
+            self._parent = Lineage(RunReader.open(path), self._folder)
+        return self._parent
+
+
+def _entry(path: Path) -> Entry:
+    seen = Entry(path=path, modified=_modified(path), bytes=size_of(path), in_use=in_use(path))
+    try:
+        with RunReader.open(path) as reader:
+            reward = reader.series("reward_mean", reader.last - 1)[-1] if reader.last else math.nan
+            return replace(seen, meta=reader.meta, steps=reader.last, reward=float(reward))
+    except RunFileError as error:
+        return replace(seen, error=str(error))
+
+
+def _paths(folder: Path) -> Iterable[Path]:
+    """The run files of ``folder``; temporary ones begin with a dot."""
+    with suppress(OSError):
+        return [path for path in folder.glob(f"*{SUFFIX}") if path.is_file() and not path.name.startswith(".")]
+    return []
+
+
+def _modified(path: Path) -> float:
+    newest = 0.0
+    for file in files_of(path)[:2]:
+        with suppress(OSError):
+            newest = max(newest, file.stat().st_mtime)
+    return newest

@@ -1,0 +1,121 @@
+"""What a run file says about itself: who wrote it, from which settings, and what its numbers mean."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grpo_core.config import Settings, settings_from_json
+from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.record import Origin
+from grpo_core.runs.layout import packed, unpacked
+
+_ORIGIN_ARRAYS = ("dist_logp", "ref_dist_logp", "action_rewards")
+_ORIGIN_TEXTS = ("vocabulary", "prompts", "context_names", "reward_names")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunMeta:
+    """A run in a few words.
+
+    Attributes:
+        id: identifies the run wherever its file lies and whatever it is called; copies share it.
+        title: the name shown.
+        created: seconds since 1970.
+        settings: what the run started from (for a branch: what it went on with).
+        parent: (run id, update) this run branched off from, None for a run of its own.
+        parent_path: where the parent lay at that time; a hint.
+        ended: closed properly; False while it is written and after a crash.
+        version: of the program that created the file.
+    """
+
+    id: str
+    title: str
+    created: float
+    settings: Settings
+    parent: tuple[str, int] | None = None
+    parent_path: str = ""
+    ended: bool = False
+    version: str = ""
+
+
+def meta_rows(meta: RunMeta, origin: Origin) -> dict[str, Any]:
+    """Key -> value of the table ``meta``, all but the names of the series."""
+    parent, point = meta.parent or (None, None)
+    texts = {name: getattr(origin, name) for name in _ORIGIN_TEXTS}
+    return {
+        "id": meta.id,
+        "title": meta.title,
+        "created": meta.created,
+        "settings": meta.settings.to_json(),
+        "seed": str(meta.settings.seed),  # a seed may exceed SQLite's integers
+        "parent": parent,
+        "parent_step": point,
+        "parent_path": meta.parent_path,
+        "ended": int(meta.ended),
+        "version": meta.version,
+        "origin": json.dumps({"settings": origin.settings.to_json(), **texts}),
+    }
+
+
+def all_rows(connection: sqlite3.Connection) -> dict[str, Any]:
+    """The table ``meta`` as a dictionary."""
+    return dict(connection.execute("SELECT key, value FROM meta").fetchall())
+
+
+def meta_from(rows: Mapping[str, Any]) -> RunMeta:
+    """The inverse of :func:`meta_rows`.
+
+    Raises:
+        RunFileError: something is missing, or the settings are not ones this version knows.
+    """
+    try:
+        point = rows["parent_step"]
+        return RunMeta(
+            id=rows["id"],
+            title=rows["title"],
+            created=float(rows["created"]),
+            settings=stored_settings(rows["settings"]),
+            parent=None if point is None else (rows["parent"], int(point)),
+            parent_path=rows["parent_path"],
+            ended=bool(rows["ended"]),
+            version=rows["version"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunFileError(f"The run does not say what it is ({error!r}); the file is damaged.") from None
+
+
+def stored_settings(text: str) -> Settings:
+    """Settings from a run file.
+
+    Raises:
+        RunFileError: this version cannot use them.
+    """
+    try:
+        return settings_from_json(text)
+    except GrpoError as error:
+        raise RunFileError(f"The settings in the run file cannot be used: {error}") from None
+
+
+def origin_record(origin: Origin) -> tuple[str, bytes]:
+    """The arrays of ``origin`` as (layout in JSON, record)."""
+    return packed({name: getattr(origin, name) for name in _ORIGIN_ARRAYS})
+
+
+def origin_from(rows: Mapping[str, Any], arrays: tuple[str, bytes]) -> Origin:
+    """The inverse of :func:`meta_rows` and :func:`origin_record`.
+
+    Raises:
+        RunFileError: the file is damaged.
+    """
+    try:
+        told = json.loads(rows["origin"])
+        texts: dict[str, Any] = {name: tuple(told[name]) for name in _ORIGIN_TEXTS}
+        settings = stored_settings(told["settings"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunFileError(f"The run's start cannot be read ({error!r}); the file is damaged.") from None
+    known: dict[str, Any] = {k: v for k, v in unpacked(*arrays).items() if k in _ORIGIN_ARRAYS}
+    return Origin(settings=settings, **texts, **known)

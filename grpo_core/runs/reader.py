@@ -1,0 +1,208 @@
+"""Reading a run file: on a read-only connection, and with no transaction beyond one call."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from bisect import bisect_right
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
+from grpo_core.metrics import METRICS
+from grpo_core.record import Origin, Step
+from grpo_core.runs.database import CHUNK, VERSION, explained, opened, transaction
+from grpo_core.runs.files import collapsed
+from grpo_core.runs.layout import decoded
+from grpo_core.runs.meta import RunMeta, all_rows, meta_from, origin_from, stored_settings
+
+
+class RunReader:
+    """A run file opened for reading, also while another thread or process writes it. Used by one thread only.
+
+    Every method raises :class:`RunFileError` where the file is damaged; what is not damaged stays readable.
+
+    Attributes:
+        path: of the file.
+        meta: the run in a few words.
+        first: first update stored in this very file; a branch holds those after its branch point.
+        last: last committed update, as of opening or :meth:`refresh`.
+        newer: a newer version of the program wrote the file; it can be read but not continued.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, newer: bool = False) -> None:
+        self.path = path
+        self.newer = newer
+        self._connection = connection
+        self._layouts: dict[int, str] = {}
+        self._settings: dict[int, Settings] = {}
+        with explained(path):
+            self._rows = all_rows(connection)
+        self.meta: RunMeta = meta_from(self._rows)
+        self.first = self.meta.parent[1] + 1 if self.meta.parent else 1
+        self.last = self.first - 1
+        self.refresh()
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunReader:
+        """The run file at ``path``.
+
+        Raises:
+            RunFileError: it is missing, empty, cut short, damaged, or not a run file; one sentence says which.
+        """
+        path = Path(path)
+        connection, version = opened(path)
+        try:
+            return cls(path, connection, newer=version > VERSION)
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, RunFileError) and version > VERSION:
+                raise RunFileError(
+                    f"{path.name} was written by a newer version of GRPO Lab and cannot be read; update the program."
+                ) from error
+            raise
+
+    def refresh(self) -> int:
+        """Looks for newly committed updates; returns and keeps the number of the last."""
+        with explained(self.path):
+            newest = self._connection.execute("SELECT max(step) FROM step").fetchone()[0]
+        self.last = self.last if newest is None else int(newest)
+        return self.last
+
+    @cached_property
+    def origin(self) -> Origin:
+        """The run before its first update."""
+        layout, record = self._snapshot(0, "origin")
+        return origin_from(self._rows, (layout, record))
+
+    def step(self, number: int) -> Step:
+        """Update ``number``; a branch also has the one it branched from.
+
+        Raises:
+            RunFileError: it is not in this file, or its record is damaged.
+        """
+        with explained(self.path):
+            row = self._connection.execute(
+                "SELECT layout, settings, crc, record FROM step WHERE step = ?", (number,)
+            ).fetchone()
+        if row is None:
+            return self._branch_point(number)
+        layout, settings, crc, record = row
+        self._check(record, crc, f"Update {number}")
+        return decoded(self._layout(layout), record, number, self._settings_row(settings))
+
+    def series(self, name: str, start: int = 0) -> np.ndarray:
+        """Values of the series ``name`` from index ``start`` on, float64; index i is update i + 1.
+
+        A series that this program knows and the file does not is NaN.
+
+        Raises:
+            KeyError: there is no such series.
+        """
+        names = self._series_names
+        if name not in names:
+            if name not in METRICS:
+                raise KeyError(name)
+            return np.full(max(self.last - start, 0), np.nan)
+        first_chunk = start // CHUNK
+        with explained(self.path), transaction(self._connection, "DEFERRED"):
+            chunks = self._connection.execute(
+                "SELECT data FROM series WHERE name = ? AND chunk >= ? ORDER BY chunk", (name, first_chunk)
+            ).fetchall()
+            rows = self._connection.execute(
+                "SELECT data FROM tail WHERE step > ? AND step <= ? ORDER BY step", (start, self.last)
+            ).fetchall()
+        try:
+            tail = np.frombuffer(b"".join(row[0] for row in rows), "<f8").reshape(len(rows), len(names))
+            whole = np.frombuffer(b"".join(row[0] for row in chunks), "<f8")[start - first_chunk * CHUNK :]
+            values = np.concatenate([whole, tail[:, names.index(name)]])[: max(self.last - start, 0)]
+        except (ValueError, TypeError):
+            values = np.empty(0)
+        if len(values) != max(self.last - start, 0):
+            raise RunFileError(f"The series {name} in {self.path.name} is damaged; it can be rebuilt from the updates.")
+        return values
+
+    def settings_changes(self) -> list[tuple[int, Settings]]:
+        """(first update under them, settings), in order; the first entry is the run's start."""
+        with explained(self.path):
+            rows = self._connection.execute("SELECT id FROM settings ORDER BY id").fetchall()
+        return [(row[0], self._settings_row(row[0])) for row in rows]
+
+    def settings_at(self, step: int) -> Settings:
+        """What update ``step`` ran under; for the update after the last, what it would run under."""
+        changes = self.settings_changes()
+        return changes[max(bisect_right(changes, step, key=lambda change: change[0]) - 1, 0)][1]
+
+    def close(self) -> None:
+        """Closes the file; whoever closes last leaves one single file behind."""
+        self._connection.close()
+        with suppress(RunFileError):
+            collapsed(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @cached_property
+    def _series_names(self) -> list[str]:
+        try:
+            return [str(name) for name in json.loads(self._rows["series"])]
+        except (KeyError, TypeError, ValueError):
+            raise RunFileError(f"{self.path.name} does not name its series; the file is damaged.") from None
+
+    def _branch_point(self, number: int) -> Step:
+        if self.meta.parent is None or number != self.first - 1 or number == 0:
+            raise RunFileError(self._absent(number))
+        layout, record = self._snapshot(number, "step")
+        return decoded(layout, record, number, self.settings_at(number))
+
+    def _absent(self, number: int) -> str:
+        if self.first <= number <= self.last:
+            return f"Update {number} is missing in {self.path.name}; the file is damaged."
+        if self.meta.parent and 1 <= number < self.first:
+            return f"Update {number} lies before the branch point and is in the run that {self.path.name} came from."
+        if self.last < self.first:
+            return f"There is no update {number} in {self.path.name}; it holds none."
+        return f"There is no update {number} in {self.path.name}; it holds {self.first} to {self.last}."
+
+    def _snapshot(self, step: int, kind: str) -> tuple[str, bytes]:
+        with explained(self.path):
+            row = self._connection.execute(
+                "SELECT layout, crc, record FROM snapshot WHERE step = ? AND kind = ?", (step, kind)
+            ).fetchone()
+        if row is None:
+            raise RunFileError(f"The {kind} kept at update {step} is missing in {self.path.name}; the file is damaged.")
+        self._check(row[2], row[1], f"The {kind} kept at update {step}")
+        return self._layout(row[0]), row[2]
+
+    def _check(self, record: object, crc: int, what: str) -> None:
+        if not isinstance(record, bytes) or zlib.crc32(record) != crc:
+            raise RunFileError(f"{what} in {self.path.name} is damaged: its bytes are not those that were written.")
+
+    def _layout(self, number: int) -> str:
+        if number not in self._layouts:
+            self._layouts[number] = self._text("SELECT fields FROM layout WHERE id = ?", number)
+        return self._layouts[number]
+
+    def _settings_row(self, number: int) -> Settings:
+        if number in self._settings:
+            return self._settings[number]
+        settings = stored_settings(self._text("SELECT json FROM settings WHERE id = ?", number))
+        if number <= self.last:  # before its first update a row may still be replaced
+            self._settings[number] = settings
+        return settings
+
+    def _text(self, query: str, number: int) -> str:
+        with explained(self.path):
+            row = self._connection.execute(query, (number,)).fetchone()
+        if row is None or not isinstance(row[0], str):
+            raise RunFileError(f"A description that updates refer to is missing in {self.path.name}; it is damaged.")
+        return row[0]

@@ -1,0 +1,71 @@
+"""The scalar series inside a run file: full chunks of each series, and one row an update for the newest values."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.metrics import METRICS, metrics
+from grpo_core.record import Step
+from grpo_core.runs.database import CHUNK
+from grpo_core.runs.reader import RunReader
+
+NAMES = tuple(METRICS)
+"""The series that this version writes, in the order of a row of ``tail``."""
+NAMES_JSON = json.dumps(NAMES)
+
+
+def scalars(step: Step) -> bytes:
+    """One row of ``tail``: the metrics of ``step`` as float64."""
+    values = metrics(step)
+    return np.array([values[name] for name in NAMES], "<f8").tobytes()
+
+
+def fold(connection: sqlite3.Connection, last: int) -> None:
+    """Moves each full chunk of updates up to ``last`` out of the tail."""
+    begin: int | None = connection.execute("SELECT min(step) FROM tail").fetchone()[0]
+    while begin is not None and last >= begin + CHUNK - 1:
+        end = begin + CHUNK - 1
+        rows = connection.execute(
+            "SELECT data FROM tail WHERE step BETWEEN ? AND ? ORDER BY step", (begin, end)
+        ).fetchall()
+        table = np.frombuffer(b"".join(row[0] for row in rows), "<f8").reshape(CHUNK, len(NAMES))
+        _insert_chunk(connection, (begin - 1) // CHUNK, table.T)
+        connection.execute("DELETE FROM tail WHERE step BETWEEN ? AND ?", (begin, end))
+        begin = end + 1
+
+
+def store(connection: sqlite3.Connection, values: np.ndarray) -> None:
+    """Replaces every series by ``values`` (series, updates), from update 1 on."""
+    connection.execute("DELETE FROM series")
+    connection.execute("DELETE FROM tail")
+    full = values.shape[1] // CHUNK
+    for chunk in range(full):
+        _insert_chunk(connection, chunk, values[:, chunk * CHUNK : (chunk + 1) * CHUNK])
+    rest = np.ascontiguousarray(values[:, full * CHUNK :].T, "<f8")
+    connection.executemany(
+        "INSERT INTO tail(step, data) VALUES (?, ?)",
+        [(full * CHUNK + i + 1, row.tobytes()) for i, row in enumerate(rest)],
+    )
+
+
+def recorded(reader: RunReader, last: int, names: Sequence[str] = NAMES) -> np.ndarray:
+    """The stored values of ``names`` for updates 1 to ``last``: (series, updates)."""
+    return np.stack([reader.series(name)[:last] for name in names])
+
+
+def rebuilt(reader: RunReader) -> np.ndarray:
+    """The series computed anew from the updates in this file, (series, updates); a branch keeps its parent's part."""
+    before = recorded(reader, reader.first - 1) if reader.first > 1 else np.empty((len(NAMES), 0))
+    own = [np.frombuffer(scalars(reader.step(n)), "<f8") for n in range(reader.first, reader.last + 1)]
+    return np.concatenate([before, np.reshape(own, (len(own), len(NAMES))).T], axis=1)
+
+
+def _insert_chunk(connection: sqlite3.Connection, chunk: int, values: np.ndarray) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO series(name, chunk, data) VALUES (?, ?, ?)",
+        [(name, chunk, np.ascontiguousarray(row, "<f8").tobytes()) for name, row in zip(NAMES, values, strict=True)],
+    )

@@ -1,0 +1,266 @@
+"""Writing a run file: each update is on disk within 50 ms, and a killed process loses no committed one."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+import uuid
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from grpo_core import __version__
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
+from grpo_core.record import Origin, Step
+from grpo_core.runs import series
+from grpo_core.runs.creation import build
+from grpo_core.runs.database import VERSION, explained, opened, transaction
+from grpo_core.runs.files import folded, lock, release, replacing, size_of
+from grpo_core.runs.layout import encoded
+from grpo_core.runs.meta import RunMeta, all_rows
+from grpo_core.runs.reader import RunReader
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+COMMIT_EVERY = 0.05
+"""Seconds after which an appended update commits all that are waiting."""
+LIMIT = 2_000_000_000
+"""Bytes at which a run is paused."""
+NEARLY_FULL = 100_000_000
+"""Free bytes on the disk below which a run is paused."""
+
+
+class RunWriter:
+    """The one writing connection of a run file; created, used and closed in one thread.
+
+    When writing fails (a full disk, say) the call raises :class:`RunFileError`, what was committed stays readable, and
+    the updates that wait are kept: the next :meth:`commit` writes them once there is space.
+
+    Attributes:
+        path: of the file.
+        meta: the run in a few words.
+        committed: number of the last committed update.
+        limit: bytes at which :attr:`full` says so; may be raised.
+        full: a sentence that says why no further update should be computed, else None; renewed at each commit.
+    """
+
+    def __init__(self, path: Path, held: BaseFileLock, connection: sqlite3.Connection, limit: int) -> None:
+        self.path = path
+        self.limit = limit
+        self._lock = held
+        self._connection = connection
+        reader = RunReader(path, connection)
+        self.meta: RunMeta = reader.meta
+        self.committed = reader.last
+        self._appended = reader.last
+        self._layouts: dict[str, int] = {
+            fields: number for number, fields in connection.execute("SELECT id, fields FROM layout")
+        }
+        self._settings_id, self._settings = reader.settings_changes()[-1]
+        self._steps: list[tuple[int, int, int, int, bytes]] = []
+        self._scalars: list[tuple[int, bytes]] = []
+        self._new_layouts: list[tuple[int, str]] = []
+        self._new_settings: list[tuple[int, str]] = []
+        self._committed_at = time.monotonic()
+        self.full: str | None = None
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        settings: Settings,
+        *,
+        title: str = "",
+        parent: tuple[RunReader, int] | None = None,
+        origin: Origin | None = None,
+        limit: int = LIMIT,
+    ) -> RunWriter:
+        """A new run file.
+
+        Args:
+            path: where; nothing may be there yet.
+            settings: of the first update.
+            title: the name shown.
+            parent: (reader of the parent, update) to branch off; that update is kept inside, so that the branch can be
+                resumed from this file alone.
+            origin: the run before its first update; by default the learner's, or the parent's.
+            limit: bytes at which the run should be paused.
+
+        Raises:
+            RunFileError: something is there already, the folder cannot be written, or the parent lacks that update.
+        """
+        path = Path(path)
+        reader, point = parent or (None, 0)
+        meta = RunMeta(
+            id=uuid.uuid4().hex,
+            title=title,
+            created=time.time(),
+            settings=settings,
+            parent=None if reader is None else (reader.meta.id, point),
+            parent_path="" if reader is None else str(reader.path.absolute()),
+            version=__version__,
+        )
+        if origin is None:
+            origin = reader.origin if reader is not None and point else _origin(settings)
+        held = lock(path)
+        try:
+            if path.exists():
+                raise RunFileError(f"{path.name} exists already; choose another name.")
+            with replacing(path) as temporary:
+                build(temporary, meta, origin, parent)
+            return cls._opened(path, held, limit)
+        except BaseException:
+            release(held)
+            raise
+
+    @classmethod
+    def open(cls, path: str | Path, *, limit: int = LIMIT) -> RunWriter:
+        """Goes on with an existing run file.
+
+        Raises:
+            RunFileError: somebody else writes it, it is read-only, from a newer version, damaged or no run file.
+        """
+        path = Path(path)
+        opened(path)[0].close()  # a sentence about a missing or foreign file, before a lock file appears beside it
+        held = lock(path)
+        try:
+            return cls._opened(path, held, limit)
+        except BaseException:
+            release(held)
+            raise
+
+    @classmethod
+    def _opened(cls, path: Path, held: BaseFileLock, limit: int) -> RunWriter:
+        connection, version = opened(path, writable=True)
+        try:
+            if version > VERSION:
+                raise RunFileError(
+                    f"{path.name} was written by a newer version of GRPO Lab; it can be read here, but not continued."
+                )
+            with explained(path, "written"):
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=NORMAL")
+                connection.execute("PRAGMA journal_size_limit=16000000")
+                connection.execute("PRAGMA secure_delete=OFF")
+                connection.execute("UPDATE meta SET value = 0 WHERE key = 'ended'")
+            writer = cls(path, held, connection, limit)
+            if all_rows(connection)["series"] != series.NAMES_JSON:  # another version wrote others
+                writer.rebuild_series()
+            return writer
+        except BaseException:
+            connection.close()
+            raise
+
+    @property
+    def bytes(self) -> int:
+        """Size on disk, write-ahead log included."""
+        return size_of(self.path)
+
+    def append(self, step: Step) -> None:
+        """Adds the next update; commits when 50 ms have passed since the last commit.
+
+        Raises:
+            RunFileError: writing failed; ``step`` is kept and comes with the next commit that succeeds.
+            ValueError: it is not the update after the last.
+        """
+        if step.step != self._appended + 1:
+            raise ValueError(f"update {step.step} cannot follow update {self._appended}")
+        layout, record = encoded(step)
+        scalars = series.scalars(step)
+        crc = zlib.crc32(record)
+        self._steps.append((step.step, self._layout_id(layout), self._settings_of(step), crc, record))
+        self._scalars.append((step.step, scalars))
+        self._appended = step.step
+        if time.monotonic() - self._committed_at >= COMMIT_EVERY:
+            self.commit()
+
+    def commit(self) -> None:
+        """Puts every appended update on disk; to be called before waiting.
+
+        Raises:
+            RunFileError: writing failed; the updates are kept for the next attempt.
+        """
+        self._committed_at = time.monotonic()
+        if not self._steps:
+            return
+        sql = self._connection
+        with explained(self.path, "written"), transaction(sql):
+            sql.executemany("INSERT INTO layout(id, fields) VALUES (?, ?)", self._new_layouts)
+            sql.executemany("INSERT OR REPLACE INTO settings(id, json) VALUES (?, ?)", self._new_settings)
+            sql.executemany("INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)", self._steps)
+            sql.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", self._scalars)
+            series.fold(sql, self._appended)
+        for waiting in (self._new_layouts, self._new_settings, self._steps, self._scalars):
+            waiting.clear()
+        self.committed = self._appended
+        self.full = self._why_full()
+
+    def rebuild_series(self) -> None:
+        """Computes every series of this file's updates anew.
+
+        Raises:
+            RunFileError: an update is damaged, or writing failed.
+        """
+        self.commit()
+        values = series.rebuilt(RunReader(self.path, self._connection))
+        with explained(self.path, "written"), transaction(self._connection):
+            series.store(self._connection, values)
+            self._connection.execute("UPDATE meta SET value = ? WHERE key = 'series'", (series.NAMES_JSON,))
+
+    def close(self) -> None:
+        """Commits, marks the run as ended properly, and leaves one single file unless a reader still has it open.
+
+        Raises:
+            RunFileError: the last updates could not be written; the file is closed all the same.
+        """
+        try:
+            self.commit()
+            with explained(self.path, "written"):
+                self._connection.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")
+        finally:
+            self._connection.close()
+            with suppress(RunFileError):
+                folded(self.path)
+            release(self._lock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _layout_id(self, layout: str) -> int:
+        number = self._layouts.get(layout)
+        if number is None:
+            number = self._layouts[layout] = max(self._layouts.values(), default=0) + 1
+            self._new_layouts.append((number, layout))
+        return number
+
+    def _settings_of(self, step: Step) -> int:
+        if step.settings is not self._settings and step.settings != self._settings:
+            self._settings_id = step.step
+            self._new_settings.append((step.step, step.settings.to_json()))
+        self._settings = step.settings
+        return self._settings_id
+
+    def _why_full(self) -> str | None:
+        if self.bytes >= self.limit:
+            return (
+                f"{self.path.name} has reached its size limit of {self.limit / 1e9:.1f} GB; "
+                "raise the limit, or go on in a new run."
+            )
+        with suppress(OSError):
+            free = shutil.disk_usage(self.path.parent).free
+            if free < NEARLY_FULL:
+                return f"The disk is nearly full: {free / 1e6:.0f} MB are left. Free some space to go on."
+        return None
+
+
+def _origin(settings: Settings) -> Origin:
+    from grpo_core.learners import origin  # the learners are not needed to read a run
+
+    return origin(settings)

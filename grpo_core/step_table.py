@@ -1,0 +1,205 @@
+"""The step-detail table, shared by window and terminal: one row a sampled token; on the bandit that is a sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.config import Objective
+from grpo_core.explain.quantity import Quantity
+from grpo_core.record import Origin, Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column.
+
+    Attributes:
+        name: the number's name as ``explain`` knows it; for the columns without ``explained`` just a key.
+        title: the heading.
+        help: one sentence.
+        symbol: the usual letter, empty where there is none.
+        explained: its cells can be explained.
+        decimals: shown by default; None for words and whole numbers.
+    """
+
+    name: str
+    title: str
+    help: str
+    symbol: str = ""
+    explained: bool = True
+    decimals: int | None = 4
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row.
+
+    Attributes:
+        row: the completion, counted from 0.
+        token: the place within it, counted from 0.
+        group: the prompt, counted from 0.
+        cells: raw values in the order of :func:`columns`: numbers, words, booleans, None where there is none.
+    """
+
+    row: int
+    token: int
+    group: int
+    cells: tuple[Any, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRow:
+    """A group's rewards in three numbers.
+
+    Attributes:
+        group: the prompt, counted from 0.
+        prompt: its text.
+        size: how many of its completions were scored.
+        mean, std: of the scored rewards; std with n − 1 unless the objective divides by n; NaN where undefined.
+        dead: all rewards are equal, so that the group carries no signal of its own.
+    """
+
+    group: int
+    prompt: str
+    size: int
+    mean: float
+    std: float
+    dead: bool
+
+
+_SAMPLE = Column(
+    name="sample", title="#", help="Number of the sample within the update.", explained=False, decimals=None
+)
+_PROMPT = Column(
+    name="prompt", title="Prompt", help="What was asked; its samples form a group.", explained=False, decimals=None
+)
+_ACTION = Column(
+    name="action", title="Action", help="The action that was sampled.", symbol="a", explained=False, decimals=None
+)
+_COMPLETION = Column(
+    name="completion", title="Completion", help="The whole answer that the token is part of.",
+    explained=False, decimals=None,
+)  # fmt: skip
+_PLACE = Column(
+    name="place", title="t", help="Place of the token within its completion.", explained=False, decimals=None
+)
+_TOKEN = Column(name="token", title="Token", help="The token that was sampled.", explained=False, decimals=None)
+_NUMBERS = (
+    Column(name="reward", title="Reward", help="What the sample was paid.", symbol="r"),
+    Column(
+        name="advantage", title="Advantage", help="How much better it did than what it is compared with.", symbol="A"
+    ),
+    Column(name="ratio", title="Ratio", help="Probability now over probability when sampled.", symbol="ρ"),
+    Column(name="clipped", title="Clipped", help="Whether the push on it was stopped by the clip.", decimals=None),
+    Column(name="surrogate", title="Surrogate", help="The term that is maximised, before the KL."),
+    Column(name="kl", title="KL", help="The estimate of the distance from the reference policy.", symbol="KL"),
+    Column(name="weight", title="Weight", help="What it counts in the mean.", symbol="W"),
+    Column(name="token_loss", title="Loss", help="β KL − surrogate, before the weight."),
+    Column(name="gradient", title="Gradient", help="Derivative of the loss by its log-probability."),
+)
+
+
+def columns(step: Step) -> tuple[Column, ...]:
+    """The columns of ``step``'s table; completions of one token need no place within them."""
+    words = (_ACTION,) if step.mask.shape[-1] == 1 else (_COMPLETION, _PLACE, _TOKEN)
+    return (_SAMPLE, _PROMPT, *words, *_NUMBERS)
+
+
+def rows(step: Step, passed: int, objective: Objective | None = None, *, origin: Origin | None = None) -> list[Row]:
+    """Every real token of ``step`` with its numbers in pass ``passed`` (0 = the first), in sampling order.
+
+    Args:
+        step: the update.
+        passed: the inner pass.
+        objective: other switches, for a what-if; by default those it ran under.
+        origin: gives the words of prompts and tokens; without it their numbers stand there.
+
+    Raises:
+        SettingsError: the objective asks for something that the step does not have.
+    """
+    row, token = np.nonzero(step.mask)
+    group = step.group[row]
+    words = [_words(origin, "vocabulary", index) for index in step.tokens[row, token].tolist()]
+    prompts = [_words(origin, "prompts", index) for index in group.tolist()]
+    samples = (row + 1).tolist()
+    if step.mask.shape[-1] == 1:
+        lead: list[list[Any]] = [samples, prompts, words]
+    else:
+        lead = [samples, prompts, _completions(step, origin, row), (token + 1).tolist(), words]
+    numbers = _numbers(step, passed, objective)
+    values = [_picked(numbers[column.name], row, token) for column in _NUMBERS]
+    cells = zip(*lead, *values, strict=True)
+    return [Row(*place) for place in zip(row.tolist(), token.tolist(), group.tolist(), cells, strict=True)]
+
+
+def address(row: Row, column: Column, passed: int) -> Quantity | None:
+    """Where a cell's number can be explained; None for words."""
+    return Quantity(column.name, passed=passed, row=row.row, token=row.token) if column.explained else None
+
+
+def groups(step: Step, objective: Objective | None = None, *, origin: Origin | None = None) -> list[GroupRow]:
+    """The groups of ``step``, in order."""
+    objective = objective or step.settings.objective
+    table = recompute.grouped(step, step.rewards)
+    dead = recompute.dead_groups(step).tolist()
+    found = []
+    for index, rewards in enumerate(table):
+        scored = rewards[~np.isnan(rewards)]
+        freedom = len(scored) - (objective.std != "population")
+        found.append(
+            GroupRow(
+                group=index,
+                prompt=_words(origin, "prompts", index),
+                size=len(scored),
+                mean=float(scored.mean()) if len(scored) else float("nan"),
+                std=float(np.sqrt(((scored - scored.mean()) ** 2).sum() / freedom)) if freedom > 0 else float("nan"),
+                dead=dead[index],
+            )
+        )
+    return found
+
+
+def _numbers(step: Step, passed: int, objective: Objective | None) -> dict[str, np.ndarray | None]:
+    terms = recompute.terms(step, passed, objective)
+    push, pull = recompute.token_gradient(step, passed, objective)
+    return {
+        "reward": step.rewards,
+        "advantage": recompute.advantage(step, objective),
+        "ratio": terms.ratio,
+        "clipped": terms.clipped,
+        "surrogate": terms.surrogate,
+        "kl": terms.kl,
+        "weight": terms.weight,
+        "token_loss": terms.token_loss,
+        "gradient": push if pull is None else push + pull,
+    }
+
+
+def _picked(values: np.ndarray | None, row: np.ndarray, token: np.ndarray) -> list[Any]:
+    """``values`` (B,) or (B, T) at the given places; None where there are none."""
+    if values is None:
+        return [None] * len(row)
+    picked: list[Any] = (values[row] if values.ndim == 1 else values[row, token]).tolist()
+    return picked
+
+
+def _completions(step: Step, origin: Origin | None, row: np.ndarray) -> list[str]:
+    vocabulary = origin.vocabulary if origin is not None else ("10",)
+    gap = (
+        "" if all(len(word) == 1 for word in vocabulary) else " · " if any(" " in word for word in vocabulary) else " "
+    )
+    texts = [
+        gap.join(_words(origin, "vocabulary", index) for index in tokens[real].tolist())
+        for tokens, real in zip(step.tokens, step.mask, strict=True)
+    ]
+    return [texts[index] for index in row.tolist()]
+
+
+def _words(origin: Origin | None, kind: str, index: int) -> str:
+    """The text of a token or a prompt; its number where the run does not know it."""
+    known: tuple[str, ...] = () if origin is None else getattr(origin, kind)
+    return known[index] if 0 <= index < len(known) else str(index + 1)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import numpy as np
+
+from grpo_core.bandit.optimizer import no_moments, stepped
+from grpo_core.config import Optimizer
+
+
+def test_a_plain_step_goes_down_the_gradient() -> None:
+    theta, gradient = np.array([1.0, 2.0]), np.array([10.0, -10.0])
+    after, _ = stepped(Optimizer(learning_rate=0.1), theta, gradient, no_moments(theta))
+    np.testing.assert_allclose(after, [0, 3])
+
+
+def test_adams_first_step_has_the_length_of_the_learning_rate() -> None:
+    theta, gradient = np.zeros(3), np.array([1e-3, -5.0, 0.0])
+    after, _ = stepped(Optimizer(kind="adam", learning_rate=0.1), theta, gradient, no_moments(theta))
+    np.testing.assert_allclose(after, [-0.1, 0.1, 0], rtol=1e-4)
+
+
+def test_adam_agrees_with_torch() -> None:
+    import torch
+
+    rng = np.random.default_rng(0)
+    optimizer = Optimizer(kind="adam", learning_rate=0.05, adam_beta1=0.8, adam_beta2=0.95, adam_epsilon=1e-6)
+    theta = rng.normal(size=5)
+    moments, tensor = no_moments(theta), torch.tensor(theta, requires_grad=True)
+    reference = torch.optim.Adam([tensor], lr=0.05, betas=(0.8, 0.95), eps=1e-6)
+    for _ in range(10):
+        gradient = rng.normal(size=5)
+        theta, moments = stepped(optimizer, theta, gradient, moments)
+        tensor.grad = torch.tensor(gradient)
+        reference.step()
+    np.testing.assert_allclose(theta, tensor.detach().numpy(), rtol=1e-12)
+    assert moments.steps == 10

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core.bandit import policy
+from grpo_core.bandit.simulate import Update, updates
+from grpo_core.config import Settings
+
+CASES: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "odd group, three prompts": {"learner.group_size": 11, "task.levels": (0.0, 0.3, 5.0)},
+    "length": {"task.landscape": "length", "objective.reduction": "token"},
+    "chain by sequence": {"task.landscape": "chain", "task.max_length": 5, "objective.level": "sequence"},
+    "adam": {"optimizer.kind": "adam"},
+    "exact KL and entropy": {"objective.kl": "exact", "objective.entropy_bonus": 0.1, "task.landscape": "chain"},
+    "critic": {
+        "learner.critic": True, "objective.baseline": "given", "objective.std": "none", "task.landscape": "length"
+    },
+    "resampling": {
+        "learner.resample_dead": True, "learner.group_size": 2, "task.levels": (0.0, 1.0), "task.half_width": 1.0
+    },
+    "batch statistics, KL in the reward": {
+        "objective.std": "batch", "objective.baseline": "batch_mean", "objective.kl_in": "reward",
+        "task.levels": (0.0, 1.0, 3.0),
+    },
+}  # fmt: skip
+
+
+def after(settings: Settings, seeds: list[int], count: int) -> Update:
+    return next(itertools.islice(updates(settings, seeds), count - 1, None))
+
+
+def arrays(done: Update, run: int) -> dict[str, np.ndarray]:
+    """Every array of an update that belongs to ``run``."""
+    state, batch = done.state, done.batch
+    found = {
+        "logits": state.logits, "adam_m": state.moments.first, "adam_v": state.moments.second, "critic": state.critic,
+        "tokens": batch.completions.tokens, "rewards": batch.rewards, "attempt": batch.attempt,
+        "advantage": done.advantage, "gradient": np.stack(done.gradient, axis=1), "logp": np.stack(done.logp, axis=1),
+    }  # fmt: skip
+    return {name: x[run] for name, x in found.items()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_computes_the_same_bits_alone_and_in_any_company(case: str) -> None:
+    settings = Settings().replace(CASES[case])
+    alone = arrays(after(settings, [20], 12), 0)
+    for seeds, run in (([20, 4], 0), ([1, 2, 20], 2), (list(range(67)), 20)):
+        for name, there in arrays(after(settings, seeds, 12), run).items():
+            np.testing.assert_array_equal(alone[name], there, err_msg=f"{name} among {len(seeds)} runs")
+
+
+def test_runs_may_have_their_own_settings() -> None:
+    fields = {
+        "objective.beta": [0.0, 0.5, 1.0],
+        "objective.clip_high": [0.1, 0.2, 0.3],
+        "optimizer.learning_rate": [0.1, 0.3, 2.0],
+        "learner.temperature": [0.5, 1.0, 2.0],
+    }
+    together = Settings().replace({name: np.array(v).reshape(3, 1, 1) for name, v in fields.items()})
+    done = after(together, [5, 5, 5], 10)
+    for run in range(3):
+        own = Settings().replace({name: v[run] for name, v in fields.items()})
+        for name, there in arrays(after(own, [5], 10), 0).items():
+            np.testing.assert_array_equal(there, arrays(done, run)[name], err_msg=name)
+
+
+def test_equal_seeds_share_their_random_numbers() -> None:
+    done = after(Settings(), [3, 3, 4], 1)
+    tokens = done.batch.completions.tokens
+    np.testing.assert_array_equal(tokens[0], tokens[1])
+    assert (tokens[0] != tokens[2]).any()
+
+
+def test_by_default_every_seed_climbs_onto_action_7() -> None:
+    done = after(Settings(), list(range(30)), 200)
+    prob = np.exp(policy.log_probs(done.state.logits, 1.0))[:, 0]
+    np.testing.assert_array_equal(prob.argmax(axis=-1), 6)
+    assert prob[:, 6].min() > 0.9
+
+
+def test_the_chain_is_learned_from_its_outcome() -> None:
+    settings = Settings().replace({"task.landscape": "chain", "task.max_length": 4, "task.actions": 5})
+    assert after(settings, list(range(8)), 150).batch.rewards.mean() > 0.9
+
+
+@pytest.mark.parametrize(("reduction", "grows"), [("sequence", True), ("constant", False)])
+def test_wrong_answers_grow_under_one_over_length_and_not_under_a_constant(reduction: str, grows: bool) -> None:
+    """Dr. GRPO, arXiv:2503.20783: dividing a completion's push by its length spares long wrong answers."""
+    settings = Settings().replace({
+        "task.landscape": "length", "objective.reduction": reduction, "objective.max_tokens": 8,
+        "objective.beta": 0.0, "learner.mu": 1,
+    })  # fmt: skip
+    prob = np.exp(policy.log_probs(after(settings, list(range(200)), 60).state.logits, 1.0))
+    more_right, more_wrong = prob[:, 1, 0], prob[:, 2, 0]
+    error = float(more_wrong.std()) / np.sqrt(200)
+    if grows:
+        assert more_wrong.mean() > 0.6
+        assert more_right.mean() < 0.45
+    else:
+        assert abs(more_wrong.mean() - 0.5) < 4 * error
+    assert prob[:, 0, 0].mean() > 0.8
+
+
+def test_dead_groups_are_drawn_again_and_live_ones_kept() -> None:
+    plain = Settings().replace({"learner.group_size": 2, "task.half_width": 1.0, "task.levels": (0.0, 0.0, 0.0)})
+    seeds = list(range(40))
+    once = after(plain, seeds, 1).batch
+    again = after(plain.replace({"learner.resample_dead": True}), seeds, 1).batch
+    dead = np.ptp(once.rewards.reshape(40, 3, 2), axis=-1) == 0
+    np.testing.assert_array_equal(again.attempt > 0, dead)
+    kept = np.repeat(~dead, 2, axis=-1)
+    np.testing.assert_array_equal(again.completions.tokens[kept], once.completions.tokens[kept])
+    still_dead = np.ptp(again.rewards.reshape(40, 3, 2), axis=-1) == 0
+    assert still_dead.mean() < 0.3 < dead.mean()
+    assert (again.attempt[still_dead] == 10).all()
+    np.testing.assert_array_equal(again.redrawn, again.attempt.sum(axis=-1))
+    np.testing.assert_array_equal(again.rewards > 0, again.completions.tokens[..., 0] == 6)
+
+
+def test_a_group_of_one_is_not_drawn_again() -> None:
+    settings = Settings().replace({"learner.group_size": 1, "learner.resample_dead": True})
+    assert not after(settings, [1, 2], 1).batch.redrawn.any()
+
+
+def test_the_critic_moves_towards_the_mean_reward_by_its_own_rate() -> None:
+    settings = Settings().replace({"learner.critic": True, "learner.critic_rate": 0.25, "task.levels": (0.0, 3.0)})
+    run = updates(settings, [1, 2])
+    first, second = next(run), next(run)
+    values = np.zeros((2, 2))
+    for done in (first, second):
+        assert done.values is not None
+        np.testing.assert_allclose(done.values[..., 0], np.repeat(values, 8, axis=-1))
+        values = values + 0.25 * (done.batch.rewards.reshape(2, 2, 8).mean(axis=-1) - values)
+        np.testing.assert_allclose(done.state.critic[..., 0], values, rtol=1e-13)
+
+
+def test_a_critics_value_of_an_unvisited_state_stays() -> None:
+    settings = Settings().replace({
+        "learner.critic": True, "learner.group_size": 1, "task.landscape": "length", "task.levels": (1.0,)
+    })  # fmt: skip
+    done = after(settings, [1, 2, 3], 1)
+    visited = np.zeros((3, 3), dtype=bool)
+    for run in range(3):
+        visited[run, done.batch.completions.context[run][done.batch.completions.mask[run]]] = True
+    np.testing.assert_array_equal(done.state.critic[..., 0] != 0, visited)
+
+
+def test_an_update_leaves_the_state_it_started_from_alone() -> None:
+    run = updates(Settings().replace({"optimizer.kind": "adam", "learner.critic": True}), [1, 2])
+    state = next(run).state
+    before = {f.name: getattr(state.moments, f.name) for f in dataclasses.fields(state.moments)}
+    copies = [np.copy(x) for x in (state.logits, state.critic, before["first"], before["second"])]
+    next(run)
+    for kept, copy in zip((state.logits, state.critic, before["first"], before["second"]), copies, strict=True):
+        np.testing.assert_array_equal(kept, copy)

@@ -1,0 +1,103 @@
+"""Batches with rubbish in their padding, the backends they are tried on, and the closed forms' slow counterparts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import torch
+
+from grpo_core.config import Objective
+
+SURROGATES = ("clip", "cispo", "sapo", "vespo", "gmpo", "log_prob")
+LEVELS = ("token", "sequence", "sequence_sum")
+REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
+ESTIMATORS = ("k1", "k2", "k3", "exact")
+RUBBISH = np.array([np.nan, np.inf, -np.inf, 1e300])
+
+BACKENDS: dict[str, Callable[[np.ndarray], Any]] = {
+    "numpy": np.asarray,
+    "torch": torch.asarray,
+    "array_api_strict": array_api_strict.asarray,
+}
+
+
+def batch(
+    seed: int = 0, *, runs: tuple[int, ...] = (), rows: int = 5, tokens: int = 4, per_token: bool = False
+) -> dict[str, np.ndarray]:
+    """Arguments of evaluate and gradient by name. Row 0 is unmasked, row 1 fully masked, row 3 has advantage 0."""
+    rng = np.random.default_rng(seed)
+    shape = (*runs, rows, tokens)
+    mask = rng.random(shape) < 0.7
+    mask[..., 0, :], mask[..., 1, :], mask[..., 2:, 0] = True, False, True
+    logp = -rng.exponential(1.5, shape)
+    advantage = rng.normal(size=shape if per_token else shape[:-1])
+    advantage[(..., 3, slice(None)) if per_token else (..., 3)] = 0.0
+    arrays = {
+        "logp": logp,
+        "old_logp": logp - rng.normal(0, 0.4, shape),
+        "ref_logp": logp + rng.normal(0, 0.5, shape),
+        "gate": np.where(rng.random(shape) < 0.2, 0.0, rng.uniform(0, 2, shape)),
+        "exact_kl": rng.exponential(0.3, shape),
+        "entropy": rng.exponential(1.0, shape),
+    }
+    arrays = {name: np.where(mask, x, rng.choice(RUBBISH, shape)) for name, x in arrays.items()}
+    if per_token:
+        advantage = np.where(mask, advantage, rng.choice(RUBBISH, shape))
+    else:
+        advantage[..., 1] = np.nan
+    return {**arrays, "advantage": advantage, "mask": mask}
+
+
+def on(backend: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """``arrays`` in another library."""
+    return {name: BACKENDS[backend](np.array(x)) for name, x in arrays.items()}
+
+
+def objectives(**fixed: Any) -> Iterator[Objective]:
+    """Every reduction x KL estimator x importance, under the switches that are fixed."""
+    for reduction, kl, importance in itertools.product(REDUCTIONS, ESTIMATORS, (False, True)):
+        switches: dict[str, Any] = {
+            "reduction": reduction,
+            "max_tokens": 7,
+            "kl": kl,
+            "kl_importance": importance,
+            "beta": 0.3,
+        }
+        yield Objective(**(switches | fixed))
+
+
+def switches(surrogate: str) -> list[dict[str, Any]]:
+    """The further switches that ``surrogate`` is tried under, the log-ratio limit among them."""
+    base = {"surrogate": surrogate, "clip_low": 0.2, "clip_high": 0.3, "entropy_bonus": 0.05}
+    more = [base, base | {"log_ratio_limit": 0.35}]
+    if surrogate == "clip":
+        more += [base | {"dual_clip": 1.6}, base | {"dual_clip": 1.1}]  # above and below 1 + ε⁺
+    return more
+
+
+def token_log_ratio(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """log π − log π_old, 0 in padding."""
+    logp, old_logp = (np.where(arrays["mask"], arrays[name], 0.0) for name in ("logp", "old_logp"))
+    return np.asarray(logp - old_logp)
+
+
+def clear_of_bounds(arrays: dict[str, np.ndarray], distance: float = 1e-4) -> bool:
+    """Whether every ratio and log-ratio stays away from every bound that ``switches`` sets."""
+    log_ratio = token_log_ratio(arrays)
+    for limited in (log_ratio, np.clip(log_ratio, -0.35, 0.35)):
+        total = limited.sum(-1, keepdims=True)
+        mean = total / np.maximum(arrays["mask"].sum(-1, keepdims=True), 1)
+        ratios = np.concatenate([np.exp(x).ravel() for x in (limited, total, mean)])
+        if np.abs(ratios[:, None] - [0.8, 1.3, 1.6, 1.1]).min() < distance:
+            return False
+    return bool(np.abs(log_ratio[..., None] - [0.3, -0.2, 0.35, -0.35]).min() >= distance)
+
+
+def differentiable_batch(**shape: Any) -> dict[str, np.ndarray]:
+    """The first batch that is clear of the bounds."""
+    candidates = (batch(seed, **shape) for seed in itertools.count())
+    return next(arrays for arrays in candidates if clear_of_bounds(arrays))

@@ -1,0 +1,49 @@
+"""What the tests of run files share."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grpo_core.runs.run_file import RunWriter
+from tests.core.steps import random_origin, random_steps
+
+_DAC_OVERRIDE, _DAC_READ_SEARCH = 1, 2
+_CAPGET, _CAPSET, _VERSION_3 = 125, 126, 0x20080522
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A closed run file of 20 updates."""
+    path = tmp_path / "run.grpo"
+    with RunWriter.create(path, next(random_steps(1)).settings, title="Twenty", origin=random_origin()) as writer:
+        for step in random_steps(20):
+            writer.append(step)
+    return path
+
+
+@pytest.fixture
+def permissions_count() -> Iterator[None]:
+    """File permissions hold for the test even where it runs as root."""
+    if os.name != "posix":
+        pytest.skip("POSIX permissions")
+    if os.geteuid() != 0:
+        yield
+        return
+    if not sys.platform.startswith("linux") or os.uname().machine != "x86_64":
+        pytest.skip("root ignores permissions here")
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, before = (ctypes.c_uint32 * 2)(_VERSION_3, 0), (ctypes.c_uint32 * 6)()
+    assert libc.syscall(_CAPGET, header, before) == 0
+    dropped = (ctypes.c_uint32 * 6)(*before)
+    dropped[0] &= ~(1 << _DAC_OVERRIDE | 1 << _DAC_READ_SEARCH)  # the effective set; the permitted one keeps them
+    assert libc.syscall(_CAPSET, header, dropped) == 0
+    try:
+        yield
+    finally:
+        assert libc.syscall(_CAPSET, header, before) == 0

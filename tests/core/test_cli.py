@@ -1,0 +1,226 @@
+"""The command line: train, inspect, lists, and errors in one sentence."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grpo_core.assignments import settings_from
+from grpo_core.cli import main
+from grpo_core.config import PRESETS
+from grpo_core.errors import SettingsError
+from grpo_core.learners import learner
+from grpo_core.runs.run_file import RunReader, RunWriter
+from tests.core.steps import same
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def trained(tmp_path: Path) -> Path:
+    """A run of 12 updates of the default bandit."""
+    path = tmp_path / "run.grpo"
+    assert main(["train", "--steps", "12", "--out", str(path)]) == 0
+    return path
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    """What a command prints."""
+    capsys.readouterr()
+    assert main([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    """The one sentence with which a command ends."""
+    capsys.readouterr()
+    try:
+        code: object = main([str(argument) for argument in arguments])
+    except SystemExit as end:
+        code = end.code
+    output = capsys.readouterr()
+    assert code == 2
+    assert output.out == ""
+    assert output.err.count("\n") == 1
+    return output.err
+
+
+def test_training_records_what_the_learner_yields(tmp_path: Path) -> None:
+    path = tmp_path / "run.grpo"
+    sets = ["--set", "objective.beta=0.1", "--set", "task.landscape=double_peak"]
+    assert main(["train", "--preset", "dapo", *sets, "--steps", "8", "--seed", "3", "--out", str(path)]) == 0
+    settings = settings_from("DAPO", ["objective.beta=0.1", "task.landscape=double_peak", "seed=3"])
+    assert PRESETS["DAPO"].objective.replace(beta=0.1) == settings.objective
+    with RunReader.open(path) as reader:
+        assert (reader.last, reader.meta.ended, reader.meta.settings) == (8, True, settings)
+        assert all(same(reader.step(step.step), step) for step, _ in zip(learner(settings), range(8), strict=False))
+    assert [left.name for left in tmp_path.iterdir()] == ["run.grpo"]
+
+
+def test_progress_goes_to_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["train", "--steps", "5", "--out", str(tmp_path / "run.grpo")])
+    output = capsys.readouterr()
+    assert "5/5" in output.err
+    assert output.out == f"{tmp_path / 'run.grpo'} holds 5 updates.\n"
+
+
+def test_an_existing_file_is_replaced_only_by_force(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = trained.read_bytes()
+    assert "exists already" in refused(capsys, "train", "--out", trained)
+    assert trained.read_bytes() == before
+    assert main(["train", "--steps", "3", "--out", str(trained), "--force"]) == 0
+    with RunReader.open(trained) as reader:
+        assert reader.last == 3
+
+
+def test_a_run_that_a_window_writes_is_not_replaced_even_by_force(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RunWriter.open(trained):
+        assert "being written" in refused(capsys, "train", "--out", trained, "--force")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--preset", "DAPPO"], "close to it are DAPO"),
+        (["--set", "beta=0.1"], "close to it are objective.beta"),
+        (["--set", "objective.betta=0.1"], "close to it are objective.beta"),
+        (["--set", "objective.beta"], "write a setting and its value"),
+        (["--set", "objective.beta=much"], "objective.beta cannot be “much”"),
+        (["--set", "objective.beta=nan"], "objective.beta cannot be nan"),
+        (["--set", "objective.kl=k4"], "one of k1, k2, k3, exact"),
+        (["--set", "learner.group_size=2.5"], "without a fraction"),
+        (["--set", "learner.critic=perhaps"], "true or false"),
+        (["--set", "task.levels=a,b"], "numbers with commas"),
+        (["--seed", "-1"], "seed cannot be -1"),
+        (["--steps", "0"], "whole number from 1 on"),
+        (["--steps", "x"], "whole number from 1 on"),
+        (["--nonsense"], "--nonsense"),
+    ],
+)
+def test_bad_settings_are_refused_before_a_file_appears(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    assert sentence in refused(capsys, "train", "--out", tmp_path / "run.grpo", *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_words_become_the_values_that_settings_hold() -> None:
+    given = ["objective.dual_clip=3", "learner.critic=yes", "task.levels=0, 0.5", "learner.mu=2", "objective.std=none"]
+    settings = settings_from(None, given)
+    assert (settings.objective.dual_clip, settings.learner.critic, settings.task.levels) == (3, True, (0.0, 0.5))
+    assert (settings.learner.mu, settings.objective.std) == (2, "none")
+    assert settings_from(None, ["objective.dual_clip=none"]).objective.dual_clip is None
+
+
+def test_a_preset_that_depends_on_the_task_sees_the_task() -> None:
+    settings = settings_from("Dr. GRPO", ["task.landscape=length", "task.max_length=6"])
+    assert settings.objective.max_tokens == 6
+    with pytest.raises(SettingsError, match="no such preset"):
+        settings_from("nobody", [])
+
+
+def test_inspect_says_what_a_run_is(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "inspect", trained)
+    assert "Updates   12" in text
+    assert "GRPO" in text
+    assert "Mean reward" in text
+    assert "Best action           7" in text
+    assert "was not closed" not in text
+
+
+def test_inspect_prints_the_table_of_an_update(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = said(capsys, "inspect", trained, "--step", "3", "--pass", "2").splitlines()
+    assert lines[0] == "Update 3, pass 2 of 4"
+    assert lines[1].split()[:4] == ["#", "Prompt", "Action", "Reward"]
+    assert len(lines) == 2 + 8 + 1
+    assert lines[-1].startswith("Group 1 (prompt 1): mean reward 0.")
+
+
+def test_inspect_explains_a_number(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "inspect", trained, "--step", "1", "--explain", "advantage", "--row", "3")
+    assert text.startswith("advantage of sample 3")
+    assert "agrees with the code that trained" in text
+    assert "mean reward of group 1" in text
+
+
+def test_inspect_follows_a_branch_into_its_parent(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    branch = trained.with_name("branch.grpo")
+    with RunReader.open(trained) as parent:
+        RunWriter.create(branch, parent.meta.settings, parent=(parent, 9)).close()
+    assert "none of its own, 9 before the branch point" in said(capsys, "inspect", branch)
+    assert said(capsys, "inspect", branch, "--step", "4") == said(capsys, "inspect", trained, "--step", "4")
+    trained.unlink()
+    assert "not there any more" in refused(capsys, "inspect", branch, "--step", "4")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--step", "13"], "it holds 1 to 12"),
+        (["--step", "1", "--pass", "5"], "passes 1 to 4"),
+        (["--explain", "advntage", "--row", "1"], "no number “advntage”"),
+        (["--explain", "advantage", "--row", "99"], "advantage"),
+        (["--explain", "advantage", "--row", "0"], "whole number from 1 on"),
+    ],
+)
+def test_what_is_not_there_is_said(
+    trained: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    assert sentence in refused(capsys, "inspect", trained, *arguments)
+
+
+def test_a_broken_file_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "text.grpo").write_text("no run" * 99)
+    assert "is not a run file" in refused(capsys, "inspect", tmp_path / "text.grpo")
+    assert "There is no run file" in refused(capsys, "inspect", tmp_path / "missing.grpo")
+    assert "There is no folder" in refused(capsys, "train", "--out", tmp_path / "nowhere" / "run.grpo")
+
+
+def test_lists_name_every_preset_and_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = said(capsys, "presets")
+    assert all(name in listed for name in PRESETS)
+    listed = said(capsys, "settings")
+    assert "objective.beta\n    How strongly" in listed
+    assert "task.custom\n" in listed
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
+def test_ctrl_c_leaves_a_whole_run(tmp_path: Path) -> None:
+    path = tmp_path / "run.grpo"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "grpo_core", "train", "--steps", "1000000", "--out", str(path)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None
+    seen = b""
+    while b"mean reward" not in seen:
+        seen += process.stderr.read(20)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    with RunReader.open(path) as reader:
+        assert reader.meta.ended
+        assert reader.last > 0
+        assert f"holds {reader.last} updates" in err.decode()
+    assert b"Traceback" not in err
+    assert (process.returncode, out) == (130, b"")
+    assert [left.name for left in tmp_path.iterdir()] == ["run.grpo"]
+
+
+def test_the_command_line_needs_no_qt_and_no_torch(tmp_path: Path) -> None:
+    script = (
+        "import sys; from grpo_core.cli import main; path = sys.argv[1]\n"
+        "assert main(['train', '--steps', '2', '--out', path]) == 0\n"
+        "assert main(['inspect', path, '--explain', 'loss']) == 0\n"
+        "bad = [name for name in sys.modules if name.split('.')[0] in ('PySide6', 'pyqtgraph', 'torch', 'app')]\n"
+        "assert not bad, bad\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "run.grpo")], cwd=ROOT, check=True, capture_output=True
+    )

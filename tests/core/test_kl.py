@@ -1,0 +1,147 @@
+"""KL estimators: values, derivatives, and what they are on average, by enumerating a categorical with five arms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core import kl
+from grpo_core.arrays import to_numpy
+from grpo_core.config import Objective
+from grpo_core.objective import evaluate, gradient
+from tests.core import cases
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    return np.asarray(logits - np.log(np.exp(logits).sum(-1, keepdims=True)))
+
+
+LOGP = log_softmax(np.array([0.3, -1.1, 0.8, 0.0, -0.4]))
+REF = log_softmax(np.array([-0.5, 0.4, 0.9, -1.3, 0.2]))
+P, Q = np.exp(LOGP), np.exp(REF)
+DIVERGENCE = float(sum(p * math.log(p / q) for p, q in zip(P, Q, strict=True)))
+
+
+def expected_gradient(kind: str, importance: bool, old_logp: np.ndarray = LOGP) -> np.ndarray:
+    """Gradient on the logits of β = 1 times the estimate, averaged exactly over the arms drawn from π_old."""
+    objective = Objective(beta=1.0, kl=kind, kl_importance=importance)
+    arm = np.arange(5)
+    column = (slice(None), None, None)  # one run an arm: (5, 1, 1)
+    flow = gradient(
+        objective, LOGP[column], old_logp[column], np.zeros((5, 1)), np.full((5, 1, 1), True), ref_logp=REF[column]
+    )[:, 0, 0]
+    return np.asarray(sum(np.exp(old_logp[a]) * flow[a] * ((arm == a) - P) for a in arm))
+
+
+REVERSE = P * (LOGP - REF - DIVERGENCE)  # ∇ KL(π‖π_ref) on the logits
+FORWARD = P - Q  # ∇ KL(π_ref‖π)
+
+
+@pytest.mark.parametrize(
+    ("kind", "importance", "gradient_of"),
+    [("k1", False, np.zeros(5)), ("k2", False, REVERSE), ("k3", False, FORWARD), ("k3", True, REVERSE)],
+)
+def test_the_expected_gradient_as_a_loss(kind: str, importance: bool, gradient_of: np.ndarray) -> None:
+    np.testing.assert_allclose(expected_gradient(kind, importance), gradient_of, atol=1e-15)
+
+
+def test_k3_times_the_ratio_is_importance_corrected_off_policy_and_k3_alone_is_not() -> None:
+    old_logp = log_softmax(np.array([0.0, 0.5, -0.2, 0.4, 0.1]))
+    np.testing.assert_allclose(expected_gradient("k3", True, old_logp), REVERSE, atol=1e-15)
+    assert np.abs(expected_gradient("k3", False, old_logp) - FORWARD).max() > 0.01
+
+
+def test_k1_and_k3_are_unbiased_and_k2_is_not() -> None:
+    mean = {kind: float(P @ kl.estimate(kind, LOGP, REF)) for kind in ("k1", "k2", "k3")}
+    assert mean["k1"] == pytest.approx(DIVERGENCE, rel=1e-14)
+    assert mean["k3"] == pytest.approx(DIVERGENCE, rel=1e-14)
+    assert abs(mean["k2"] - DIVERGENCE) > 0.01
+    spread = {kind: float(P @ (kl.estimate(kind, LOGP, REF) - DIVERGENCE) ** 2) for kind in ("k1", "k3")}
+    assert spread["k3"] < spread["k1"]
+
+
+def test_values_and_derivatives_on_numbers_checked_by_hand() -> None:
+    # π = 1/4, π_ref = 1/2: d = log 2 = 0.6931; k1 = −d, k2 = d²/2 = 0.2402, k3 = 2 − d − 1 = 0.3069
+    logp, ref = np.log([0.25]), np.log([0.5])
+    assert kl.estimate("k1", logp, ref) == pytest.approx(-0.693147, abs=1e-6)
+    assert kl.estimate("k2", logp, ref) == pytest.approx(0.240227, abs=1e-6)
+    assert kl.estimate("k3", logp, ref) == pytest.approx(0.306853, abs=1e-6)
+    # 1, x − x_ref = −d, 1 − π_ref / π = 1 − 2
+    assert kl.derivative("k1", logp, ref) == 1
+    assert kl.derivative("k2", logp, ref) == pytest.approx(-0.693147, abs=1e-6)
+    assert kl.derivative("k3", logp, ref) == pytest.approx(-1)
+
+
+def test_k3_keeps_its_digits_near_zero() -> None:
+    # d = 1e-6: k3 = d²/2 (1 + d/3 + ...) = 5.0000017e-13, where exp(d) − d − 1 would keep three digits
+    found = kl.estimate("k3", np.array([-1.0]), np.array([-1.0 + 1e-6]))
+    assert found[0] == pytest.approx(5e-13, rel=1e-3)
+
+
+def one_sequence(kind: str, importance: bool) -> tuple[Objective, tuple[np.ndarray, ...], np.ndarray]:
+    logp = np.array([[-1.0, -0.5, -2.0]])
+    old_logp = logp - [[0.2, -0.1, 0.3]]
+    objective = Objective(beta=1.0, kl=kind, kl_importance=importance)
+    return objective, (logp, old_logp, np.zeros(1), np.full((1, 3), True)), logp - [[0.4, -0.3, 0.1]]
+
+
+def test_k3_times_the_token_ratio_has_the_gradient_ratio_times_distance() -> None:
+    # r (x − x_ref) / (B L), B L = 3
+    objective, arrays, ref = one_sequence("k3", True)
+    ratio = np.exp([[0.2, -0.1, 0.3]])
+    found = gradient(objective, *arrays, ref_logp=ref)
+    np.testing.assert_allclose(found, ratio * [[0.4, -0.3, 0.1]] / 3, rtol=1e-13)
+
+
+def test_k3_times_the_sequence_ratio() -> None:
+    # W_t s (1 − e^{d_t}) + (1 / L) s Σ_u W_u k3_u with s = exp(0.4 / 3), W = 1/3, d = −0.4, 0.3, −0.1
+    objective, arrays, ref = one_sequence("k3", True)
+    s, distance = math.exp(0.4 / 3), (-0.4, 0.3, -0.1)
+    shared = s / 3 * sum((math.exp(d) - d - 1) / 3 for d in distance)
+    expected = [[s * (1 - math.exp(d)) / 3 + shared for d in distance]]
+    found = gradient(objective.replace(level="sequence"), *arrays, ref_logp=ref)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_the_exact_divergence_and_entropy_of_a_distribution() -> None:
+    # π = (1/2, 1/2), π_ref = (1/4, 3/4): ½ log 2 + ½ log 2/3 = 0.143841; H = log 2
+    logp, ref = np.log([0.5, 0.5]), np.log([0.25, 0.75])
+    assert kl.exact(logp, ref) == pytest.approx(0.143841, abs=1e-6)
+    assert kl.entropy(logp) == pytest.approx(math.log(2))
+    assert kl.exact(LOGP, REF) == pytest.approx(DIVERGENCE)
+    assert kl.exact(LOGP, LOGP) == 0
+
+
+def test_an_action_that_is_never_taken_adds_nothing_and_one_the_reference_never_takes_is_infinitely_far() -> None:
+    sure = np.array([0.0, -np.inf])
+    assert kl.exact(sure, np.log([0.5, 0.5])) == pytest.approx(math.log(2))
+    assert kl.exact(sure, sure) == 0
+    assert kl.entropy(sure) == 0
+    assert kl.exact(np.log([0.5, 0.5]), sure) == np.inf
+
+
+@pytest.mark.parametrize("backend", cases.BACKENDS)
+def test_every_library_gives_the_same_numbers(backend: str) -> None:
+    def there(x: np.ndarray) -> Any:
+        return cases.BACKENDS[backend](x)
+
+    logp, ref = np.stack([LOGP, REF]), np.stack([REF, LOGP])
+    for kind in ("k1", "k2", "k3"):
+        for function in (kl.estimate, kl.derivative):
+            found = to_numpy(function(kind, there(logp), there(ref)))
+            np.testing.assert_allclose(found, function(kind, logp, ref), rtol=1e-14)
+    np.testing.assert_allclose(to_numpy(kl.exact(there(logp), there(ref))), kl.exact(logp, ref), rtol=1e-14)
+    np.testing.assert_allclose(to_numpy(kl.entropy(there(logp))), kl.entropy(logp), rtol=1e-14)
+
+
+def test_a_penalty_in_the_reward_is_reported_and_left_out_of_the_loss() -> None:
+    objective, arrays, ref = one_sequence("k1", False)
+    objective = objective.replace(kl_in="reward")
+    terms = evaluate(objective, *arrays, ref_logp=ref)
+    assert terms.kl is not None
+    np.testing.assert_allclose(terms.kl, [[0.4, -0.3, 0.1]], rtol=1e-12)
+    assert terms.loss == 0
+    assert (gradient(objective, *arrays, ref_logp=ref) == 0).all()

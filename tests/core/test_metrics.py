@@ -1,0 +1,86 @@
+"""The scalar series of a run are a cache of one function of a step."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from grpo_core import recompute
+from grpo_core.config import PRESETS, Settings
+from grpo_core.learners import learner, origin
+from grpo_core.metrics import METRICS, at_start, metrics
+from tests.core.steps import random_step
+
+
+def test_every_series_is_described() -> None:
+    for name, metric in METRICS.items():
+        assert metric.title, name
+        assert metric.help.endswith("."), name
+
+
+def test_a_step_has_every_series() -> None:
+    found = metrics(random_step(tokens=3, contexts=2))
+    assert found.keys() == METRICS.keys()
+    assert all(math.isfinite(x) for x in found.values())
+
+
+def test_what_the_record_lacks_is_nan() -> None:
+    found = metrics(random_step(bare=True))
+    missing = {name for name, value in found.items() if math.isnan(value)}
+    assert missing == {"kl", "entropy", "max_prob", "best_action", "grad_norm"}
+
+
+def test_the_numbers_are_those_of_the_recomputation() -> None:
+    step = random_step(prompts=2, group_size=4, tokens=3, contexts=2)
+    found = metrics(step)
+    assert found["reward_mean"] == pytest.approx(step.rewards.mean())
+    assert found["reward_std"] == pytest.approx((step.rewards[:4].std(ddof=1) + step.rewards[4:].std(ddof=1)) / 2)
+    assert found["loss"] == recompute.terms(step, 0).loss
+    assert found["clip_fraction"] == pytest.approx(recompute.terms(step, 3).clipped.sum() / step.mask.sum())
+    assert found["length"] == pytest.approx(step.mask.sum() / 8)
+    divergence = recompute.exact_kl(step, 4)
+    assert divergence is not None
+    assert found["kl"] == pytest.approx(divergence[step.mask].mean())
+    assert found["grad_norm"] == step.measurements["grad_norm"]
+
+
+def test_unscored_rewards_are_left_out() -> None:
+    rewards = np.array([1.0, 0.0, np.nan, np.nan, 5.0, np.nan, np.nan, np.nan])
+    step = dataclasses.replace(random_step(prompts=2, group_size=4), rewards=rewards)
+    found = metrics(step)
+    assert found["reward_mean"] == pytest.approx(2.0)
+    assert found["reward_std"] == pytest.approx(math.sqrt(0.5))  # the pair; one scored completion has no std
+    assert found["dead_groups"] == 0.5
+    nothing = metrics(dataclasses.replace(step, rewards=np.full(8, np.nan)))
+    assert math.isnan(nothing["reward_mean"])
+    assert math.isnan(nothing["reward_std"])
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_series_of_a_real_run_are_rebuilt_from_its_steps(preset: str) -> None:
+    settings = PRESETS[preset].applied_to(Settings().replace({"task.landscape": "length", "task.max_length": 4}))
+    run = learner(settings)
+    for step in itertools.islice(run, 3):
+        # a copy of the recorded arrays alone, as a file gives them back
+        again = dataclasses.replace(step, logp=step.logp.copy(), measurements=dict(step.measurements))
+        one, other = metrics(step), metrics(again)
+        assert all(math.isfinite(x) for x in one.values()), one
+        assert one == other
+
+
+def test_a_run_starts_where_its_first_update_does() -> None:
+    settings = Settings().replace({"task.bias": 2.0})
+    start = at_start(origin(settings))
+    assert start["kl"] == 0
+    assert start["best_action"] == 0
+    odds = math.exp(2.0)
+    assert start["max_prob"] == pytest.approx(odds / (odds + 9))
+    assert at_start(origin(Settings()))["entropy"] == pytest.approx(math.log(10))
+    still = next(learner(settings.replace({"optimizer.learning_rate": 0.0})))
+    after = metrics(still)
+    for name in ("kl", "entropy", "max_prob", "best_action"):
+        assert after[name] == pytest.approx(start[name], abs=1e-12)

@@ -1,0 +1,175 @@
+"""The loss on numbers that can be checked by hand: its value at the first pass, its weights, what it refuses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core.config import Objective
+from grpo_core.errors import SettingsError
+from grpo_core.objective import evaluate, gradient
+
+MASK = np.array([[True, False, False], [True, True, True]])  # lengths 1 and 3
+LOGP = np.array([[-0.5, 0.0, 0.0], [-1.0, -2.0, -3.0]])
+ADVANTAGE = np.array([1.0, -1.0])
+REF = LOGP + math.log(2)  # k3 = 2 − log 2 − 1 = 0.306853 at every token
+
+
+def loss(objective: Objective, **more: Any) -> float:
+    return float(evaluate(objective, LOGP, LOGP, ADVANTAGE, MASK, **more).loss)
+
+
+@pytest.mark.parametrize(
+    ("switches", "value"),
+    [
+        ({"reduction": "sequence"}, 0.0),  # −(1 − 1) / 2
+        ({"reduction": "token"}, 0.5),  # −(1·1 − 3·1) / 4
+        ({"reduction": "constant", "max_tokens": 4}, 0.25),  # −(1·1 − 3·1) / (2·4)
+        ({"reduction": "sequence_sum"}, 1.0),  # −(1·1 − 3·1) / 2
+        ({"surrogate": "sapo"}, -(2 - 2 / 1.05) / 2),  # −½ (2 − 2/1.05), slightly negative
+        ({"surrogate": "log_prob"}, -0.75),  # −½ (1·(−0.5) + (−1)·(−2)) = −½ · 1.5
+        ({"surrogate": "cispo", "clip_high": 5.0, "reduction": "token"}, -1.375),  # −¼ (−0.5 + 1 + 2 + 3)
+        ({"surrogate": "vespo", "reduction": "token"}, -1.375),
+        ({"surrogate": "gmpo"}, 0.0),
+        ({"level": "sequence"}, 0.0),
+        ({"level": "sequence", "reduction": "token"}, 0.5),
+        ({"level": "sequence", "reduction": "sequence_sum"}, 1.0),
+    ],
+)
+def test_the_loss_at_the_first_pass(switches: dict[str, Any], value: float) -> None:
+    assert loss(Objective(beta=0.0, **switches)) == pytest.approx(value, abs=1e-15)
+
+
+def test_with_a_reference_the_first_loss_is_beta_times_the_mean_estimate() -> None:
+    assert loss(Objective(beta=0.04), ref_logp=REF) == pytest.approx(0.04 * 0.30685282)
+    assert loss(Objective(beta=0.04, kl="k1"), ref_logp=REF) == pytest.approx(-0.04 * math.log(2))
+    assert loss(Objective(beta=0.04, kl="exact"), exact_kl=np.full((2, 3), 0.5)) == pytest.approx(0.02)
+
+
+def test_the_loss_is_zero_and_its_gradient_is_not() -> None:
+    found = gradient(Objective(beta=0.0), LOGP, LOGP, ADVANTAGE, MASK)
+    # −A / (B L): the whole weight of a completion is 1/2, spread over its tokens
+    np.testing.assert_allclose(found, [[-1 / 2, 0, 0], [1 / 6, 1 / 6, 1 / 6]])
+
+
+@pytest.mark.parametrize(
+    ("reduction", "weight"),
+    [
+        ("sequence", [[1 / 2, 0, 0], [1 / 6] * 3]),
+        ("token", [[1 / 4, 0, 0], [1 / 4] * 3]),
+        ("constant", [[1 / 14, 0, 0], [1 / 14] * 3]),
+        ("sequence_sum", [[1 / 2, 0, 0], [1 / 2] * 3]),
+    ],
+)
+def test_the_weight_of_a_token(reduction: str, weight: list[list[float]]) -> None:
+    objective = Objective(reduction=reduction, max_tokens=7, beta=0.0)
+    np.testing.assert_allclose(evaluate(objective, LOGP, LOGP, ADVANTAGE, MASK).weight, weight)
+
+
+@pytest.mark.parametrize("reduction", ["sequence", "constant", "sequence_sum"])
+def test_a_fully_masked_completion_still_counts(reduction: str) -> None:
+    objective = Objective(reduction=reduction, max_tokens=7, beta=0.0)
+    plain = evaluate(objective, LOGP, LOGP, ADVANTAGE, MASK).weight
+    mask = np.vstack([MASK, [[False] * 3] * 2])
+    logp = np.vstack([LOGP, np.full((2, 3), np.nan)])
+    found = evaluate(objective, logp, logp, np.array([1.0, -1.0, np.nan, np.nan]), mask).weight
+    np.testing.assert_allclose(found[:2], plain / 2)  # B = 4 instead of 2
+
+
+@pytest.mark.parametrize("denominator", [10, 10.0, np.array(10.0), np.full((1, 1), 10.0)])
+def test_a_denominator_replaces_b_or_the_token_count(denominator: Any) -> None:
+    for reduction, own in (("sequence", 2), ("token", 4), ("constant", 2), ("sequence_sum", 2)):
+        objective = Objective(reduction=reduction, max_tokens=7, beta=0.0)
+        arguments = (objective, LOGP, LOGP, ADVANTAGE, MASK)
+        np.testing.assert_allclose(
+            evaluate(*arguments, denominator=denominator).weight, evaluate(*arguments).weight * own / 10
+        )
+        np.testing.assert_allclose(gradient(*arguments, denominator=denominator), gradient(*arguments) * own / 10)
+
+
+def test_a_denominator_may_differ_from_run_to_run() -> None:
+    stacked = [np.stack([x, x]) for x in (LOGP, LOGP, ADVANTAGE, MASK)]
+    found = evaluate(
+        Objective(beta=0.0, reduction="token"), *stacked, denominator=np.array([4.0, 8.0]).reshape(2, 1, 1)
+    )
+    assert found.loss.tolist() == [0.5, 0.25]
+
+
+def test_micro_batches_under_the_shared_denominator_add_up() -> None:
+    for reduction, denominator in (("token", 4.0), ("sequence", 2.0)):
+        objective = Objective(reduction=reduction, beta=0.1)
+        whole = evaluate(objective, LOGP, LOGP, ADVANTAGE, MASK, ref_logp=REF).loss
+        rows = [
+            evaluate(objective, LOGP[i], LOGP[i], ADVANTAGE[i], MASK[i], ref_logp=REF[i], denominator=denominator).loss
+            for i in (slice(0, 1), slice(1, 2))
+        ]
+        assert sum(rows) == pytest.approx(whole)
+
+
+def test_a_gate_multiplies_the_surrogate_and_neither_the_kl_nor_the_denominator() -> None:
+    objective = Objective(beta=0.5, reduction="token")
+    gate = np.array([[2.0, np.nan, np.nan], [0.0, 1.0, 1.0]])
+    terms = evaluate(objective, LOGP, LOGP, ADVANTAGE, MASK, ref_logp=REF, gate=gate)
+    # −(2·1 − 0 − 1 − 1) / 4 + 0.5 · 0.306853
+    assert terms.loss == pytest.approx(0.15342641)
+    assert terms.surrogate.tolist() == [[2, 0, 0], [0, -1, -1]]
+    np.testing.assert_allclose(terms.weight[MASK], 0.25)
+    push = gradient(objective.replace(beta=0.0), LOGP, LOGP, ADVANTAGE, MASK, gate=gate)
+    np.testing.assert_allclose(push, [[-0.5, 0, 0], [0, 0.25, 0.25]])
+
+
+def test_the_entropy_bonus_lowers_the_loss() -> None:
+    found = loss(Objective(beta=0.0, entropy_bonus=0.1), entropy=np.full((2, 3), 2.0))
+    assert found == pytest.approx(-0.2)
+
+
+def test_an_advantage_of_every_token_equals_the_completions_own_where_it_is_constant() -> None:
+    each = np.broadcast_to(ADVANTAGE[:, None], MASK.shape)
+    for objective in (
+        Objective(beta=0.0),
+        Objective(beta=0.0, level="sequence"),
+        Objective(beta=0.0, surrogate="gmpo"),
+    ):
+        old = LOGP - 0.1
+        one, other = (evaluate(objective, LOGP, old, a, MASK) for a in (ADVANTAGE, each))
+        np.testing.assert_array_equal(one.token_loss, other.token_loss)
+
+
+def test_an_advantage_of_every_token_acts_on_that_token() -> None:
+    each = np.array([[1.0, np.nan, np.nan], [0.0, 2.0, -3.0]])
+    found = gradient(Objective(beta=0.0, reduction="sequence_sum"), LOGP, LOGP, each, MASK)
+    np.testing.assert_allclose(found, [[-0.5, 0, 0], [0, -1, 1.5]])
+
+
+def test_the_loss_is_the_weighted_sum_of_the_token_losses() -> None:
+    terms = evaluate(Objective(beta=0.3), LOGP, LOGP - 0.1, ADVANTAGE, MASK, ref_logp=REF)
+    assert terms.kl is not None
+    np.testing.assert_allclose(terms.token_loss, 0.3 * terms.kl - terms.surrogate, atol=1e-15)
+    assert terms.loss == pytest.approx((terms.weight * terms.token_loss).sum())
+
+
+def test_without_a_reference_there_is_no_kl() -> None:
+    terms = evaluate(Objective(beta=0.0), LOGP, LOGP, ADVANTAGE, MASK)
+    assert terms.kl is None
+
+
+def test_with_beta_zero_the_kl_is_reported_and_left_out() -> None:
+    terms = evaluate(Objective(beta=0.0), LOGP, LOGP, ADVANTAGE, MASK, ref_logp=REF)
+    assert terms.kl is not None
+    np.testing.assert_allclose(terms.kl[MASK], 0.30685282)
+    assert terms.loss == pytest.approx(0, abs=1e-15)
+
+
+@pytest.mark.parametrize("beta", [0.1, np.full((1, 1, 1), 0.1)])
+@pytest.mark.parametrize(
+    ("switches", "field"),
+    [({}, "beta"), ({"kl": "exact"}, "kl"), ({"kl_in": "reward"}, "beta"), ({"entropy_bonus": 0.1}, "entropy_bonus")],
+)
+def test_what_the_objective_needs_and_does_not_get_is_named(switches: dict[str, Any], field: str, beta: Any) -> None:
+    more = {"ref_logp": REF} if field == "entropy_bonus" else {}
+    with pytest.raises(SettingsError) as error:
+        evaluate(Objective(beta=beta, **switches), LOGP, LOGP, ADVANTAGE, MASK, **more)
+    assert error.value.field == field

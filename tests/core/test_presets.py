@@ -1,0 +1,191 @@
+"""Each preset on numbers that a reader can check by hand.
+
+Two completions to one prompt, rewarded 1 and 0, of one and three tokens, unless a test says otherwise.
+Mean 0.5; standard deviation (n − 1) √(0.25 + 0.25) = 0.707107; 0.5 / (0.707107 + 0.0001) = 0.707007.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core.advantages import advantages, gae
+from grpo_core.config import PRESETS, Objective, Settings
+from grpo_core.objective import evaluate, gradient
+
+MASK = np.array([[True, False, False], [True, True, True]])
+LOGP = np.array([[-0.5, 0.0, 0.0], [-1.0, -2.0, -3.0]])
+ADVANTAGE = 0.5 / (math.sqrt(0.5) + 1e-4)
+
+
+def objective(name: str) -> Objective:
+    return PRESETS[name].objective
+
+
+def advantage(name: str, rewards: Any = ((1.0, 0.0),), **more: Any) -> list[float]:
+    found: list[float] = advantages(objective(name), np.array(rewards), **more).ravel().tolist()
+    return found
+
+
+def first_loss(name: str, **more: Any) -> float:
+    """The loss at the first pass over the two completions."""
+    return float(evaluate(objective(name), LOGP, LOGP, np.array(advantage(name)), MASK, **more).loss)
+
+
+def one(name: str, log_ratio: list[float], a: float) -> tuple[list[float], list[float]]:
+    """(surrogate, −gradient) of the tokens of a single completion."""
+    old = np.full((1, len(log_ratio)), -1.0)
+    arguments = (objective(name), old + np.array([log_ratio]), old, np.array([a]), np.full(old.shape, True))
+    return evaluate(*arguments, ref_logp=old).surrogate[0].tolist(), (-gradient(*arguments, ref_logp=old))[0].tolist()
+
+
+def test_grpo_deepseekmath() -> None:
+    # π_ref = 2π everywhere: k3 = 2 − log 2 − 1 = 0.306853; the surrogates cancel, loss = 0.04 · 0.306853
+    assert advantage("GRPO (DeepSeekMath)") == pytest.approx([0.707007, -0.707007], abs=1e-6)
+    assert first_loss("GRPO (DeepSeekMath)", ref_logp=LOGP + math.log(2)) == pytest.approx(0.0122741, abs=1e-7)
+
+
+def test_grpo_trl_averages_over_all_tokens() -> None:
+    # −(1 · 0.707007 − 3 · 0.707007) / 4; β = 0 leaves the KL out
+    assert first_loss("GRPO (TRL 1.16 defaults)") == pytest.approx(0.353503, abs=1e-6)
+    assert first_loss("GRPO (TRL 1.16 defaults)", ref_logp=LOGP + 5) == pytest.approx(0.353503, abs=1e-6)
+
+
+def test_grpo_trl_turns_a_penalty_that_is_switched_on_into_ratio_times_k3() -> None:
+    # r = 1.1, π_ref = 2π: 1.1 · 0.306853, and the gradient β r (x − x_ref) = −0.1 · 1.1 · log 2
+    trl = objective("GRPO (TRL 1.16 defaults)").replace(beta=0.1)
+    logp = np.array([[-1.0]])
+    arguments = (trl, logp, logp - math.log(1.1), np.array([0.0]), np.array([[True]]))
+    assert evaluate(*arguments, ref_logp=logp + math.log(2)).kl == pytest.approx(0.3375381, abs=1e-7)
+    assert gradient(*arguments, ref_logp=logp + math.log(2)) == pytest.approx(-0.0762462, abs=1e-7)
+
+
+def test_grpo_verl_has_a_dual_clip_and_a_log_ratio_limit() -> None:
+    # 0.5 / (0.707107 + 0.000001) = 0.707106; r = 4 with A = −1 is held at 3 and pushes no more; r = 2.5 still does
+    assert advantage("GRPO (verl 0.9 defaults)")[0] == pytest.approx(0.7071058, abs=1e-7)
+    assert one("GRPO (verl 0.9 defaults)", [math.log(4)], -1.0) == ([-3.0], [0.0])
+    assert one("GRPO (verl 0.9 defaults)", [math.log(2.5)], -1.0)[1] == pytest.approx([-2.5])
+    zero, every = np.zeros((1, 1)), np.full((1, 1), True)
+    held = evaluate(objective("GRPO (verl 0.9 defaults)"), zero, zero - 30, np.ones(1), every)
+    assert held.ratio == pytest.approx(math.exp(20))
+    assert first_loss("GRPO (verl 0.9 defaults)") == pytest.approx(0.3535529, abs=1e-7)
+
+
+def test_grpo_verl_says_that_a_group_of_one_differs() -> None:
+    assert advantage("GRPO (verl 0.9 defaults)", [[0.7]]) == [0.0]
+    assert "group of one" in PRESETS["GRPO (verl 0.9 defaults)"].not_covered
+
+
+def test_dapo_clips_higher() -> None:
+    # r = 1.25 is inside 1 + 0.28 and still pushes; 1.3 is held at 1.28; below, 0.75 with A < 0 is held at 0.8
+    assert one("DAPO", [math.log(1.25)], 1.0)[1] == pytest.approx([1.25])
+    assert one("DAPO", [math.log(1.3)], 1.0) == ([1.28], [0.0])
+    assert one("DAPO", [math.log(0.75)], -1.0) == ([-0.8], [0.0])
+    assert first_loss("DAPO") == pytest.approx(0.353503, abs=1e-6)
+    assert PRESETS["DAPO"].resample_dead
+
+
+def test_dr_grpo_divides_neither_by_the_std_nor_by_the_length() -> None:
+    # A = ±0.5; −(1 · 0.5 − 3 · 0.5) / (2 · 3000) = 1 / 6000
+    assert advantage("Dr. GRPO") == [0.5, -0.5]
+    assert first_loss("Dr. GRPO") == pytest.approx(1 / 6000)
+
+
+def test_dr_grpo_takes_its_constant_from_the_task() -> None:
+    applied = PRESETS["Dr. GRPO"].applied_to(Settings().replace({"task.landscape": "length", "task.max_length": 12}))
+    assert applied.objective.max_tokens == 12
+
+
+def test_bnpo_counts_the_tokens_of_its_own_batch() -> None:
+    # the second completion alone: three tokens, −(−0.707007 · 3) / 3
+    alone = slice(1, 2)
+    found = evaluate(objective("BNPO"), LOGP[alone], LOGP[alone], np.array([-ADVANTAGE]), MASK[alone])
+    assert found.loss == pytest.approx(ADVANTAGE)
+    assert first_loss("BNPO") == pytest.approx(ADVANTAGE / 2)
+
+
+def test_gspo_has_one_ratio_a_sequence_and_a_narrow_clip() -> None:
+    # mean (0.0006 + 0 + 0.0003) / 3 = 0.0003: s = 1.00030005 < 1.0004, each token A s / L
+    surrogate, push = one("GSPO", [0.0006, 0.0, 0.0003], 1.0)
+    assert surrogate == pytest.approx([1.00030005] * 3, abs=1e-8)
+    assert push == pytest.approx([1.00030005 / 3] * 3, abs=1e-8)
+    assert one("GSPO", [0.0009, 0.0003, 0.0003], 1.0) == ([1.0004] * 3, [0.0] * 3)  # mean 0.0005
+    assert one("GSPO", [-0.0004], -1.0) == ([-0.9997], [0.0])
+    assert first_loss("GSPO") == pytest.approx(0, abs=1e-15)
+
+
+def test_cispo_caps_the_weight_and_keeps_pushing() -> None:
+    # weights min(8, 5) = 5 and min(0.5, 5) = 0.5, over two tokens
+    assert one("CISPO", [math.log(8), math.log(0.5)], 2.0)[1] == pytest.approx([5.0, 0.5])
+
+
+def test_sapo_gates_softly() -> None:
+    # r = 3, τ = 1: σ(2) = 0.880797; 4 · 0.880797 · 0.119203 · 3 = 1.259923
+    assert one("SAPO", [math.log(3)], 1.0)[1] == pytest.approx([1.259923], abs=1e-6)
+    assert one("SAPO", [math.log(3)], 1.0)[0] == pytest.approx([4 * 0.880797], abs=4e-6)
+    # first pass: −½ (2 − 2 / 1.05) · 0.707007
+    assert first_loss("SAPO") == pytest.approx(-0.0336670, abs=1e-7)
+
+
+def test_luspo_sums_over_the_sequence() -> None:
+    # −(1 · 0.707007 − 3 · 0.707007) / 2
+    assert first_loss("LUSPO") == pytest.approx(0.707007, abs=1e-6)
+    # every token A s / B, no 1/L
+    assert one("LUSPO", [0.0003, 0.0003], 1.0)[1] == pytest.approx([math.exp(0.0003)] * 2)
+
+
+def test_vespo_weighs_sequences_by_their_product_of_ratios() -> None:
+    # w = √2 · √2 = 2 over two tokens: A ≥ 0: exp(3 + 2 log 2 − 6) = 4 e⁻³ = 0.199148; A < 0: 8 e⁻² = 1.082682
+    half = math.log(2) / 2
+    assert one("VESPO", [half, half], 1.0)[1] == pytest.approx([0.199148 / 2] * 2, abs=1e-6)
+    assert one("VESPO", [half, half], -1.0)[1] == pytest.approx([-1.082682 / 2] * 2, abs=1e-6)
+    assert one("VESPO", [0.3, -0.3], 1.0)[1] == pytest.approx([0.5] * 2)  # w = 1: φ = 1
+
+
+def test_gmpo_is_a_geometric_mean_of_clipped_ratios() -> None:
+    # 0.6 is held at 0.4; exp((0.4 + 0.2) / 2) = 1.349859; the held token gets no push, the other 1.349859 / 2
+    surrogate, push = one("GMPO", [0.6, 0.2], 1.0)
+    assert surrogate == pytest.approx([1.349859] * 2, abs=1e-6)
+    assert push == pytest.approx([0.0, 0.674929], abs=1e-6)
+
+
+def test_rloo_compares_with_the_others() -> None:
+    # G = 4: 1 − 0 = 1 and 0 − 1/3; the same as G/(G − 1) (r − mean) = 4/3 · 0.75
+    kl = np.zeros((1, 4))
+    assert advantage("RLOO", [[1.0, 0, 0, 0]], kl=kl) == pytest.approx([1, -1 / 3, -1 / 3, -1 / 3])
+    # the summed k1 of the first is 2: 1 − 0.05 · 2 = 0.9
+    kl[0, 0] = 2.0
+    assert advantage("RLOO", [[1.0, 0, 0, 0]], kl=kl) == pytest.approx([0.9, -0.3, -0.3, -0.3])
+    # one ratio exp(0.05 + 0.1) = 1.161834 for the sequence, the same push on every token; none at 0.2 > log 1.2
+    assert one("RLOO", [0.05, 0.1], 1.0)[1] == pytest.approx([1.161834] * 2, abs=1e-6)
+    assert one("RLOO", [0.1, 0.1], 1.0) == ([1.2, 1.2], [0.0, 0.0])
+
+
+def test_reinforce_pushes_with_the_reward() -> None:
+    # −½ (1 · (−0.5) + 0 · (−6)) = 0.25
+    assert advantage("REINFORCE") == [1.0, 0.0]
+    assert first_loss("REINFORCE") == pytest.approx(0.25)
+    assert one("REINFORCE", [7.0, -7.0], 3.0)[1] == [3.0, 3.0]
+
+
+def test_reinforce_with_a_baseline_subtracts_the_batchs_mean() -> None:
+    # (1 + 0 + 1 + 1) / 4 = 0.75
+    assert advantage("REINFORCE + baseline", [[1.0, 0.0], [1.0, 1.0]]) == [0.25, -0.75, 0.25, 0.25]
+    # −½ (0.5 · (−0.5) − 0.5 · (−6)) = −1.375
+    assert first_loss("REINFORCE + baseline") == pytest.approx(-1.375)
+
+
+def test_ppo_clip_takes_its_advantage_from_a_critic() -> None:
+    # V = 0.5, 0.4 and a reward of 1 at the end, γ = 1, λ = 0.95: δ = −0.1 and 0.6; A = −0.1 + 0.95 · 0.6 = 0.47, 0.6
+    every = np.full((1, 2), True)
+    found = gae(np.array([[0.0, 1.0]]), np.array([[0.5, 0.4]]), every, gamma=1.0, lam=0.95)
+    assert found[0].tolist() == pytest.approx([0.47, 0.6])
+    # r = 1.1 follows, r = 1.3 is held at 1.2: −(1.1 · 0.47 + 1.2 · 0.6) / 2
+    old = np.full((1, 2), -1.0)
+    arguments = (objective("PPO-clip"), old + np.log([[1.1, 1.3]]), old, found, every)
+    assert evaluate(*arguments).loss == pytest.approx(-0.6185)
+    assert gradient(*arguments)[0].tolist() == pytest.approx([-0.2585, 0])
+    assert PRESETS["PPO-clip"].critic

@@ -1,0 +1,89 @@
+"""The step-detail table holds what the engine computed, at addresses that explain knows."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from grpo_core import recompute
+from grpo_core.config import Settings
+from grpo_core.explain import explain
+from grpo_core.learners import learner, origin
+from grpo_core.record import Step
+from grpo_core.step_table import address, columns, groups, rows
+
+BANDIT = Settings()
+LENGTHS = Settings().replace({"task.landscape": "length", "task.levels": (0.0, 0.3), "objective.std": "population"})
+
+
+def a_step(settings: Settings, number: int = 2) -> Step:
+    training = learner(settings)
+    return [next(training) for _ in range(number)][-1]
+
+
+@pytest.mark.parametrize("settings", [BANDIT, LENGTHS], ids=["one token", "several tokens"])
+def test_every_cell_is_the_number_that_explain_explains(settings: Settings) -> None:
+    step = a_step(settings)
+    for passed in (0, step.passes - 1):
+        for row in rows(step, passed):
+            for cell, column in zip(row.cells, columns(step), strict=True):
+                where = address(row, column, passed)
+                assert (where is not None) == column.explained
+                if where is not None:
+                    assert math.isclose(explain(step, where).engine, cell, rel_tol=1e-12, abs_tol=1e-15)
+
+
+def test_a_bandits_table_has_a_row_a_sample_with_its_words() -> None:
+    step, start = a_step(BANDIT), origin(BANDIT)
+    table = rows(step, 0, origin=start)
+    assert [column.title for column in columns(step)][:3] == ["#", "Prompt", "Action"]
+    assert [row.cells[0] for row in table] == list(range(1, 9))
+    assert [row.cells[2] for row in table] == [str(action + 1) for action in step.tokens[:, 0]]
+    assert {row.cells[1] for row in table} == set(start.prompts)
+
+
+def test_padding_has_no_row_and_a_completion_is_spelled_out() -> None:
+    step, start = a_step(LENGTHS), origin(LENGTHS)
+    table = rows(step, 0, origin=start)
+    assert len(table) == step.mask.sum()
+    assert [column.name for column in columns(step)][2:5] == ["completion", "place", "token"]
+    first = [row for row in table if row.row == 0]
+    assert [row.cells[3] for row in first] == list(range(1, len(first) + 1))
+    assert first[0].cells[2] == " · ".join(row.cells[4] for row in first)
+
+
+def test_another_objective_gives_another_table_of_the_same_samples() -> None:
+    step = a_step(BANDIT)
+    what_if = rows(step, 3, step.settings.objective.replace(std="none"))
+    for row, other in zip(rows(step, 3), what_if, strict=True):
+        assert row.cells[:4] == other.cells[:4]
+        assert row.cells[4] != other.cells[4]
+
+
+def test_without_a_reference_there_is_no_kl() -> None:
+    settings = BANDIT.replace({"objective.beta": 0.0})
+    step = dataclasses.replace(a_step(settings), ref_logp=None)
+    at = [column.name for column in columns(step)].index("kl")
+    assert {row.cells[at] for row in rows(step, 0)} == {None}
+
+
+def test_group_rows_hold_mean_and_std_as_the_objective_counts_them() -> None:
+    for settings, freedom in ((BANDIT, 1), (LENGTHS, 0)):
+        step = a_step(settings)
+        table = recompute.grouped(step, step.rewards)
+        for group, rewards in zip(groups(step), table, strict=True):
+            assert math.isclose(group.mean, rewards.mean())
+            assert math.isclose(group.std, rewards.std(ddof=freedom), abs_tol=1e-15)
+            assert group.dead == bool(np.ptp(rewards) == 0)
+
+
+def test_unscored_samples_leave_the_groups_mean() -> None:
+    step = a_step(BANDIT)
+    rewards = step.rewards.copy()
+    rewards[1:] = np.nan
+    (group,) = groups(dataclasses.replace(step, rewards=rewards))
+    assert (group.size, group.mean) == (1, rewards[0])
+    assert math.isnan(group.std)
