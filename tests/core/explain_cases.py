@@ -90,7 +90,7 @@ def made_up(rng: np.random.Generator, number: int) -> Step:
 def in_single_precision(step: Step) -> Step:
     """The same numbers as float32."""
     held = {f.name: getattr(step, f.name) for f in dataclasses.fields(step)}
-    single = {
+    single: dict[str, Any] = {
         name: array.astype(np.float32)
         for name, array in held.items()
         if isinstance(array, np.ndarray) and array.dtype == np.float64

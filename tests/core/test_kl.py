@@ -76,9 +76,10 @@ def test_values_and_derivatives_on_numbers_checked_by_hand() -> None:
 
 
 def test_k3_keeps_its_digits_near_zero() -> None:
-    # d = 1e-6: k3 = d²/2 (1 + d/3 + ...) = 5.0000017e-13, where exp(d) − d − 1 would keep three digits
-    found = kl.estimate("k3", np.array([-1.0]), np.array([-1.0 + 1e-6]))
-    assert found[0] == pytest.approx(5e-13, rel=1e-3)
+    # d = 3·2⁻²²: k3 = d²/2 (1 + d/3 + ...), of which exp(d) − d − 1 would keep three digits
+    d = 3 * 2.0**-22
+    found = kl.estimate("k3", np.array([-1.0]), np.array([-1.0 + d]))
+    assert found[0] == pytest.approx(d**2 / 2 * (1 + d / 3), rel=1e-8, abs=0)
 
 
 def one_sequence(kind: str, importance: bool) -> tuple[Objective, tuple[np.ndarray, ...], np.ndarray]:

@@ -135,6 +135,8 @@ def test_luspo_sums_over_the_sequence() -> None:
     assert first_loss("LUSPO") == pytest.approx(0.707007, abs=1e-6)
     # every token A s / B, no 1/L
     assert one("LUSPO", [0.0003, 0.0003], 1.0)[1] == pytest.approx([math.exp(0.0003)] * 2)
+    assert one("LUSPO", [0.0005], 1.0) == ([1.0004], [0.0])
+    assert one("LUSPO", [-0.0004], -1.0) == ([-0.9997], [0.0])
 
 
 def test_vespo_weighs_sequences_by_their_product_of_ratios() -> None:
@@ -150,6 +152,10 @@ def test_gmpo_is_a_geometric_mean_of_clipped_ratios() -> None:
     surrogate, push = one("GMPO", [0.6, 0.2], 1.0)
     assert surrogate == pytest.approx([1.349859] * 2, abs=1e-6)
     assert push == pytest.approx([0.0, 0.674929], abs=1e-6)
+    # A < 0 is held from below: exp((−0.4 − 0.3) / 2) = 0.704688
+    surrogate, push = one("GMPO", [-0.6, -0.3], -1.0)
+    assert surrogate == pytest.approx([-0.704688] * 2, abs=1e-6)
+    assert push == pytest.approx([0.0, -0.352344], abs=1e-6)
 
 
 def test_rloo_compares_with_the_others() -> None:

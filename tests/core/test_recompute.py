@@ -131,6 +131,14 @@ def test_each_micro_batch_counts_its_own_without_a_denominator() -> None:
         assert weight[rows].sum() == pytest.approx(1)
 
 
+def test_every_pass_and_micro_batch_has_its_own_denominator() -> None:
+    denominator = np.array([[2.0, 3.0, 4.0], [5.0, 6.0, 7.0]])
+    step = step_of(under(reduction="token"), part=PARTS, denominator=denominator)
+    for passed in (0, 1):
+        expected = np.where(step.mask, 1 / denominator[passed, PARTS[passed]][:, None], 0.0)
+        np.testing.assert_allclose(recompute.terms(step, passed).weight, expected)
+
+
 def test_an_unused_row_counts_for_nothing() -> None:
     part = np.zeros((2, 8), dtype=int)
     part[:, 5:] = -1

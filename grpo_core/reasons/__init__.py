@@ -1,0 +1,30 @@
+"""Why a zero is zero, and what looks unhealthy: each reason is checked against the numbers of the update itself."""
+
+from __future__ import annotations
+
+from grpo_core.config import Objective
+from grpo_core.reasons import groups, loss, policy
+from grpo_core.reasons.reason import LONGEST_CHIP, Facts, Reason
+from grpo_core.record import Step
+
+__all__ = ["LONGEST_CHIP", "Reason", "reasons"]
+
+
+def reasons(step: Step, passed: int, objective: Objective | None = None) -> dict[str, Reason]:
+    """What there is to say about an update, by key.
+
+    Args:
+        step: the update.
+        passed: the pass shown, counted from 0.
+        objective: another one for a what-if; the update's own by default.
+
+    Returns:
+        At most one reason a key: names of metrics (whose cards show the whole update), "group:<p>" for groups, and
+        "ratio", "clipped", "gradient" and "kl_term" for the pass shown. A number without an entry needs no explanation.
+
+    Raises:
+        SettingsError: the update cannot be evaluated under ``objective``.
+    """
+    facts = Facts(step, passed, objective)
+    said = (reason for part in (groups, loss, policy) for reason in part.reasons(facts))
+    return {reason.key: reason for reason in said if reason is not None}

@@ -1,0 +1,127 @@
+"""Why the loss is 0 though the gradient is not, or not 0 though nothing has moved; why the gradient is 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.typeset import plain
+from grpo_core.reasons.reason import Facts, Reason
+
+HUGE = 10.0
+"""A gradient norm above this is called large: trainers of language models clip at 1."""
+
+
+def loss(facts: Facts) -> Reason | None:
+    """The card: the loss of the first pass."""
+    policy, penalty, size = facts.policy_loss(0), facts.kl_loss(0), facts.size(0)
+    whole = float(facts.terms(0).loss)
+    cancels = abs(policy) <= facts.tiny * size
+    if facts.silent and abs(whole) <= facts.tiny and not facts.moves(0):
+        return Reason(
+            key="loss", chip="no signal", kind="zero", quantities=(Quantity("loss"),),
+            sentence="Every advantage is 0, and nothing else is in the loss: value and gradient are both 0. Rewards "
+            "that differ within a group would change that.",
+        )  # fmt: skip
+    if abs(whole) <= facts.tiny * size and cancels and facts.moves(0) and facts.unmoved(0) and not facts.silent:
+        return Reason(
+            key="loss", chip="ratio 1, ΣA = 0", kind="zero", quantities=_first(facts, "contribution"),
+            sentence="At the first pass every ratio is 1 and the advantages cancel, so the loss is 0. Its gradient "
+            "is not: each completion is pushed by its own advantage. Watch the reward, not the loss.",
+        )  # fmt: skip
+    if penalty and cancels and abs(whole - penalty) <= facts.tiny * max(abs(whole), size):
+        return Reason(
+            key="loss", chip="loss = β·KL", kind="note", quantities=_first(facts, "contribution"),
+            sentence=f"The surrogates cancel ({'every advantage is 0' if facts.silent else 'ratio 1 and ΣA = 0'}); "
+            f"what is left is β times the KL, {plain(penalty)}. It rises as the policy leaves the reference, while "
+            "the reward may rise too.",
+        )  # fmt: skip
+    return _covariance(facts, policy)
+
+
+def _first(facts: Facts, name: str) -> tuple[Quantity, ...]:
+    return tuple(Quantity(name, row=row) for row in range(min(len(facts.step.group), 8)))
+
+
+def _covariance(facts: Facts, policy: float) -> Reason | None:
+    """At ratio 1 with advantages that cancel, a weight that grows with length still leaves a value."""
+    weight, used = facts.terms(0).weight, facts.used(0)
+    rows = used.any(axis=-1)
+    advantage, mass = facts.row_advantage[rows], weight.sum(axis=-1)[rows]
+    if facts.objective.surrogate not in ("clip", "gmpo") or facts.step.gate is not None or not len(advantage):
+        return None
+    implied = -float((advantage * mass).sum())
+    explained = abs(implied - policy) <= facts.tiny * facts.size(0) and facts.unmoved(0)
+    balanced = abs(advantage.sum()) <= facts.tiny * np.abs(advantage).sum()
+    if not (
+        explained and balanced and abs(policy) > facts.tiny * facts.size(0) and np.ptp(mass) > facts.tiny * mass.max()
+    ):
+        return None
+    longer = "longer" if policy < 0 else "shorter"
+    return Reason(
+        key="loss", chip="length times advantage", kind="note", quantities=_first(facts, "contribution"),
+        sentence="Every ratio is 1 and the advantages cancel, yet a completion weighs as much as it has tokens: −Σ "
+        f"W A = {plain(policy)}. The sign says that the {longer} completions did better, not that the update is "
+        "good; the reduction “sequence” would show 0.",
+    )  # fmt: skip
+
+
+def grad_norm(facts: Facts) -> Reason | None:
+    """The card: the gradient of the first pass."""
+    norm = facts.numbers[Quantity("grad_norm")]
+    at = (Quantity("grad_norm"),)
+    moves = facts.moves(0) if np.isnan(norm) else norm > facts.tiny * 1e-3
+    if not moves:
+        chip, sentence = _still(facts, 0)
+        return Reason(key="grad_norm", chip=chip, sentence=sentence, kind="zero", quantities=at)
+    if norm > HUGE:
+        return Reason(
+            key="grad_norm", chip="gradient is large", kind="unhealthy", quantities=at,
+            sentence=f"The gradient's norm is {plain(norm)}. A smaller learning rate, a larger δ or a mean in place "
+            "of a sum keeps one update from undoing the policy.",
+        )  # fmt: skip
+    if not np.any(facts.push(0)) and np.any(facts.pull(0)):
+        return Reason(
+            key="grad_norm", chip="only the KL pulls", kind="note", quantities=(*at, *_first(facts, "pull")),
+            sentence="No completion is pushed by its advantage; the gradient is that of the KL term alone, which "
+            "pulls the policy back to the reference. With β = 0 the update would do nothing.",
+        )  # fmt: skip
+    return None
+
+
+def gradient(facts: Facts) -> Reason | None:
+    """The pass shown: nothing moves."""
+    if facts.moves(facts.passed):
+        return None
+    chip, sentence = _still(facts, facts.passed)
+    at = tuple(Quantity("gradient", passed=facts.passed, row=row) for row in range(min(len(facts.step.group), 3)))
+    return Reason(key="gradient", chip=chip, sentence=sentence, kind="zero", quantities=at)
+
+
+def _still(facts: Facts, passed: int) -> tuple[str, str]:
+    """Why a pass has no gradient."""
+    terms, used = facts.terms(passed), facts.used(passed)
+    kl = "" if facts.objective.beta and facts.objective.kl_in == "loss" else " The KL is not in the loss."
+    if terms.kl is not None and not kl:
+        kl = " The KL pulls on nothing either, because policy and reference agree."
+    if facts.silent:
+        why = "every group is dead" if facts.dead.all() else "no completion stands out"
+        return "no signal", f"Every advantage is 0: {why}, so nothing is pushed.{kl}"
+    if used.any() and terms.clipped[used & _pushed(facts)].all():
+        return "every push is stopped", f"Every token that had an advantage is clipped in this pass.{kl}"
+    return "pushes cancel", f"The pushes on the tokens cancel each other in the parameters.{kl}"
+
+
+def _pushed(facts: Facts) -> np.ndarray:
+    """Tokens with an advantage, boolean (B, T)."""
+    advantage = facts.numbers.advantage
+    return np.broadcast_to((advantage if advantage.ndim > 1 else advantage[:, None]) != 0, facts.step.mask.shape)
+
+
+def reasons(facts: Facts) -> Iterator[Reason | None]:
+    """All of them."""
+    yield loss(facts)
+    yield grad_norm(facts)
+    yield gradient(facts)

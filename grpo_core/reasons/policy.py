@@ -1,0 +1,201 @@
+"""Ratio and clip of the passes, and how the policy stands to the reference and to certainty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.typeset import plain
+from grpo_core.reasons.reason import Facts, Reason, cell
+
+MOST = 0.5
+"""Above this share of clipped tokens most of the batch no longer pushes."""
+FAR = 5.0
+"""Nats per token: a KL above this means that text likely under one policy is all but impossible under the other."""
+SPIKE = 100.0
+"""Nats: a single token's estimate above this dominates every mean."""
+CERTAIN = 0.05
+"""Nats: below this entropy nearly all samples are alike."""
+NUMERICS = {1e-9: 1e-6, 1e-5: 1e-3}
+"""How far from 1 a first ratio may be by rounding, by the precision of the record."""
+
+
+def clip_fraction(facts: Facts) -> Reason | None:
+    """The card: the last pass."""
+    return _clip(facts, facts.last, "clip_fraction")
+
+
+def clipped(facts: Facts) -> Reason | None:
+    """The pass shown."""
+    return _clip(facts, facts.passed, "clipped")
+
+
+def _clip(facts: Facts, passed: int, key: str) -> Reason | None:
+    o, terms, used = facts.objective, facts.terms(passed), facts.used(passed)
+    at = tuple(cell("clipped", facts.step, int(i), int(t), passed) for i, t in np.argwhere(terms.clipped)[:8])
+    share = float(terms.clipped[used].mean()) if used.any() else 0.0
+    if share > MOST:
+        return Reason(
+            key=key, chip="most tokens clipped", kind="unhealthy", quantities=at,
+            sentence=f"The push of {100 * share:.0f} % of the tokens is stopped in pass {passed + 1}: the policy has "
+            "moved further than the clip range allows. A smaller learning rate, fewer passes or a wider range "
+            "changes that.",
+        )  # fmt: skip
+    if share or not used.any():
+        return None
+    chip, sentence = _never(facts, passed) if o.surrogate in ("sapo", "vespo", "log_prob") else _not_now(facts, passed)
+    ratios = tuple(cell("ratio", facts.step, int(i), int(t), passed) for i, t in np.argwhere(used)[:3])
+    return Reason(key=key, chip=chip, sentence=sentence, kind="zero", quantities=ratios)
+
+
+def _never(facts: Facts, passed: int) -> tuple[str, str]:
+    how = {
+        "sapo": "SAPO weakens a push softly instead of stopping it",
+        "vespo": "VESPO weighs completions by their own product of ratios instead of stopping them",
+        "log_prob": "plain log-probabilities have no ratio that could be clipped",
+    }[facts.objective.surrogate]
+    return "no clip in this loss", f"This loss has no clip: {how}. The clip range has no effect."
+
+
+def _not_now(facts: Facts, passed: int) -> tuple[str, str]:
+    o, ratios = facts.objective, facts.ratios(passed)
+    low, high = 1 - o.clip_low, 1 + o.clip_high
+    if o.surrogate == "cispo":
+        low, high = 0.0, o.clip_high
+    elif o.surrogate == "gmpo":
+        low, high = float(np.exp(-o.clip_low)), float(np.exp(o.clip_high))
+        ratios = np.exp((facts.step.logp[passed] - facts.step.old_logp)[facts.used(passed)])
+    band, reach = f"{plain(low)} to {plain(high)}", f"{plain(float(ratios.min()))} to {plain(float(ratios.max()))}"
+    if facts.unmoved(passed):
+        if passed:
+            return (
+                "ratios are still 1",
+                "The passes so far have not moved the tokens' probabilities, so no ratio left 1.",
+            )
+        more = "" if facts.step.passes > 1 else " With two or more inner passes μ it can."
+        return "first pass: r = 1", (
+            f"In the first pass the policy is the one that sampled, every ratio is 1, and no clip can act.{more}"
+        )
+    if ratios.min() >= low and ratios.max() <= high:
+        return "all inside the band", (
+            f"In pass {passed + 1} the ratios run from {reach}, inside {band}. More passes, a larger learning rate "
+            "or a narrower range would make the clip act."
+        )
+    if facts.silent:
+        return "no signal", f"Ratios run from {reach}, but every advantage is 0: there is no push to stop."
+    return "outside, not stopped", (
+        f"Ratios run from {reach} and leave {band}, but only where the push leads back or there is none; such tokens "
+        "are not clipped."
+    )
+
+
+def ratio(facts: Facts) -> Reason | None:
+    """The pass shown, where it is the first."""
+    if facts.passed or not facts.used(0).any():
+        return None
+    off = np.where(facts.used(0), np.abs(facts.terms(0).ratio - 1), 0.0)
+    row, token = (int(x) for x in np.unravel_index(off.argmax(), off.shape))
+    at = (cell("ratio", facts.step, row, token),)
+    if off.max() > NUMERICS[facts.tiny]:
+        return Reason(
+            key="ratio", chip="r ≠ 1 at the first pass", kind="unhealthy", quantities=at,
+            sentence="Before the first pass the policy is the one that sampled, so every ratio should be 1; the "
+            f"furthest is {plain(float(facts.terms(0).ratio[row, token]))}. Sampler and trainer disagree: low "
+            "precision, dropout, another kernel or another temperature.",
+        )  # fmt: skip
+    return Reason(
+        key="ratio", chip="first pass: r = 1", kind="note", quantities=at,
+        sentence="Before the first pass the policy is the one that sampled, so every ratio is 1. They move from the "
+        "second pass on.",
+    )  # fmt: skip
+
+
+def kl(facts: Facts) -> Reason | None:
+    """The card: the policy after the update."""
+    value, at = facts.numbers[Quantity("kl")], (Quantity("kl"),)
+    if np.isnan(value) and facts.terms(0).kl is None:
+        return Reason(
+            key="kl", chip="no reference policy", kind="note", quantities=at,
+            sentence="The update holds no reference policy, so there is no KL to show. Trainers leave it out when β "
+            "is 0.",
+        )  # fmt: skip
+    if value > FAR:
+        return Reason(
+            key="kl", chip="far from the reference", kind="unhealthy", quantities=at,
+            sentence=f"The policy is {plain(value)} nats per token away from the reference. A larger β or a smaller "
+            "learning rate keeps it nearer.",
+        )  # fmt: skip
+    if abs(value) <= facts.tiny * 1e-3:
+        return Reason(
+            key="kl", chip="policy = reference", kind="zero", quantities=at,
+            sentence="After this update the policy still equals the reference, so the KL is 0. It grows as soon as "
+            "an update moves the policy.",
+        )  # fmt: skip
+    if facts.objective.beta == 0:
+        return Reason(
+            key="kl", chip="β is 0", kind="note", quantities=at,
+            sentence="β is 0: the KL is shown, but it is not in the loss and nothing pulls the policy back. A β "
+            "above 0 would.",
+        )  # fmt: skip
+    return None
+
+
+def kl_term(facts: Facts) -> Reason | None:
+    """The KL of the tokens in the pass shown."""
+    o, terms, used = facts.objective, facts.terms(facts.passed), facts.used(facts.passed)
+    if terms.kl is None or not used.any():
+        return None
+    estimates = np.where(used, terms.kl, 0.0)
+    row, token = (int(x) for x in np.unravel_index(np.abs(estimates).argmax(), estimates.shape))
+    at = (cell("kl", facts.step, row, token, facts.passed),)
+    if np.abs(estimates).max() > SPIKE:
+        share = float(np.abs(estimates[row, token]) / np.abs(estimates).sum())
+        return Reason(
+            key="kl_term", chip="one token has it all", kind="unhealthy", quantities=at,
+            sentence=f"A single token's estimate is {plain(float(estimates[row, token]))} nats, {100 * share:.0f} % "
+            "of the sum. k3 grows exponentially where the policy has all but given up a token of the reference; k2 "
+            "or k3 times the ratio does not.",
+        )  # fmt: skip
+    if o.kl == "k1" and o.kl_in == "loss" and not o.kl_importance and np.any(facts.pull(facts.passed)):
+        return Reason(
+            key="kl_term", chip="k1 as a loss: noise", kind="note", quantities=at,
+            sentence="As a loss, k1 pulls every sampled token down by the same β W, whatever the reference says: on "
+            "average that is 0. k2, or k3 times the ratio, pulls towards the reference.",
+        )  # fmt: skip
+    if o.beta == 0:
+        return Reason(
+            key="kl_term", chip="β is 0", kind="note", quantities=at,
+            sentence="β is 0: the KL of each token is shown, but it is not in the loss.",
+        )  # fmt: skip
+    if np.abs(estimates).max() <= facts.tiny * 1e-3:
+        start = " This is the first update: training starts at the reference." if facts.step.step == 1 else ""
+        return Reason(
+            key="kl_term", chip="policy = reference", kind="zero", quantities=at,
+            sentence=f"Policy and reference give the sampled tokens the same probability, so the KL is 0.{start}",
+        )  # fmt: skip
+    return None
+
+
+def entropy(facts: Facts) -> Reason | None:
+    """The card: the policy after the update."""
+    value = facts.numbers[Quantity("entropy")]
+    if not value < CERTAIN:
+        return None
+    return Reason(
+        key="entropy", chip="nearly deterministic", kind="unhealthy", quantities=(Quantity("entropy"),),
+        sentence=f"The entropy is {plain(value)} nats: nearly all samples are alike, so groups die and nothing new "
+        "is tried. A larger β, an entropy bonus, a higher upper clip range or a higher temperature keeps the policy "
+        "open.",
+    )  # fmt: skip
+
+
+def reasons(facts: Facts) -> Iterator[Reason | None]:
+    """All of them."""
+    yield clip_fraction(facts)
+    yield clipped(facts)
+    yield ratio(facts)
+    yield kl(facts)
+    yield kl_term(facts)
+    yield entropy(facts)

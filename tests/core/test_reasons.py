@@ -1,0 +1,296 @@
+"""Each reason appears on a step that has it, is true of its numbers, and stays away from one that has not."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core import recompute
+from grpo_core.config import Objective, Settings
+from grpo_core.explain import explain
+from grpo_core.reasons import LONGEST_CHIP, Reason, reasons
+from grpo_core.record import Step
+from tests.core.explain_cases import in_single_precision, made_up, random_settings, trained, trained_with
+from tests.core.steps import random_step
+
+
+def first_pass(rewards: list[float], lengths: list[int] | None = None, groups: int = 1, **objective: Any) -> Step:
+    """An update whose first pass is on-policy and whose reference is the policy itself, with given rewards."""
+    tokens = max(lengths or [1])
+    step = random_step(
+        prompts=groups, group_size=len(rewards) // groups, tokens=tokens, passes=2, contexts=2,
+        settings=Settings(objective=Objective(**objective)),
+    )  # fmt: skip
+    mask = np.arange(tokens) < np.array(lengths or [1] * len(rewards))[:, None]
+    assert step.dist_logp is not None
+    return dataclasses.replace(
+        step, rewards=np.array(rewards), mask=mask, ref_logp=step.old_logp, ref_dist_logp=step.dist_logp[0]
+    )
+
+
+def moved(step: Step, by: list[float], passed: int = 1) -> Step:
+    """The same update with log-ratios ``by`` in a pass."""
+    logp = step.logp.copy()
+    logp[passed] = step.old_logp + np.array(by)[:, None]
+    return dataclasses.replace(step, logp=logp)
+
+
+def far_reference(step: Step, by: float = 1.0) -> Step:
+    """The same update with the reference elsewhere."""
+    assert step.ref_logp is not None
+    return dataclasses.replace(step, ref_logp=step.ref_logp + by)
+
+
+HALF = [1.0, 0.0, 1.0, 0.0]
+DEAD = [0.0] * 4
+
+
+def said(step: Step, key: str, passed: int = 0, objective: Objective | None = None) -> str:
+    """The chip beside a number, empty where there is none."""
+    reason = reasons(step, passed, objective).get(key)
+    return reason.chip if reason else ""
+
+
+WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = {
+    # name: key, chip, a step that has it, a step that has not, pass
+    "the loss is 0 because the advantages cancel": (
+        "loss", "ratio 1, ΣA = 0",
+        lambda: first_pass(HALF), lambda: first_pass(HALF, lengths=[3, 1, 2, 1], reduction="token"), 0,
+    ),
+    "all of the loss is the KL": (
+        "loss", "loss = β·KL", lambda: far_reference(first_pass(HALF)), lambda: first_pass(HALF), 0,
+    ),
+    "all of the loss is the KL although no group has a signal": (
+        "loss", "loss = β·KL", lambda: far_reference(first_pass(DEAD)), lambda: first_pass(DEAD), 0,
+    ),
+    "the loss is 0 because nothing is learned": (
+        "loss", "no signal", lambda: first_pass(DEAD), lambda: first_pass(HALF), 0,
+    ),
+    "the token mean leaves the length-advantage covariance": (
+        "loss", "length times advantage",
+        lambda: first_pass(HALF, lengths=[3, 1, 2, 1], reduction="token"),
+        lambda: first_pass(HALF, lengths=[2, 2, 2, 2], reduction="token"), 0,
+    ),
+    "nothing is clipped in the first pass": (
+        "clip_fraction", "first pass: r = 1",
+        lambda: trained_with(1, learner__mu=1), lambda: trained_with(1, learner__mu=2), 0,
+    ),
+    "nothing is clipped because nothing moved": (
+        "clip_fraction", "ratios are still 1",
+        lambda: trained_with(1, optimizer__learning_rate=0.0), lambda: trained_with(1), 0,
+    ),
+    "nothing is clipped inside the band": (
+        "clip_fraction", "all inside the band",
+        lambda: trained_with(1, optimizer__learning_rate=0.01), lambda: trained_with(1, optimizer__learning_rate=3.0), 0,
+    ),
+    "nothing is clipped on the side where the push leads back": (
+        "clip_fraction", "outside, not stopped",
+        lambda: moved(first_pass(HALF), [-0.5, 0.5, -0.5, 0.5]), lambda: moved(first_pass(HALF), [0.5] * 4), 0,
+    ),
+    "nothing is clipped without a push": (
+        "clip_fraction", "no signal",
+        lambda: moved(first_pass(DEAD), [0.5] * 4), lambda: moved(first_pass(HALF), [0.5] * 4), 0,
+    ),
+    "the loss has no clip": (
+        "clip_fraction", "no clip in this loss",
+        lambda: trained_with(1, objective__surrogate="sapo"), lambda: trained_with(1), 0,
+    ),
+    "most tokens are clipped": (
+        "clip_fraction", "most tokens clipped",
+        lambda: moved(first_pass(HALF), [0.5, -0.5, 0.5, 0.5]), lambda: moved(first_pass(HALF), [0.5, 0.0, 0.5, 0.5]), 0,
+    ),
+    "the pass shown is not clipped because it is the first": (
+        "clipped", "first pass: r = 1", lambda: trained_with(1), lambda: trained_with(1, optimizer__learning_rate=3.0), 0,
+    ),
+    "a group is all right": ("group:0", "all right", lambda: first_pass([1.0] * 4), lambda: first_pass(HALF), 0),
+    "a group is all wrong": ("group:0", "all wrong", lambda: first_pass(DEAD), lambda: first_pass(HALF), 0),
+    "a group is alike": ("group:0", "all 0.4", lambda: first_pass([0.4] * 4), lambda: first_pass(HALF), 0),
+    "a group is one": ("group:0", "G = 1", lambda: first_pass([0.4]), lambda: first_pass(HALF), 0),
+    "a group was not scored": ("group:0", "not scored", lambda: first_pass([np.nan] * 4), lambda: first_pass(HALF), 0),
+    "a std is far below δ": (
+        "group:0", "std below δ", lambda: first_pass([0.5, 0.50001] * 2), lambda: first_pass(HALF), 0,
+    ),
+    "a tiny spread is blown up": (
+        "group:0", "tiny spread blown up",
+        lambda: first_pass([0.5, 0.5 + 1e-9] * 2, std_epsilon=0.0), lambda: first_pass([0.5, 0.5 + 1e-9] * 2), 0,
+    ),
+    "some groups are dead": (
+        "dead_groups", "all right 1, all wrong 1",
+        lambda: first_pass([1.0, 1.0, 0.0, 0.0, 1.0, 0.0], groups=3), lambda: first_pass([1.0, 0.0] * 3, groups=3), 0,
+    ),
+    "every group is one": ("dead_groups", "G = 1", lambda: first_pass(HALF, groups=4), lambda: first_pass(HALF), 0),
+    "rewards differ only between prompts": (
+        "reward_std", "differs only by prompt",
+        lambda: first_pass([1.0, 1.0, 0.0, 0.0], groups=2), lambda: first_pass([1.0, 0.0, 0.0, 0.0], groups=2), 0,
+    ),
+    "all rewards are equal": ("reward_std", "all rewards equal", lambda: first_pass(DEAD), lambda: first_pass(HALF), 0),
+    "the gradient is 0": ("grad_norm", "no signal", lambda: still(DEAD), lambda: first_pass(HALF), 0),
+    "only the KL pulls": (
+        "grad_norm", "only the KL pulls", lambda: far_reference(first_pass(DEAD)), lambda: far_reference(first_pass(HALF)), 0,
+    ),
+    "every push of the pass is stopped": (
+        "gradient", "every push is stopped",
+        lambda: moved(first_pass(HALF, beta=0.0), [0.5, -0.5, 0.5, -0.5]),
+        lambda: moved(first_pass(HALF, beta=0.0), [0.5, -0.5, 0.5, 0.0]), 1,
+    ),
+    "the pass has no gradient": ("gradient", "no signal", lambda: first_pass(DEAD), lambda: first_pass(HALF), 0),
+    "the gradient is huge": (
+        "grad_norm", "gradient is large",
+        lambda: trained_with(1, objective__reduction="sequence_sum", objective__std="none", task__levels=(1e3,),
+                             objective__baseline="none"),
+        lambda: trained_with(1), 0,
+    ),
+    "beta is 0": ("kl", "β is 0", lambda: trained_with(2, objective__beta=0.0), lambda: trained_with(2), 0),
+    "beta is 0 for each token": (
+        "kl_term", "β is 0", lambda: trained_with(2, objective__beta=0.0), lambda: trained_with(2), 0,
+    ),
+    "the policy is still the reference": (
+        "kl", "policy = reference", lambda: trained_with(1, optimizer__learning_rate=0.0), lambda: trained_with(1), 0,
+    ),
+    "the first update starts at the reference": (
+        "kl_term", "policy = reference", lambda: trained_with(1), lambda: trained_with(2), 0,
+    ),
+    "there is no reference": (
+        "kl", "no reference policy",
+        lambda: dataclasses.replace(first_pass(HALF, beta=0.0), ref_logp=None, ref_dist_logp=None),
+        lambda: first_pass(HALF, beta=0.0), 0,
+    ),
+    "the policy is far from the reference": (
+        "kl", "far from the reference",
+        lambda: trained_with(1, task__actions=2, task__landscape="linear", task__bias=-20.0, task__bias_action=2,
+                             optimizer__learning_rate=500.0, objective__baseline="none", objective__std="none"),
+        lambda: trained_with(1), 0,
+    ),
+    "one token carries the KL": (
+        "kl_term", "one token has it all",
+        lambda: far_reference(first_pass(HALF), 8.0), lambda: far_reference(first_pass(HALF), 2.0), 0,
+    ),
+    "k1 is a loss": (
+        "kl_term", "k1 as a loss: noise",
+        lambda: trained_with(2, objective__kl="k1"), lambda: trained_with(2, objective__kl="k2"), 0,
+    ),
+    "the entropy is near 0": (
+        "entropy", "nearly deterministic",
+        lambda: trained_with(1, task__bias=12.0), lambda: trained_with(1), 0,
+    ),
+    "the first ratio is not 1": (
+        "ratio", "r ≠ 1 at the first pass",
+        lambda: moved(first_pass(HALF), [0.01, 0.0, 0.0, 0.0], passed=0), lambda: first_pass(HALF), 0,
+    ),
+    "the first ratio is 1": (
+        "ratio", "first pass: r = 1",
+        lambda: first_pass(HALF), lambda: moved(first_pass(HALF), [0.01, 0.0, 0.0, 0.0], passed=0), 0,
+    ),
+}  # fmt: skip
+
+
+def still(rewards: list[float]) -> Step:
+    """An update that has not measured any gradient."""
+    return dataclasses.replace(first_pass(rewards), measurements={"grad_norm": 0.0})
+
+
+@pytest.mark.parametrize("name", WITH)
+def test_a_reason_is_given(name: str) -> None:
+    key, chip, having, _, passed = WITH[name]
+    assert said(having(), key, passed) == chip
+
+
+@pytest.mark.parametrize("name", WITH)
+def test_a_reason_is_not_given(name: str) -> None:
+    key, chip, _, lacking, passed = WITH[name]
+    assert said(lacking(), key, passed) != chip
+
+
+def every_reason(count: int = 60) -> list[tuple[Step, int, Reason]]:
+    """Reasons of many random updates."""
+    rng = np.random.default_rng(4)
+    found = []
+    for number in range(count):
+        step = made_up(rng, number) if number % 3 == 0 else trained(random_settings(rng), 1 + number % 4)
+        found += [(step, passed, r) for passed in range(step.passes) for r in reasons(step, passed).values()]
+    return found
+
+
+def test_every_reason_is_fit_to_be_shown() -> None:
+    given = [having() for _, _, having, _, _ in WITH.values()]
+    shown = [reason for _, _, reason in every_reason()] + [r for step in given for r in reasons(step, 0).values()]
+    for reason in shown:
+        assert 0 < len(reason.chip) <= LONGEST_CHIP, reason
+        assert reason.kind in ("zero", "unhealthy", "note")
+        assert reason.sentence.endswith("."), reason
+        assert reason.sentence[0].isupper() or reason.sentence[0] in "kβ0123456789", reason
+        assert "  " not in reason.sentence
+        assert "!" not in reason.sentence
+        assert "nan" not in reason.sentence, reason
+
+
+def test_what_a_reason_points_at_can_be_explained() -> None:
+    for step, _, reason in every_reason(20):
+        for quantity in reason.quantities:
+            explain(step, quantity)
+
+
+def test_reasons_hold_for_the_numbers_they_are_about() -> None:
+    for step, passed, reason in every_reason():
+        terms = recompute.terms(step, passed)
+        if reason.key == "clipped" and reason.kind == "zero":
+            assert not terms.clipped.any()
+        if reason.key == "ratio" and reason.chip == "first pass: r = 1":
+            np.testing.assert_allclose(terms.ratio, 1, atol=1e-3)
+        if reason.key.startswith("group:") and reason.kind == "zero":
+            group = int(reason.key.partition(":")[2])
+            assert not recompute.advantage(step)[step.group == group].any()
+        if reason.key == "loss" and reason.kind == "zero":
+            assert abs(recompute.terms(step, 0).loss) < 1e-4
+
+
+def test_a_solved_bandit_says_so_calmly() -> None:
+    step = trained_with(120, objective__beta=0.0, optimizer__learning_rate=2.0)
+    found = reasons(step, 0)
+    assert found["dead_groups"].chip == "all right"
+    assert found["dead_groups"].kind == "note"
+    assert found["grad_norm"].chip == "no signal"
+
+
+def test_a_batch_of_failures_is_unhealthy() -> None:
+    reason = reasons(first_pass(DEAD), 0)["dead_groups"]
+    assert (reason.chip, reason.kind) == ("all wrong", "unhealthy")
+
+
+def test_dead_groups_still_pulled_by_the_kl_say_so() -> None:
+    step = far_reference(first_pass([1.0, 1.0, 1.0, 0.0], groups=2))
+    assert "KL term still pulls" in reasons(step, 0)["dead_groups"].sentence
+    assert "KL term still pulls" in reasons(step, 0)["group:0"].sentence
+    assert "KL" not in reasons(first_pass([1.0, 1.0, 1.0, 0.0], groups=2, beta=0.0), 0)["dead_groups"].sentence
+
+
+def test_equal_rewards_push_under_a_baseline_that_is_not_the_groups() -> None:
+    step = first_pass([1.0, 1.0, 0.0, 0.0], groups=2, baseline="batch_mean")
+    found = reasons(step, 0)
+    assert found["group:0"].kind == "note"
+    assert "not 0" in found["group:0"].sentence
+    assert "push all the same" in found["dead_groups"].sentence
+
+
+def test_another_objective_has_its_own_reasons() -> None:
+    step = trained_with(2)
+    assert said(step, "kl") == ""
+    assert said(step, "kl", objective=Objective(beta=0.0)) == "β is 0"
+    assert said(step, "clip_fraction", objective=Objective(surrogate="log_prob")) == "no clip in this loss"
+
+
+def test_the_default_run_has_the_chips_of_its_first_update() -> None:
+    found = {key: reason.chip for key, reason in reasons(trained_with(1), 0).items()}
+    assert found["loss"] == "ratio 1, ΣA = 0"
+    assert found["ratio"] == "first pass: r = 1"
+    assert found["kl_term"] == "policy = reference"
+
+
+def test_single_precision_does_not_hide_a_reason() -> None:
+    found = reasons(in_single_precision(trained_with(1)), 0)
+    assert found["loss"].chip == "ratio 1, ΣA = 0"
+    assert found["ratio"].chip == "first pass: r = 1"

@@ -1,0 +1,116 @@
+"""The floors of the house: imports only go down, and the core stays light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FLOORS = (
+    ("errors", "arrays"),
+    ("config", "kl"),
+    ("advantages", "surrogates", "record"),
+    ("objective",),
+    ("recompute",),
+    ("metrics", "bandit", "lm"),
+    ("explain", "reasons", "step_table", "learners", "runs"),
+    ("experiments",),
+    ("cli", "__main__"),
+)
+"""Rooms of grpo_core from the ground up; a room may use its own floor and those below."""
+
+HEAVY = {"torch", "PySide6", "shiboken6", "pyqtgraph", "psutil", "tqdm", "platformdirs", "ziamath"}
+
+
+def files(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path, *, lazy: bool = True) -> Iterator[str]:
+    """Every module that a file imports, except for type checking only; with ``lazy`` also inside functions."""
+    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            waiting += node.orelse
+            continue
+        if not lazy and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        waiting += ast.iter_child_nodes(node)
+
+
+def inside(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def floor_of(module: str) -> int:
+    """Index of the floor of a grpo_core module; a room that is not placed stands right under the command line."""
+    room = module.split(".")[1] if "." in module else ""
+    if not room or room == "__version__":
+        return 0  # the package itself, or a name in it
+    return next((index for index, rooms in enumerate(FLOORS) if room in rooms), len(FLOORS) - 2)
+
+
+@pytest.mark.parametrize("path", files("grpo_core"), ids=module_name)
+def test_the_core_imports_downwards_and_knows_no_window(path: Path) -> None:
+    own = floor_of(module_name(path))
+    for module in imports(path):
+        top = module.split(".")[0]
+        assert top != "app", f"{path.name} imports {module}"
+        assert top not in HEAVY - {"torch", "tqdm"}, f"{path.name} imports {module}"
+        assert top != "torch" or inside(module_name(path), "grpo_core.lm"), f"{path.name} imports {module}"
+        if top == "grpo_core":
+            assert floor_of(module) <= own, f"{path.name} reaches up to {module}"
+
+
+@pytest.mark.parametrize("package", ["grpo_core", "app"])
+def test_no_two_files_import_each_other(package: str) -> None:
+    known = {module_name(path): path for path in files(package)}
+    graph: dict[str, set[str]] = {}
+    for name, path in known.items():
+        targets = {module if module in known else module.rpartition(".")[0] for module in imports(path)}
+        graph[name] = (targets & known.keys()) - {name}
+    # a package's __init__ gathers what its own files offer; that they name the package is no circle
+    for name in graph:
+        graph[name] = {target for target in graph[name] if not inside(name, target)}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+@pytest.mark.parametrize("path", files("app"), ids=module_name)
+def test_the_window_never_imports_torch(path: Path) -> None:
+    for module in imports(path):
+        assert not inside(module, "torch"), f"{path.name} imports {module}"
+    for module in imports(path, lazy=False):
+        assert not inside(module, "grpo_core.lm"), f"{path.name} imports {module}, and with it torch"
+
+
+def test_importing_the_core_imports_numpy_and_array_api_compat_only() -> None:
+    modules = [module_name(path) for path in files("grpo_core")]
+    light = [m for m in modules if not any(inside(m, f"grpo_core.{room}") for room in ("lm", "cli", "__main__"))]
+    assert "grpo_core.objective" in light
+    code = (
+        "import importlib, sys\n"
+        "before = set(sys.modules)\n"
+        "for name in sys.argv[1:]: importlib.import_module(name)\n"
+        "print(*sorted({m.partition('.')[0] for m in set(sys.modules) - before} - set(sys.stdlib_module_names)))"
+    )
+    command = [sys.executable, "-c", code, *light]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) <= {"grpo_core", "numpy", "array_api_compat"}
