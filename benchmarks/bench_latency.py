@@ -3,8 +3,8 @@
     python -m benchmarks.bench_latency
 
 A timer is due every 10 ms in a real offscreen event loop that also empties the buffer and repaints at 30 Hz; an
-event's latency is how late it comes. For each switch interval of the interpreter, busy and idle stretches take turns;
-shown is the median over the rounds.
+event's latency is how late it comes. Idle and busy stretches and the interpreter's switch intervals take turns; shown
+is the median over the rounds.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import numpy as np
-from PySide6.QtCore import QObject, QPointF, Qt, QTimer, Slot
+from PySide6.QtCore import QEventLoop, QObject, QPointF, Qt, QTimer, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPolygonF
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -31,7 +30,11 @@ from grpo_core.config import Settings
 INTERVALS = (0.005, 0.001, 0.0005)
 """Python's default, and two shorter ones, in seconds."""
 ROUNDS = 5
-SECONDS = 2.0
+SECONDS = 1.0
+LOADS = {
+    "default bandit": Settings(),
+    "G 64, mu 64": Settings().replace({"learner.group_size": 64, "learner.mu": 64}),
+}
 EVENT_MS, FRAME_MS = 10, 33
 
 
@@ -52,7 +55,7 @@ class Canvas(QWidget):
             self._values = np.concatenate([self._values, fresh.scalars["reward_mean"]])[-500:]
         self.repaint()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         painter = QPainter(self)
         painter.fillRect(self.rect(), Qt.GlobalColor.white)
         painter.drawPolyline(QPolygonF([QPointF(x, 280 - 250 * y) for x, y in enumerate(self._values.tolist())]))
@@ -97,34 +100,35 @@ class Probe(QObject):
 class Bench:
     """One window, one controller, and turns of busy and idle."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self._loop = QEventLoop()
         self._controller = Controller()
         self._controller.set_speed(None)
+        self._controller.state_changed.connect(self._loop.quit)
         self._canvas = Canvas(self._controller)
         self._canvas.show()
         self._probe = Probe()
         self._frames = QTimer()
         self._frames.timeout.connect(self._canvas.frame)
         self._frames.start(FRAME_MS)
-        self._controller.begin(Settings(), folder / "bench.grpo")
-        self._spin(lambda: self._controller.state is State.PAUSED)
+        self._controller.begin(settings, folder / "bench.grpo")
+        self._until_paused()
 
     def busy(self) -> tuple[float, float, float]:
         """p50 and p99 in milliseconds and updates per second, while the worker does what it can."""
         self._controller.run(None)
-        self._spin(lambda: self._controller.state is State.RUNNING)
         head = self._controller.head
-        p50, p99 = self.idle()
+        p50, p99 = self.measured()
         rate = (self._controller.head - head) / SECONDS
         self._controller.pause()
-        self._spin(lambda: self._controller.state is State.PAUSED)
+        self._until_paused()
         return p50, p99, rate
 
-    def idle(self) -> tuple[float, float]:
+    def measured(self) -> tuple[float, float]:
         """p50 and p99 in milliseconds as things are."""
-        until = time.perf_counter() + SECONDS
         self._probe.begin()
-        self._spin(lambda: time.perf_counter() >= until)
+        QTimer.singleShot(round(SECONDS * 1000), self._loop, self._loop.quit)
+        self._loop.exec()
         self._probe.stop()
         p50, p99 = np.percentile(self._probe.late, [50, 99])
         return float(p50), float(p99)
@@ -134,33 +138,37 @@ class Bench:
         self._frames.stop()
         self._controller.shutdown(10)
 
-    def _spin(self, done: Callable[[], bool]) -> None:
-        application = QApplication.instance()
-        assert application is not None
-        while not done():
-            application.processEvents(WAIT)
+    def _until_paused(self) -> None:
+        while self._controller.state is not State.PAUSED:
+            self._loop.exec()
 
 
-def main() -> int:
-    """Print the table; the exit status is 0."""
-    QApplication.instance() or QApplication([])
-    print(f"{'switch interval':>16} {'idle p50':>9} {'idle p99':>9} {'busy p50':>9} {'busy p99':>9} {'above idle':>11}", end="")
-    print(f" {'updates/s':>10}   (milliseconds, median of {ROUNDS} rounds of {SECONDS:g} s)")
+def rounds_of(settings: Settings) -> dict[float, list[tuple[float, ...]]]:
+    """Switch interval -> per round: idle p50, idle p99, busy p50, busy p99, updates per second."""
+    rounds: dict[float, list[tuple[float, ...]]] = {interval: [] for interval in INTERVALS}
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder))
-        for interval in INTERVALS:
-            sys.setswitchinterval(interval)
-            rounds = [(*bench.idle(), *bench.busy()) for _ in range(ROUNDS)]
-            idle50, idle99, busy50, busy99, rate = (statistics.median(column) for column in zip(*rounds, strict=True))
-            above = statistics.median(busy - idle for _, idle, _, busy, _ in rounds)
-            mark = "  < in use" if interval == SWITCH_INTERVAL else ""
-            print(
-                f"{interval * 1000:>13g} ms {idle50:>9.2f} {idle99:>9.2f} {busy50:>9.2f} {busy99:>9.2f} {above:>11.2f}"
-                f" {rate:>10.0f}{mark}"
-            )
+        bench = Bench(Path(folder), settings)
+        for _ in range(ROUNDS):
+            for interval in INTERVALS:
+                sys.setswitchinterval(interval)
+                rounds[interval].append((*bench.measured(), *bench.busy()))
         bench.close()
-    return 0
+    return rounds
+
+
+def main() -> None:
+    """Print the table."""
+    QApplication.instance() or QApplication([])
+    columns = ("idle p50", "idle p99", "busy p50", "busy p99", "above idle", "updates/s")
+    print(f"{'switch interval':<32}" + "".join(f"{column:>11}" for column in columns))
+    for name, settings in LOADS.items():
+        for interval, rounds in rounds_of(settings).items():
+            *times, rate = (statistics.median(column) for column in zip(*rounds, strict=True))
+            times.append(statistics.median(busy - idle for _, idle, _, busy, _ in rounds))
+            label = f"{interval * 1000:>4g} ms, {name}" + (" (in use)" if interval == SWITCH_INTERVAL else "")
+            print(f"{label:<32}" + "".join(f"{ms:>11.2f}" for ms in times) + f"{rate:>11.0f}")
+    print(f"milliseconds; median of {ROUNDS} rounds of {SECONDS:g} s; {os.cpu_count()} cores")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

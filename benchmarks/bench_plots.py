@@ -11,6 +11,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from PySide6.QtWidgets import QApplication
@@ -71,6 +72,12 @@ def scrub_frame(plot: Plot, app: QApplication, rng: np.random.Generator) -> None
     app.processEvents()
 
 
+def extend_all(pyramids: list[Pyramid], new: np.ndarray) -> None:
+    """A frame's updates arrive in every series."""
+    for pyramid in pyramids:
+        pyramid.extend(new)
+
+
 def main() -> None:
     """Print the table."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -84,16 +91,16 @@ def main() -> None:
             plot = history(size, theme)
             plot.show()
             app.processEvents()
-            grown = median_ms(lambda plot=plot: growing_frame(plot, app))  # type: ignore[misc]
-            scrubbed = median_ms(lambda plot=plot: scrub_frame(plot, app, rng))  # type: ignore[misc]
+            grown = median_ms(partial(growing_frame, plot, app))
+            scrubbed = median_ms(partial(scrub_frame, plot, app, rng))
             idle = median_ms(plot.refresh)
             print(f"{size:>10,} {theme.name:>10} {grown:>9.2f} {scrubbed:>9.2f} {idle:>9.3f}")
             plot.close()
     pyramids = [Pyramid(series(1_000_000, n)) for n in range(SERIES)]
     new = series(PER_FRAME, 0)
-    size = sum(pyramid.nbytes for pyramid in pyramids) / 2**20
-    print(f"\npyramids of {SERIES} series of 1,000,000: {size:.0f} MiB, raw values included")
-    print(f"append {PER_FRAME} updates to all: {median_ms(lambda: [p.extend(new) for p in pyramids]):.2f} ms")
+    held = sum(pyramid.nbytes for pyramid in pyramids) / 2**20
+    print(f"\npyramids of {SERIES} series of 1,000,000: {held:.0f} MiB, raw values included")
+    print(f"append {PER_FRAME} updates to all: {median_ms(partial(extend_all, pyramids, new)):.2f} ms")
     one = pyramids[0]
     print(f"window of 1000 pixels over all: {median_ms(lambda: one.window(0, len(one), 1000)):.3f} ms")
     print(f"window of 1000 pixels over 50,000: {median_ms(lambda: one.window(400_000, 450_000, 1000)):.3f} ms")

@@ -1,0 +1,1 @@
+"""Typeset formulas with live values."""

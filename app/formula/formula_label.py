@@ -1,0 +1,92 @@
+"""A widget that shows one formula."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.formula.plain import plain_text
+from app.formula.render import Picture, picture
+from app.plotting.theme import LIGHT, Theme
+
+SHRINK_TO = 0.6
+"""A formula that is too wide is drawn smaller down to this share; beyond, its plain text wraps instead."""
+
+
+class FormulaLabel(QWidget):
+    """A formula in the text colour of the theme; its accessible name is its plain text.
+
+    ``pixels`` is the size of its letters at 100 %.
+    """
+
+    def __init__(self, latex: str = "", pixels: float = 16.0, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
+        self.latex, self.plain, self._meaning = "", "", "text"
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.show_latex(latex, self.theme, self.factor)
+
+    def show_latex(
+        self, latex: str, theme: Theme, scale: float, *, plain: str | None = None, meaning: str = "text"
+    ) -> None:
+        """Show ``latex``; ``plain`` says it in words where the default is not good enough."""
+        words = plain_text(latex) if plain is None else plain
+        if (latex, words, theme, scale, meaning) == (self.latex, self.plain, self.theme, self.factor, self._meaning):
+            return
+        self.latex, self.plain, self._meaning = latex, words, meaning
+        self.theme, self.factor = theme, scale
+        self.setFont(theme.font("mono", scale))
+        self.setAccessibleName(words)
+        self.setToolTip(words)
+        self.updateGeometry()
+        self.update()
+
+    @property
+    def drawn(self) -> Picture | None:
+        """The picture, at this screen's resolution; None where the plain text stands in."""
+        if not self.latex:
+            return None
+        colour = self.theme.ink(self._meaning).name()
+        return picture(self.latex, self._pixels * self.factor, colour, self.devicePixelRatioF())
+
+    def sizeHint(self) -> QSize:
+        found = self.drawn
+        if found is not None:
+            return QSize(round(found.size.width()) + 1, round(found.size.height()) + 1)
+        return self.fontMetrics().size(0, self.plain) if self.plain else QSize(0, 0)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(min(self.sizeHint().width(), round(80 * self.factor)), 0)
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        found = self.drawn
+        if found is not None and self._shrunk(found, width) >= SHRINK_TO:
+            return round(found.size.height() * self._shrunk(found, width)) + 1
+        return self._text_area(width).height() if self.plain else 0
+
+    def _shrunk(self, found: Picture, width: float) -> float:
+        return min(width / max(found.size.width(), 1.0), 1.0)
+
+    def _text_area(self, width: int) -> QSize:
+        room = QRectF(0, 0, width, 10_000).toRect()
+        return self.fontMetrics().boundingRect(room, int(Qt.TextFlag.TextWordWrap), self.plain).size()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, found = QPainter(self), self.drawn
+        share = self._shrunk(found, self.width()) if found is not None else 0.0
+        if found is not None and share >= SHRINK_TO:
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+            target = QRectF(QPointF(0, (self.height() - found.size.height() * share) / 2), found.size * share)
+            # Drawn at whole pixels when it is not shrunk, or its hairlines blur.
+            if share == 1.0:
+                target.moveTop(round(target.top()))
+            painter.drawImage(target, found.image)
+        else:
+            painter.setPen(self.theme.ink(self._meaning))
+            painter.drawText(self.rect(), int(Qt.TextFlag.TextWordWrap), self.plain)

@@ -1,0 +1,63 @@
+"""A formula as one line of plain text: for screen readers, tooltips, and where it cannot be drawn."""
+
+from __future__ import annotations
+
+import re
+
+_GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "theta": "θ",
+    "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "varphi": "φ", "eta": "η",
+    "Delta": "Δ", "Sigma": "Σ", "Phi": "Φ", "Omega": "Ω",
+}  # fmt: skip
+_SIGNS = {
+    "sum": "Σ", "prod": "Π", "nabla": "∇", "partial": "∂", "cdot": "·", "times": "×", "le": "≤", "leq": "≤",
+    "ge": "≥", "geq": "≥", "ne": "≠", "neq": "≠", "approx": "≈", "propto": "∝", "in": "∈", "infty": "∞", "to": "→",
+    "pm": "±", "mid": "|", "vert": "|", "Vert": "‖", "|": "‖", "ldots": "…", "cdots": "…", "dots": "…", "sqrt": "√",
+    "ell": "ℓ", "quad": " ", "qquad": " ", ",": " ", ";": " ", ":": " ", " ": " ", "!": "", "\\": "; ",
+    "{": "{", "}": "}", "%": "%", "_": "_", "&": "&", "rightarrow": "→", "leftarrow": "←", "langle": "⟨",
+    "rangle": "⟩", "top": "ᵀ", "circ": "∘", "ast": "*", "star": "*",
+}  # fmt: skip
+_WRAPPERS = (
+    "mathrm", "mathbf", "mathit", "mathcal", "mathbb", "mathsf", "text", "textbf", "operatorname", "hat", "bar",
+    "tilde", "vec", "overline", "boldsymbol",
+)  # fmt: skip
+_DROPPED = ("left", "right", "big", "Big", "bigl", "bigr", "Bigl", "Bigr", "displaystyle", "textstyle", "limits")
+_GROUP = r"\{([^{}]*)\}"
+
+
+def plain_text(latex: str) -> str:
+    """``latex`` in one line of Unicode, near enough to be read aloud."""
+    text = re.sub(rf"\\(?:{'|'.join(_DROPPED)})(?![A-Za-z])\s?", "", latex).replace(r"\{", "⦃").replace(r"\}", "⦄")
+    before = None
+    while before != text:
+        before = text
+        text = re.sub(rf"\\(?:{'|'.join(_WRAPPERS)})\s*{_GROUP}", r"\1", text)
+        text = re.sub(rf"\\[dt]?frac\s*{_GROUP}\s*{_GROUP}", _fraction, text)
+        text = re.sub(rf"\\sqrt\s*{_GROUP}", r"√(\1)", text)
+        text = re.sub(rf"([_^]){_GROUP}", _script, text)
+    text = re.sub(r"\\([A-Za-z]+|.)\s?", _command, text)
+    text = text.replace("{", "").replace("}", "").replace("⦃", "{").replace("⦄", "}").replace("&", " ")
+    return re.sub(r"\s+", " ", text.replace("-", "−").replace("~", " ")).strip()
+
+
+def _fraction(found: re.Match[str]) -> str:
+    return f"{_bracketed(found[1])} / {_bracketed(found[2])}"
+
+
+def _script(found: re.Match[str]) -> str:
+    return found[1] + (found[2] if len(found[2].strip()) <= 1 or found[1] == "_" else f"({found[2]})")
+
+
+def _bracketed(text: str) -> str:
+    text = text.strip()
+    return text if re.fullmatch(r"[\w.\\ ]*", text) and " " not in text else f"({text})"
+
+
+def _command(found: re.Match[str]) -> str:
+    name = found[1]
+    if name in _GREEK:
+        return _GREEK[name]
+    if name in _SIGNS:
+        sign = _SIGNS[name]
+        return f" {sign} " if name in ("times", "cdot", "le", "leq", "ge", "geq", "approx", "mid", "in") else sign
+    return name + " " if found[0].endswith(" ") else name

@@ -1,0 +1,265 @@
+"""A formula made of terms, each with its live value below it and each a door to where that value comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+
+from app.formula.plain import plain_text
+from app.formula.render import Picture, picture
+from app.plotting.theme import LIGHT, Theme
+
+ROOM = "−0.000"
+"""Below each term there is always room for this much, so that nothing moves when digits change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Term:
+    """A piece of the formula.
+
+    Attributes:
+        key: what ``term_activated`` carries; empty for pieces that only join, such as brackets.
+        latex: the piece.
+        name: in words, such as "ratio"; part of the accessible name and the tooltip.
+        help: one sentence for the tooltip.
+        meaning: colour by the theme's name.
+        glue: stays on the line of the piece before it.
+    """
+
+    key: str = ""
+    latex: str
+    name: str = ""
+    help: str = ""
+    meaning: str = "text"
+    glue: bool = False
+
+
+class TermButton(QAbstractButton):
+    """One drawn piece; only those with a key take focus."""
+
+    def __init__(self, term: Term, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.term, self.value, self.marked = term, "", False
+        self.theme, self.factor, self._pixels = LIGHT, 1.0, 18.0
+        self._widest = 0.0
+        if term.key:
+            self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            self.setCursor(Qt.CursorShape.PointingHandCursor)
+        else:
+            self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+            self.setEnabled(False)
+        self._say()
+
+    def dress(self, theme: Theme, factor: float, pixels: float) -> None:
+        """Other colours, another size."""
+        self.theme, self.factor, self._pixels, self._widest = theme, factor, pixels, 0.0
+        self.update()
+
+    def set_value(self, value: str) -> bool:
+        """Show ``value`` below the piece; whether it needs more room than before."""
+        if value == self.value:
+            return False
+        before = self.size_needed().width()
+        self.value = value
+        self._say()
+        self.update()
+        return self.size_needed().width() > before
+
+    def set_marked(self, marked: bool) -> None:
+        """Ring the term, as the one that is being explained."""
+        if marked != self.marked:
+            self.marked = marked
+            self.update()
+
+    def _say(self) -> None:
+        name = self.term.name or plain_text(self.term.latex)
+        self.setAccessibleName(f"{name} = {self.value}" if self.value else name)
+        self.setAccessibleDescription(self.term.help)
+        told = [name + (f" = {self.value}" if self.value else ""), self.term.help]
+        self.setToolTip("\n".join(text for text in told if text) if self.term.key else "")
+
+    @property
+    def drawn(self) -> Picture | None:
+        """The picture of the piece."""
+        return picture(
+            self.term.latex, self._pixels * self.factor, self.theme.ink(self.term.meaning).name(),
+            self.devicePixelRatioF(),
+        )  # fmt: skip
+
+    @property
+    def small(self) -> QFont:
+        """The font of the value."""
+        return self.theme.font("small", self.factor)
+
+    @property
+    def side(self) -> float:
+        """Free room left and right."""
+        return (3.0 if self.term.key else 1.0) * self.factor
+
+    def ascent(self) -> float:
+        """How far the piece reaches above the baseline."""
+        found = self.drawn
+        return found.ascent if found else QFontMetricsF(self.theme.font("body", self.factor)).ascent()
+
+    def descent(self) -> float:
+        """How far the piece reaches below the baseline, without its value."""
+        found = self.drawn
+        return found.size.height() - found.ascent if found else self.small.pixelSize() * 0.5
+
+    def size_needed(self) -> QRectF:
+        """Width and height of the piece alone, its value's width counted in; never less than before."""
+        found = self.drawn
+        body = QFontMetricsF(self.theme.font("body", self.factor))
+        wide = found.size.width() if found else body.horizontalAdvance(plain_text(self.term.latex))
+        if self.value:
+            metrics = QFontMetricsF(self.small)
+            wide = max(wide, metrics.horizontalAdvance(self.value), metrics.horizontalAdvance(ROOM))
+        self._widest = max(self._widest, wide + 2 * self.side)
+        return QRectF(0, 0, self._widest, self.ascent() + self.descent())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        strip = self.parent()
+        assert isinstance(strip, TermStrip)
+        painter, theme = QPainter(self), self.theme
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        frame = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        if self.term.key and (self.underMouse() or self.marked):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.faint("text", 0.07))
+            painter.drawRoundedRect(frame, 4, 4)
+        if self.marked or self.hasFocus():
+            style = Qt.PenStyle.SolidLine if self.marked else Qt.PenStyle.DotLine
+            painter.setPen(QPen(theme.colour("selection"), theme.ring_width, style))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(frame, 4, 4)
+        found, baseline = self.drawn, strip.line_ascent
+        if found is not None:
+            at = QPointF(round((self.width() - found.size.width()) / 2), round(baseline - found.ascent))
+            painter.drawImage(at, found.image)
+        else:
+            painter.setFont(theme.font("body", self.factor))
+            painter.setPen(theme.ink(self.term.meaning))
+            painter.drawText(QPointF(self.side, baseline), plain_text(self.term.latex))
+        if self.value:
+            painter.setFont(self.small)
+            painter.setPen(theme.ink("muted"))
+            line = QFontMetricsF(self.small).height()
+            area = QRectF(0, self.height() - line - 2 * self.factor, self.width(), line)
+            painter.drawText(area, int(Qt.AlignmentFlag.AlignCenter), self.value)
+
+
+class TermStrip(QWidget):
+    """Terms side by side on one baseline; those that do not fit go to the next line.
+
+    Signals:
+        term_activated: the user has chosen the term with this key (click, Space, Return).
+    """
+
+    term_activated = Signal(str)
+
+    def __init__(self, terms: Sequence[Term] = (), pixels: float = 18.0, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
+        self.buttons: list[TermButton] = []
+        self.line_ascent = 0.0
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.set_terms(terms)
+
+    # -- what panels use ----------------------------------------------------------------------------------------------
+
+    def set_terms(self, terms: Sequence[Term]) -> None:
+        """Another formula; the same terms again cost nothing."""
+        if [button.term for button in self.buttons] == list(terms):
+            return
+        for button in self.buttons:
+            button.hide()
+            button.deleteLater()
+        self.buttons = []
+        for term in terms:
+            button = TermButton(term, self)
+            button.dress(self.theme, self.factor, self._pixels)
+            button.clicked.connect(self._on_clicked)
+            button.show()
+            self.buttons.append(button)
+        self.setAccessibleName("Formula: " + " ".join(plain_text(term.latex) for term in terms))
+        self._arrange()
+
+    def set_values(self, values: Mapping[str, str]) -> None:
+        """The live values by key; a key that is not given shows none."""
+        moved = [button.set_value(values.get(button.term.key, "")) for button in self.buttons]
+        if any(moved):
+            self._arrange()
+
+    def highlight(self, key: str | None) -> None:
+        """Mark one term, or none."""
+        for button in self.buttons:
+            button.set_marked(bool(key) and button.term.key == key)
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Other colours, another size."""
+        if (theme, scale) != (self.theme, self.factor):
+            self.theme, self.factor = theme, scale
+            for button in self.buttons:
+                button.dress(theme, scale, self._pixels)
+            self._arrange()
+
+    # -- layout -------------------------------------------------------------------------------------------------------
+
+    def _arrange(self) -> None:
+        self._place(self.width(), move=True)
+        self.updateGeometry()
+        self.update()
+
+    def _place(self, width: int, *, move: bool) -> int:
+        """Put the pieces into lines of ``width`` and return the height; without ``move`` only measure it."""
+        if not self.buttons:
+            return 0
+        ascent = max(button.ascent() for button in self.buttons) + 3 * self.factor
+        below = max(button.descent() for button in self.buttons)
+        high = ascent + below + QFontMetricsF(self.buttons[0].small).height() + 4 * self.factor
+        if move:
+            self.line_ascent = ascent
+        x, y = 0.0, 0.0
+        for n, button in enumerate(self.buttons):
+            wide = button.size_needed().width()
+            together = wide + (self.buttons[n + 1].size_needed().width() if self._glued(n + 1) else 0.0)
+            if x > 0 and x + together > width and not button.term.glue:
+                x, y = 0.0, y + high
+            if move:
+                left, top = round(x), round(y)
+                button.setGeometry(left, top, round(x + wide) - left, round(y + high) - top)
+            x += wide
+        return round(y + high)
+
+    def _glued(self, n: int) -> bool:
+        return n < len(self.buttons) and self.buttons[n].term.glue
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place(self.width(), move=True)
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return self._place(width, move=False)
+
+    def sizeHint(self) -> QSize:
+        wide = sum(button.size_needed().width() for button in self.buttons)
+        return QSize(round(wide) + 1, self._place(1_000_000, move=False))
+
+    def minimumSizeHint(self) -> QSize:
+        widest = max((button.size_needed().width() for button in self.buttons), default=0.0)
+        return QSize(round(widest), self._place(max(self.width(), round(widest)), move=False))
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        sender = self.sender()
+        if isinstance(sender, TermButton) and sender.term.key:
+            self.term_activated.emit(sender.term.key)

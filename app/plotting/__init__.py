@@ -1,0 +1,1 @@
+"""How numbers look: colours, type, plots, table twins. Widgets that know nothing of runs."""

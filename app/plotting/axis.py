@@ -1,0 +1,102 @@
+"""Axes in our own hand: round ticks, real minus signs, a light grid, nothing that jumps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyqtgraph as pg
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QPen
+
+from app.plotting.numbers import MINUS
+from app.plotting.ranges import ticks
+from app.plotting.theme import Theme
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """What one axis of a plot shows.
+
+    Attributes:
+        label: in words, may be empty where the title says it.
+        unit: such as "nats"; empty for a pure number.
+        low, high: a fixed end, or None where the data decide (then it moves with hysteresis).
+        whole: only whole numbers are places, as for updates and actions.
+    """
+
+    label: str = ""
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    whole: bool = False
+
+    @property
+    def text(self) -> str:
+        """Label and unit as one phrase."""
+        return f"{self.label} ({self.unit})" if self.label and self.unit else self.label or self.unit
+
+
+class Axis(pg.AxisItem):  # type: ignore[misc]
+    """A left or bottom axis."""
+
+    def __init__(self, orientation: str, scale: Scale) -> None:
+        self._reach, self._spacing = 0.0, 60.0
+        super().__init__(orientation, showValues=True, maxTickLength=0)
+        self.what = scale
+        self.enableAutoSIPrefix(False)
+        self.setStyle(tickLength=0, autoExpandTextSpace=False)
+
+    def dress(self, theme: Theme, scale: float, *, grid: bool) -> None:
+        """Colours and sizes of ``theme`` at ``scale``."""
+        font = theme.font("small", scale)
+        self.setTickFont(font)
+        self.setTextPen(theme.colour("muted"))
+        self.setPen(pg.mkPen(None))
+        self.setTickPen(QPen(theme.colour("border"), 1))
+        self.setGrid(255 if grid else False)
+        label = {"color": theme.hex("muted"), "font-size": f"{font.pixelSize()}px"}
+        if self.what.text:
+            self.setLabel(self.what.text, **label)
+            self.label.setFont(font)
+        else:
+            self.showLabel(False)
+        self._spacing = (34.0 if self.orientation == "left" else 64.0) * scale
+        line = font.pixelSize() * 1.3
+        if self.orientation == "left":
+            self.setWidth(round(font.pixelSize() * 3.4 + 6 + (line if self.what.text else 0)))
+        else:
+            self.setHeight(round(line + 10 * scale + (line if self.what.text else 0)))
+        self.setStyle(tickTextOffset=round(4 * scale))
+        # Behind the data; pyqtgraph puts its axes, and so the grid, above them.
+        self.setZValue(-1000)
+        self._reach = 32.0 * scale
+
+    def boundingRect(self) -> QRectF:
+        """pyqtgraph drops labels that leave this box, the ones at both ends among them; so it is wider."""
+        box: QRectF = super().boundingRect()
+        return box.adjusted(-self._reach, -self._reach, self._reach, self._reach)
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
+        if self._tickLevels is not None:
+            found: list[tuple[float, list[float]]] = super().tickValues(minVal, maxVal, size)
+            return found
+        low, high = sorted((minVal, maxVal))
+        values = ticks(low, high, max(int(size / self._spacing) + 1, 2), whole=self.what.whole)
+        return [(values[1] - values[0] if len(values) > 1 else 1.0, values)]
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        return [tick_text(value * scale, spacing * scale) for value in values]
+
+
+def tick_text(value: float, spacing: float) -> str:
+    """A tick at ``value`` on an axis with that ``spacing``, with no more digits than it takes."""
+    if abs(value) < spacing * 1e-6:
+        return "0"
+    if abs(value) >= 1e7 or (value and abs(value) < 1e-4):
+        mantissa, exponent = f"{value:.1e}".split("e")
+        text = f"{mantissa.removesuffix('.0')}e{int(exponent)}"
+    else:
+        decimals = next((n for n in range(7) if abs(round(spacing, n) - spacing) < 1e-9 * spacing), 7)
+        text = f"{value:,.{decimals}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.replace("-", MINUS)

@@ -1,0 +1,241 @@
+"""What a plot draws and where: our axes, our look, ranges that do not jump, names at the ends of lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtWidgets import QWidget
+
+from app.plotting.axis import Axis, Scale
+from app.plotting.curve import Curve
+from app.plotting.items import Bars, Levels, Marks, Points
+from app.plotting.labels import Word, Words, line_ends
+from app.plotting.pyramid import Pyramid
+from app.plotting.ranges import held_range
+from app.plotting.theme import LIGHT, Theme
+
+Item = TypeVar("Item")
+PAD = 7.0
+"""Pixels kept free above and below, so that lines and markers at the end of a range are whole."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """A short text centred above the point (x, y) of the data."""
+
+    x: float
+    y: float
+    text: str
+    meaning: str = "text"
+
+
+class Canvas(pg.PlotWidget):  # type: ignore[misc]
+    """Items on two axes. Add items once, then give them data and call ``refresh`` once a frame.
+
+    Attributes:
+        curves: the lines, in the order of their labels' precedence.
+        theme, factor: the look.
+        x_scale, y_scale: what the axes show.
+    """
+
+    def __init__(self, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None) -> None:
+        self._axes = {"left": Axis("left", y), "bottom": Axis("bottom", x)}
+        super().__init__(parent=parent, axisItems=self._axes)
+        self.x_scale, self.y_scale = x, y
+        self.theme, self.factor = LIGHT, 1.0
+        self.curves: list[Curve] = []
+        self._items: list[Any] = []
+        self._notes: Sequence[Note] = ()
+        self._extent: tuple[float, float] | None = None
+        self._held: dict[str, tuple[float, float] | None] = {"x": None, "y": None}
+        self._y_range: tuple[float, float, float] | None = None
+        self._margin = 0.0
+        self._zoomed = self._refreshing = False
+        self.plotItem.hideButtons()
+        self.plotItem.setMenuEnabled(False)
+        self.view_box = self.plotItem.getViewBox()
+        self.view_box.disableAutoRange()
+        self.view_box.setMouseEnabled(x=zoomable, y=False)
+        self.view_box.setBorder(None)
+        self.marks = self.add_item(Marks(), z=5)
+        self.words = Words(self.plotItem)
+
+    def close(self) -> bool:
+        """Hide, like any widget. pyqtgraph's own ``close`` clears a scene whose items Python holds, and crashes."""
+        return QWidget.close(self)
+
+    # -- building -----------------------------------------------------------------------------------------------------
+
+    def add_curve(self, key: str, label: str, meaning: str, series: Pyramid | None = None, first: float = 1.0) -> Curve:
+        """A line over a series; its label stands at its end."""
+        curve = Curve(key, label, meaning, Pyramid() if series is None else series, first)
+        curve.setZValue(10)
+        self.curves.append(curve)
+        curve.dress(self.theme, self.factor)
+        self.view_box.addItem(curve, ignoreBounds=True)
+        self._dress_margins()
+        return curve
+
+    def add_bars(self, x: np.ndarray, width: float, meaning: str, style: str = "filled") -> Bars:
+        """Bars: "filled", "outline" or "hatch"."""
+        return self.add_item(Bars(x, width, meaning, style))
+
+    def add_levels(self, x: np.ndarray, width: float, meaning: str) -> Levels:
+        """A short horizontal line at each place."""
+        return self.add_item(Levels(x, width, meaning), z=15)
+
+    def add_points(self, meaning: str, symbol: str = "o", size: float = 8.0, filled: bool | None = None) -> Points:
+        """Markers."""
+        return self.add_item(Points(meaning, symbol, size, filled), z=20)
+
+    def add_item(self, item: Item, z: float = 1.0) -> Item:
+        """Any graphics item with a method ``dress(theme, factor)``."""
+        drawn: Any = item
+        self._items.append(drawn)
+        drawn.setZValue(z)
+        drawn.dress(self.theme, self.factor)
+        self.view_box.addItem(drawn, ignoreBounds=True)
+        return item
+
+    # -- what it shows ------------------------------------------------------------------------------------------------
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Other colours, another size."""
+        if (theme, scale) != (self.theme, self.factor):
+            self.theme, self.factor = theme, scale
+            self._dress()
+            self.refresh()
+
+    def _dress(self) -> None:
+        theme, scale = self.theme, self.factor
+        self.setBackground(theme.colour("ground"))
+        self._axes["left"].dress(theme, scale, grid=True)
+        self._axes["bottom"].dress(theme, scale, grid=False)
+        for item in (*self._items, self.words):
+            item.dress(theme, scale)
+        for curve in self.curves:
+            curve.dress(theme, scale)
+        self._dress_margins()
+
+    def set_marks(self, x: np.ndarray) -> None:
+        """Events on the x axis, (n,), sorted."""
+        self.marks.set_places(x)
+
+    def set_notes(self, notes: Sequence[Note]) -> None:
+        """Short texts at points of the data."""
+        self._notes = notes
+
+    def set_extent(self, low: float, high: float) -> None:
+        """The y values that bars and markers span, where the y axis has no fixed ends."""
+        self._extent = (low, high)
+
+    def set_scales(self, x: Scale | None = None, y: Scale | None = None) -> None:
+        """Other axes, as when the number of actions changes."""
+        for name, axis, scale in (("x", "bottom", x), ("y", "left", y)):
+            if scale is not None and scale != self._axes[axis].what:
+                self._axes[axis].what = scale
+                self._held[name] = None
+                self._axes[axis].dress(self.theme, self.factor, grid=axis == "left")
+        self.x_scale, self.y_scale = self._axes["bottom"].what, self._axes["left"].what
+
+    def set_x_names(self, names: Sequence[tuple[float, str]] | None) -> None:
+        """Words instead of numbers on the x axis; None brings the numbers back."""
+        self._axes["bottom"].setTicks(None if names is None else [list(names)])
+
+    def set_stale(self, stale: bool) -> None:
+        """Dim the picture: it shows something older than what the rest of the window shows."""
+        self.plotItem.setOpacity(0.45 if stale else 1.0)
+
+    def places(self) -> tuple[float, float] | None:
+        """The first and last x that have data; None without any."""
+        spans = [(c.first, c.first + len(c.series) - 1) for c in self.curves if len(c.series)]
+        if spans:
+            return min(a for a, _ in spans), max(b for _, b in spans)
+        low, high = self.x_scale.low, self.x_scale.high
+        if self.curves or low is None or high is None:
+            return None
+        return (math.ceil(low), math.floor(high)) if self.x_scale.whole else (low, high)
+
+    # -- a frame ------------------------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Draw what is new; costs next to nothing where nothing is."""
+        if self._refreshing:
+            return
+        self._refreshing = True
+        try:
+            self._refresh_x()
+            (low, high), pixels = self.view_box.viewRange()[0], max(int(self.view_box.width()), 1)
+            for curve in self.curves:
+                if curve.isVisible():
+                    curve.refresh(low, high, pixels)
+            self._refresh_y()
+            bottom, top = self.view_box.viewRange()[1]
+            base = self._held["y"][0] if self._held["y"] else bottom
+            self.marks.refresh(low, high, base, (top - bottom) / max(self.view_box.height(), 1))
+            self._place_words()
+        finally:
+            self._refreshing = False
+
+    def _refresh_x(self) -> None:
+        low, high = self.x_scale.low, self.x_scale.high
+        span = self.places()
+        if low is None or high is None:
+            first, last = span or (1.0, 10.0)
+            held = held_range(low if low is not None else first, max(last, first + 1), self._held["x"], tight=True)
+            low, high = (held[0] if low is None else low), (held[1] if high is None else high)
+        if self._held["x"] != (low, high):
+            self._held["x"] = (low, high)
+            self.view_box.setLimits(xMin=low, xMax=high, minXRange=min(4.0, high - low))
+            if not self._zoomed:
+                self.view_box.setXRange(low, high, padding=0)
+
+    def _refresh_y(self) -> None:
+        low, high = self.y_scale.low, self.y_scale.high
+        if low is None or high is None:
+            ends = [v for c in self.curves if c.isVisible() for v in c.extent()]
+            ends += list(self._extent or ())
+            finite = [v for v in ends if math.isfinite(v)]
+            bounds = (min(finite), max(finite)) if finite else (math.nan, math.nan)
+            held = held_range(
+                bounds[0] if low is None else low, max(bounds[1], low if low is not None else bounds[1]),
+                self._held["y"], tight=low is not None,
+            )  # fmt: skip
+            low, high = (held[0] if low is None else low), (held[1] if high is None else high)
+        height = max(self.view_box.height(), 1.0)
+        room = PAD * self.factor / max(height - 2 * PAD * self.factor, 1.0) * (high - low)
+        if self._y_range != (low, high, room):
+            self._held["y"], self._y_range = (low, high), (low, high, room)
+            self.view_box.setYRange(low - room, high + room, padding=0)
+
+    def _room(self) -> QRectF:
+        """The area of the data in the plot item's pixels, with the margin for labels."""
+        area: QRectF = self.plotItem.mapRectFromItem(self.view_box, self.view_box.rect())
+        return area.adjusted(0, 0, self._margin, 0)
+
+    def to_pixels(self, x: float, y: float) -> QPointF:
+        """A point of the data in the plot item's pixels."""
+        return self.plotItem.mapFromItem(self.view_box, self.view_box.mapFromView(QPointF(x, y)))  # type: ignore[no-any-return]
+
+    def _place_words(self) -> None:
+        ends = [(c, c.end()) for c in self.curves if c.isVisible() and c.label]
+        placed = line_ends(
+            [(c.label, c.meaning, self.to_pixels(*end)) for c, end in ends if end is not None], self.words, self._room()
+        )
+        for note in self._notes:
+            at = self.to_pixels(note.x, note.y)
+            shift = QPointF(-self.words.width(note.text) / 2, -self.words.line * 0.6)
+            placed.append(Word(note.text, at + shift, note.meaning))
+        self.words.place(placed)
+
+    def _dress_margins(self) -> None:
+        self._margin = max((self.words.width(c.label) + 12 for c in self.curves if c.label), default=0.0)
+        self.plotItem.layout.setContentsMargins(
+            2, round(6 * self.factor), max(self._margin, round(10 * self.factor)), 2
+        )

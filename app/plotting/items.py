@@ -1,0 +1,135 @@
+"""What a plot is made of besides curves. Each item is created once, dressed by its plot, and then only given data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QBrush
+
+from app.plotting.theme import CUES, Cue, Theme
+
+
+class Bars(pg.BarGraphItem):  # type: ignore[misc]
+    """Bars of one meaning from a common base.
+
+    ``style``: "filled", "outline" (a thin frame, as for the policy before the update) or "hatch" (clipped).
+    """
+
+    def __init__(self, x: np.ndarray, width: float, meaning: str, style: str = "filled") -> None:
+        self.meaning, self.style = meaning, style
+        super().__init__(x=np.asarray(x, float), height=np.zeros(len(x)), width=width, pen=None, brush=None)
+
+    def set_heights(self, heights: np.ndarray, x: np.ndarray | None = None) -> None:
+        """Give the bars (n,) heights, and other places if their number changes. NaN draws no bar."""
+        heights = np.nan_to_num(np.asarray(heights, float), nan=0.0, posinf=0.0, neginf=0.0)
+        if x is None:
+            self.setOpts(height=heights)
+        else:
+            self.setOpts(height=heights, x=np.asarray(x, float))
+
+    def set_width(self, width: float) -> None:
+        """Width of each bar in units of x."""
+        self.setOpts(width=width)
+
+    def dress(self, theme: Theme, scale: float) -> None:
+        frame = theme.pen(self.meaning, 2.0 if theme.bold else 1.2 * scale, Qt.PenStyle.SolidLine)
+        if self.style == "filled":
+            self.setOpts(brush=QBrush(theme.colour(self.meaning)), pen=pg.mkPen(None))
+        elif self.style == "hatch":
+            self.setOpts(brush=theme.hatch(self.meaning), pen=frame)
+        else:
+            self.setOpts(brush=QBrush(Qt.BrushStyle.NoBrush), pen=frame)
+
+
+class Levels(pg.PlotCurveItem):  # type: ignore[misc]
+    """A short horizontal line over each place: a reference that the bars are compared with."""
+
+    def __init__(self, x: np.ndarray, width: float, meaning: str) -> None:
+        super().__init__(connect="pairs", antialias=True)
+        self.meaning = meaning
+        self._x, self._width = np.asarray(x, float), width
+
+    def set_heights(self, heights: np.ndarray, x: np.ndarray | None = None) -> None:
+        """Give the lines (n,) heights, and other places if their number changes. NaN draws no line."""
+        if x is not None:
+            self._x = np.asarray(x, float)
+        heights = np.asarray(heights, float)
+        there = np.isfinite(heights)
+        ends = self._x[there, None] + np.array([-0.5, 0.5]) * self._width
+        self.setData(ends.reshape(-1), np.repeat(heights[there], 2))
+
+    def dress(self, theme: Theme, scale: float) -> None:
+        self.setPen(theme.pen(self.meaning, 3.0 if theme.bold else 1.6 * scale))
+
+
+class Points(pg.ScatterPlotItem):  # type: ignore[misc]
+    """Markers of one meaning: "d" diamonds for rewards, "o" dots for samples."""
+
+    def __init__(self, meaning: str, symbol: str = "o", size: float = 8.0, filled: bool | None = None) -> None:
+        super().__init__(symbol=symbol, size=size, pxMode=True)
+        self.meaning, self._size = meaning, size
+        self._filled = CUES.get(meaning, Cue()).filled if filled is None else filled
+
+    def set_points(self, x: np.ndarray, y: np.ndarray) -> None:
+        """Give the places (n,), (n,); those with NaN are left out."""
+        x, y = np.asarray(x, float), np.asarray(y, float)
+        there = np.isfinite(x) & np.isfinite(y)
+        self.setData(x=x[there], y=y[there])
+
+    def dress(self, theme: Theme, scale: float) -> None:
+        colour = theme.colour(self.meaning)
+        self.setPen(pg.mkPen(colour, width=2.4 if theme.bold else 1.4 * scale))
+        # A hollow marker is filled with the ground, or what lies behind it would make it unreadable.
+        self.setBrush(QBrush(colour if self._filled else theme.colour("ground")))
+        self.setSize(self._size * scale)
+
+
+class Marks(pg.PlotCurveItem):  # type: ignore[misc]
+    """Events on the x axis, such as updates at which a setting changed: short ticks that stand on the axis."""
+
+    PIXELS = 9
+
+    def __init__(self, meaning: str = "text") -> None:
+        super().__init__(connect="pairs", antialias=False)
+        self.meaning = meaning
+        self.places = np.empty(0)
+        self._pixels = float(self.PIXELS)
+        self._drawn: tuple[object, ...] | None = None
+
+    def set_places(self, x: np.ndarray) -> None:
+        """Where the events are, (n,), sorted."""
+        self.places, self._drawn = np.asarray(x, float), None
+
+    def refresh(self, low: float, high: float, base: float, pixel: float) -> None:
+        """Stand on y = ``base``, where a pixel is ``pixel`` high, between x = ``low`` and ``high``."""
+        stamp = (low, high, base, pixel)
+        if stamp != self._drawn:
+            self._drawn = stamp
+            shown = self.places[(self.places >= low) & (self.places <= high)]
+            heights = np.tile([base, base + self._pixels * pixel], len(shown))
+            self.setData(np.repeat(shown, 2), heights)
+
+    def dress(self, theme: Theme, scale: float) -> None:
+        self.setPen(theme.pen(self.meaning, 3.0 if theme.bold else 2.0 * scale, Qt.PenStyle.SolidLine))
+        self._pixels, self._drawn = self.PIXELS * scale, None
+
+
+class Band(pg.PlotCurveItem):  # type: ignore[misc]
+    """A line at one x from bottom to top: the cursor, or what the pointer is over."""
+
+    def __init__(self, meaning: str, line: Qt.PenStyle, width: float) -> None:
+        super().__init__(antialias=False)
+        self.meaning, self._line, self._width = meaning, line, width
+        self.place: float | None = None
+        self._drawn: tuple[object, ...] | None = None
+
+    def refresh(self, bottom: float, top: float) -> None:
+        """Reach from ``bottom`` to ``top``."""
+        stamp = (self.place, bottom, top)
+        if stamp != self._drawn:
+            self._drawn = stamp
+            self.setData(*(([self.place, self.place], [bottom, top]) if self.place is not None else ([], [])))
+
+    def dress(self, theme: Theme, scale: float) -> None:
+        self.setPen(theme.pen(self.meaning, self._width * max(scale, 2.0 if theme.bold else 1.0), self._line))

@@ -1,0 +1,96 @@
+"""What the marks of a plot mean: swatches with their second cue, in one painted line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QBrush, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.plotting.theme import LIGHT, Theme
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One mark. ``kind``: "filled", "outline", "hatch", "line", "diamond" or "dot"."""
+
+    text: str
+    meaning: str
+    kind: str = "filled"
+
+
+class Legend(QWidget):
+    """Entries side by side; those that do not fit are left out from the right, and the tooltip names all."""
+
+    def __init__(self, entries: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme, self.factor = LIGHT, 1.0
+        self._entries: tuple[Entry, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.set_entries(entries)
+
+    def set_entries(self, entries: Sequence[Entry]) -> None:
+        """Show these instead."""
+        if tuple(entries) == self._entries:
+            return
+        self._entries = tuple(entries)
+        self.setAccessibleName("Legend: " + ", ".join(entry.text for entry in entries))
+        self.setToolTip(", ".join(entry.text for entry in entries))
+        self.updateGeometry()
+        self.update()
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Other colours, another size."""
+        if (theme, scale) != (self.theme, self.factor):
+            self.theme, self.factor = theme, scale
+            self.setFont(theme.font("small", scale))
+            self.updateGeometry()
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        self.setFont(self.theme.font("small", self.factor))
+        wide = sum(self._width(entry) for entry in self._entries)
+        return QSize(round(wide), self.fontMetrics().height() + 2)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.sizeHint().height())
+
+    def _width(self, entry: Entry) -> float:
+        return self.fontMetrics().horizontalAdvance(entry.text) + 26 * self.factor
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        shown, room = [], float(self.width())
+        for entry in self._entries:
+            room -= self._width(entry)
+            if room < -0.5:
+                break
+            shown.append(entry)
+        x = self.width() - sum(self._width(entry) for entry in shown)
+        for entry in shown:
+            self._paint_mark(painter, entry, QPointF(x + 11 * self.factor, self.height() / 2))
+            painter.setPen(self.theme.ink("muted"))
+            area = QRectF(x + 20 * self.factor, 0, self._width(entry), self.height())
+            painter.drawText(area, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), entry.text)
+            x += self._width(entry)
+
+    def _paint_mark(self, painter: QPainter, entry: Entry, at: QPointF) -> None:
+        theme, half = self.theme, 4.0 * self.factor
+        colour = theme.colour(entry.meaning)
+        box = QRectF(at.x() - half, at.y() - half, 2 * half, 2 * half)
+        painter.setPen(QPen(colour, 1.3 * self.factor))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        if entry.kind == "line":
+            pen = theme.pen(entry.meaning, 1.6 * self.factor)
+            painter.setPen(pen)
+            painter.drawLine(at - QPointF(half * 1.5, 0), at + QPointF(half * 1.5, 0))
+        elif entry.kind == "diamond":
+            corners = ((0, -half), (half, 0), (0, half), (-half, 0))
+            painter.drawPolygon(QPolygonF([at + QPointF(dx, dy) for dx, dy in corners]))
+        else:
+            fills = {"filled": QBrush(colour), "dot": QBrush(colour), "hatch": theme.hatch(entry.meaning)}
+            painter.setBrush(fills.get(entry.kind, QBrush(Qt.BrushStyle.NoBrush)))
+            painter.drawEllipse(box) if entry.kind == "dot" else painter.drawRect(box)

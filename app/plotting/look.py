@@ -1,0 +1,111 @@
+"""The look of the whole program: theme, scale, fonts; follows the system where asked to."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QApplication
+
+from app.plotting.stylesheet import palette, stylesheet
+from app.plotting.theme import DARK, LIGHT, THEMES, Theme
+
+CHOICES = ("light", "dark", "projector", "system")
+SCALES = (0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5)
+"""What Ctrl + and Ctrl - go through."""
+
+
+def families() -> tuple[str, str]:
+    """The shipped fonts (sans, mono); empty names, which mean the system's, where they are missing."""
+    try:
+        from app.resources import load_fonts
+    except ImportError:
+        return "", ""
+    return load_fonts()
+
+
+def choose(app: QApplication, choice: str) -> Theme:
+    """The theme that ``choice`` means now; the system's scheme decides for "system", and light where it has none.
+
+    Raises:
+        ValueError: ``choice`` is none of ``CHOICES``.
+    """
+    if choice == "system":
+        return DARK if app.styleHints().colorScheme() is Qt.ColorScheme.Dark else LIGHT
+    if choice not in THEMES:
+        raise ValueError(f"“{choice}” is no theme: choose one of {', '.join(CHOICES)}.")
+    return THEMES[choice]
+
+
+def apply(app: QApplication, choice: str = "system", scale: float = 1.0) -> Theme:
+    """Dress the application and return the theme, with its font families filled in.
+
+    Fusion style, palette, fonts and one stylesheet. Plots and painted widgets take the theme and the scale themselves.
+    """
+    hints = app.styleHints()
+    if choice == "system":
+        hints.unsetColorScheme()
+    theme = choose(app, choice)
+    if choice != "system":
+        hints.setColorScheme(Qt.ColorScheme.Dark if theme.dark else Qt.ColorScheme.Light)
+    sans, mono = families()
+    theme = dataclasses.replace(theme, sans=sans, mono=mono)
+    scale = clamp(scale)
+    if app.style().objectName().lower() != "fusion":
+        app.setStyle("Fusion")
+    app.setPalette(palette(theme))
+    app.setFont(theme.font("body", scale))
+    app.setStyleSheet(stylesheet(theme, scale))
+    return theme
+
+
+def clamp(scale: float) -> float:
+    """``scale`` within what the program can draw."""
+    return min(max(scale, SCALES[0]), SCALES[-1])
+
+
+class Look(QObject):
+    """What the user has chosen, applied.
+
+    Attributes:
+        choice: "light", "dark", "projector" or "system".
+        theme: what that means now.
+        scale: 0.8 to 2.5.
+
+    Signals:
+        changed: theme or scale are different now.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, app: QApplication, choice: str = "system", scale: float = 1.0, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._app = app
+        self.choice, self.scale = choice, clamp(scale)
+        self.theme = apply(app, self.choice, self.scale)
+        app.styleHints().colorSchemeChanged.connect(self._on_scheme)
+
+    def set(self, choice: str | None = None, scale: float | None = None) -> None:
+        """Choose another theme or scale."""
+        wanted = (self.choice if choice is None else choice, self.scale if scale is None else clamp(scale))
+        if wanted == (self.choice, self.scale):
+            return
+        choose(self._app, wanted[0])
+        self.choice, self.scale = wanted
+        self._apply()
+
+    def zoom(self, steps: int) -> None:
+        """Larger (+1) or smaller (-1) by one step of ``SCALES``; 0 goes back to 100 %."""
+        nearest = min(range(len(SCALES)), key=lambda i: abs(SCALES[i] - self.scale))
+        self.set(scale=SCALES[min(max(nearest + steps, 0), len(SCALES) - 1)] if steps else 1.0)
+
+    def _apply(self) -> None:
+        self.theme = apply(self._app, self.choice, self.scale)
+        self.changed.emit()
+
+    @Slot()
+    def _on_scheme(self) -> None:
+        if self.choice == "system" and choose(self._app, "system").name != self.theme.name:
+            self._apply()

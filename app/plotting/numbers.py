@@ -1,0 +1,106 @@
+"""How a number is written: one way for cards, tables, tooltips and formulas, in every locale.
+
+Three decimals by default, U+2212 for minus, full precision on hover, ASCII on copy so that a spreadsheet can read it.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+
+MINUS = "\u2212"
+ABSENT = "\u2014"
+NOT_COMPUTED = "not computed"
+LARGEST_FIXED = 1e7
+"""From here on a number is written with an exponent."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A number that is not there, and why; ``reason`` is a clause such as "beta is 0, no reference model ran"."""
+
+    reason: str = ""
+
+
+def is_missing(value: object) -> bool:
+    """Whether ``value`` stands for "not computed": None, NaN or ``Missing``."""
+    return value is None or isinstance(value, Missing) or (isinstance(value, numbers.Real) and value != value)
+
+
+def shown(value: object, decimals: int = 3) -> str:
+    """``value`` as it stands on a card or in a table; a dash where there is none.
+
+    Integers are grouped from 10,000 on. A number that is not zero never reads as zero: below the last decimal it gets
+    an exponent, as it does from 1e7 on.
+    """
+    if is_missing(value):
+        return ABSENT
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return _words(value)
+    if isinstance(value, numbers.Integral):
+        return _minus(f"{int(value):,}" if abs(int(value)) >= 10_000 else str(int(value)))
+    number = float(value)
+    if math.isinf(number):
+        return "∞" if number > 0 else MINUS + "∞"
+    if number != 0 and not 0.5 * 10**-decimals <= abs(number) < LARGEST_FIXED:
+        return _minus(_exponent(number, 2))
+    return _minus(f"{number:.{decimals}f}")
+
+
+def signed(value: object, decimals: int = 3) -> str:
+    """``shown`` with a plus where the number is above zero: for pushes and differences."""
+    text = shown(value, decimals)
+    positive = isinstance(value, numbers.Real) and float(value) > 0
+    return "+" + text if positive else text
+
+
+def full(value: object) -> str:
+    """``value`` at full precision, for hover: the shortest text that reads back as the same float."""
+    return NOT_COMPUTED if is_missing(value) else _minus(plain(value))
+
+
+def hover(value: object, unit: str = "") -> str:
+    """What a tooltip and a screen reader say: full precision with the unit, or that and why it was not computed."""
+    if isinstance(value, Missing) and value.reason:
+        return f"{NOT_COMPUTED}: {value.reason}"
+    text = full(value)
+    return f"{text} {unit}" if unit and not is_missing(value) else text
+
+
+def plain(value: object) -> str:
+    """``value`` for the clipboard: full precision, ASCII; empty where there is none."""
+    if is_missing(value):
+        return ""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return str(int(value)) if isinstance(value, numbers.Integral) else repr(float(value))
+    return _words(value)
+
+
+def share(value: object, decimals: int = 0) -> str:
+    """A fraction as a percentage, such as "25 %"; one between 0 and 1 never reads as either."""
+    if is_missing(value) or not isinstance(value, numbers.Real):
+        return ABSENT
+    percent = 100 * float(value)
+    least = 10**-decimals
+    if 0 < percent < least / 2:
+        return f"< {least:g} %"
+    if 100 - least / 2 < percent < 100:
+        return f"> {100 - least:g} %"
+    return _minus(f"{percent:.{decimals}f} %")
+
+
+def _words(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _exponent(number: float, decimals: int) -> str:
+    mantissa, exponent = f"{number:.{decimals}e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def _minus(text: str) -> str:
+    """Real minus signs, and no minus before a plain zero."""
+    if text.startswith("-") and not text.strip("-0.% "):
+        text = text[1:]
+    return text.replace("-", MINUS)

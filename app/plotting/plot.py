@@ -1,0 +1,267 @@
+"""The base of every plot: a canvas with a cursor for keyboard and mouse, a read-out, a summary, and export."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QFocusEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QWidget
+
+from app.plotting import picture
+from app.plotting.axis import Scale
+from app.plotting.canvas import Canvas
+from app.plotting.items import Band
+from app.plotting.labels import ReadOut
+from app.plotting.numbers import is_missing, shown
+from app.plotting.table_model import Column, Rows
+from app.plotting.twin_rows import SeriesRows
+
+ZOOM = 0.8
+CLICK = 4
+"""Pixels that the pointer may move between press and release of a click."""
+
+
+class Plot(Canvas):
+    """A plot. Subclass it or add items to it; once a frame call ``refresh``.
+
+    Attributes:
+        title: its accessible name, and what stands above it.
+        empty: the sentence shown while there are no data.
+
+    Signals:
+        cursor_moved: the user has put the cursor at this x (click, arrows, Home, End).
+        hovered: the pointer is over this x; NaN when it has left.
+        activated: Return or a double click at this x.
+    """
+
+    cursor_moved = Signal(float)
+    hovered = Signal(float)
+    activated = Signal(float)
+
+    def __init__(
+        self, title: str, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(x, y, zoomable=zoomable, parent=parent)
+        self.title, self.empty, self.zoomable = title, "", zoomable
+        self._pressed: QPointF | None = None
+        self._ringed = False
+        self.cursor_band = self.add_item(Band("text", Qt.PenStyle.SolidLine, 1.5), z=30)
+        self.hover_band = self.add_item(Band("muted", Qt.PenStyle.SolidLine, 1.0), z=31)
+        self.read_out = ReadOut(self.plotItem)
+        self.view_box.sigRangeChangedManually.connect(self._on_zoom)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMinimumSize(120, 80)
+        self.setAccessibleName(title)
+        self._dress()
+
+    # -- what panels use ----------------------------------------------------------------------------------------------
+
+    def set_summary(self, sentence: str) -> None:
+        """One sentence on what the plot shows, for screen readers."""
+        if sentence != self.accessibleDescription():
+            self.setAccessibleDescription(sentence)
+
+    @property
+    def cursor_x(self) -> float | None:
+        """Where the cursor is, if it is anywhere."""
+        return self.cursor_band.place
+
+    def set_cursor(self, x: float | None) -> None:
+        """Put the cursor at ``x``; emits nothing."""
+        self.cursor_band.place = x
+
+    def read_at(self, x: float) -> list[tuple[str, str]]:
+        """What the read-out says at ``x``: lines of (text, meaning). Subclasses override it where they know better."""
+        found = [(curve, curve.at(x)) for curve in self.curves if curve.isVisible()]
+        lines = [(f"{c.label}  {shown(v, 6)}", c.meaning) for c, v in found if not is_missing(v)]
+        where = shown(round(x) if self.x_scale.whole else x)
+        return [(f"{self.x_scale.label or 'x'} {where}", "muted"), *lines]
+
+    def table(self) -> tuple[list[Column], Rows]:
+        """The same data as a table, rows made as they are asked for. Subclasses that draw no curves override it."""
+        columns = [Column("x", self.x_scale.label or "x", chars=8, decimals=0 if self.x_scale.whole else 3)]
+        columns += [Column(c.key, c.label, chars=9, help=c.label) for c in self.curves]
+        return columns, SeriesRows([(c.series, c.first) for c in self.curves], whole=self.x_scale.whole)
+
+    def render_to(self, path: Path) -> None:
+        """Write the plot as it stands to a .png, .svg or .pdf file.
+
+        Raises:
+            OSError: the file cannot be written.
+            ValueError: another ending.
+        """
+        picture.render(self, path)
+
+    def reset_view(self) -> None:
+        """Show the whole range again after zooming."""
+        self._zoomed, self._held["x"] = False, None
+        self.refresh()
+
+    def zoom(self, factor: float, about: float | None = None) -> None:
+        """Show ``factor`` times as much of the x axis, around ``about`` or the cursor or the middle."""
+        low, high = self.view_box.viewRange()[0]
+        middle = next((v for v in (about, self.cursor_x) if v is not None and low <= v <= high), (low + high) / 2)
+        self._zoomed = True
+        self.view_box.setXRange(middle - (middle - low) * factor, middle + (high - middle) * factor, padding=0)
+        self.refresh()
+
+    # -- drawing ------------------------------------------------------------------------------------------------------
+
+    def _dress(self) -> None:
+        super()._dress()
+        self.read_out.dress(self.theme, self.factor)
+
+    def refresh(self) -> None:
+        super().refresh()
+        bottom, top = self.view_box.viewRange()[1]
+        self.cursor_band.refresh(bottom, top)
+        self.hover_band.refresh(bottom, top)
+
+    def _read_out_at(self, x: float | None) -> None:
+        self.hover_band.place = x
+        if x is None or self.places() is None:
+            self.hover_band.place = None
+            self.read_out.say([], QPointF(), QRectF())
+        else:
+            area = self.plotItem.mapRectFromItem(self.view_box, self.view_box.rect())
+            self.read_out.say(self.read_at(x), QPointF(self.to_pixels(x, 0).x(), area.top() + 4), area)
+        bottom, top = self.view_box.viewRange()[1]
+        self.hover_band.refresh(bottom, top)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if hasattr(self, "read_out"):
+            self.refresh()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        blank = self.empty and not any(len(curve.series) for curve in self.curves)
+        if not (blank or self._ringed):
+            return
+        painter = QPainter(self.viewport())
+        if blank:
+            painter.setPen(self.theme.colour("muted"))
+            painter.setFont(self.theme.font("body", self.factor))
+            wrapped = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+            painter.fillRect(self.viewport().rect(), self.theme.colour("ground"))
+            painter.drawText(QRectF(self.viewport().rect()).adjusted(24, 8, -24, -8), int(wrapped), self.empty)
+        if self._ringed:
+            painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
+            painter.drawRect(self.viewport().rect().adjusted(1, 1, -2, -2))
+        painter.end()
+
+    # -- input --------------------------------------------------------------------------------------------------------
+
+    def snap(self, x: float) -> float | None:
+        """The nearest place that has data; None without any."""
+        span = self.places()
+        if span is None:
+            return None
+        return min(max(round(x) if self.x_scale.whole else x, span[0]), span[1])
+
+    def _x_at(self, point: QPointF) -> float | None:
+        """The place under a point of the viewport; None outside the area of the data."""
+        scene = self.mapToScene(point.toPoint())
+        if not self.view_box.sceneBoundingRect().contains(scene):
+            return None
+        return self.snap(self.view_box.mapSceneToView(scene).x())
+
+    def _move_to(self, x: float) -> None:
+        place = self.snap(x)
+        if place is None:
+            return
+        self.set_cursor(place)
+        low, high = self.view_box.viewRange()[0]
+        if self._zoomed and not low <= place <= high:
+            self.view_box.setXRange(place - (high - low) / 2, place + (high - low) / 2, padding=0)
+        self.refresh()
+        self.cursor_moved.emit(place)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        span, key = self.places(), Qt.Key(event.key())
+        if span is None:
+            event.ignore()
+            return
+        step = 1.0 if self.x_scale.whole else (span[1] - span[0]) / 100
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            step *= 10
+        here = self.cursor_x if self.cursor_x is not None else span[1]
+        moves = {Qt.Key.Key_Left: here - step, Qt.Key.Key_Right: here + step}
+        moves |= {Qt.Key.Key_Home: span[0], Qt.Key.Key_End: span[1]}
+        zooms = {Qt.Key.Key_Plus: ZOOM, Qt.Key.Key_Equal: ZOOM, Qt.Key.Key_Minus: 1 / ZOOM}
+        if key in moves:
+            self._move_to(moves[key])
+            self._read_out_at(self.cursor_x)
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.activated.emit(here)
+        elif self.zoomable and key in zooms:
+            self.zoom(zooms[key])
+        elif self.zoomable and key is Qt.Key.Key_0:
+            self.reset_view()
+        else:
+            event.ignore()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._pressed = event.position() if event.button() is Qt.MouseButton.LeftButton else None
+        super().mousePressEvent(event)
+        event.accept()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        event.accept()
+        pressed, self._pressed = self._pressed, None
+        if pressed is not None and (event.position() - pressed).manhattanLength() <= CLICK:
+            x = self._x_at(event.position())
+            if x is not None:
+                self._move_to(x)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        x = self._x_at(event.position())
+        if x is not None:
+            self.activated.emit(x)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        x = self._x_at(event.position())
+        self._read_out_at(x)
+        self.hovered.emit(math.nan if x is None else x)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._read_out_at(None)
+        self.hovered.emit(math.nan)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom where that is meant, with Ctrl left to the window; else the wheel scrolls what the plot is in."""
+        if self.zoomable and not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.zoom(ZOOM if event.angleDelta().y() > 0 else 1 / ZOOM, self._x_at(event.position()))
+            event.accept()
+        else:
+            event.ignore()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._ringed = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._ringed = False
+        self._read_out_at(None)
+        self.viewport().update()
+
+    @Slot()
+    def _on_zoom(self) -> None:
+        self._zoomed = True
+        self.refresh()

@@ -1,0 +1,152 @@
+"""A series that only grows, and its picture at any zoom: minimum and maximum of fixed buckets, on several levels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+FACTOR = 16
+"""Places of one level that make a bucket of the next; memory above the raw series is 2 / 15 of it."""
+
+
+class Pyramid:
+    """An append-only float64 series with minimum and maximum per bucket of 16, 256, 4096, ... places.
+
+    Bucket borders are fixed multiples, so what is drawn of old places does not change as new ones arrive. NaN marks a
+    place without a value: it takes part in no minimum and leaves a gap where a whole bucket is NaN.
+    """
+
+    def __init__(self, values: np.ndarray | None = None) -> None:
+        self._raw = _Growing()
+        self._levels: list[tuple[_Growing, _Growing]] = []
+        self.version = 0
+        if values is not None:
+            self.extend(values)
+
+    def __len__(self) -> int:
+        return self._raw.size
+
+    @property
+    def values(self) -> np.ndarray:
+        """The whole series, (n,), read-only view."""
+        return self._raw.view
+
+    @property
+    def last(self) -> float:
+        """The newest value; NaN if there is none."""
+        return float(self._raw.view[-1]) if self._raw.size else float("nan")
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use: of the series and of all levels."""
+        return self._raw.view.nbytes + sum(a.view.nbytes + b.view.nbytes for a, b in self._levels)
+
+    def append(self, value: float) -> None:
+        """Add one value. To add several, ``extend`` costs the same once."""
+        self.extend(np.array([value]))
+
+    def extend(self, values: np.ndarray) -> None:
+        """Add values (k,) at the end."""
+        values = np.asarray(values, dtype=np.float64)
+        if not values.size:
+            return
+        start = len(self)
+        self._raw.write(start, values)
+        self.version += 1
+        low = high = self._raw
+        for level in range(64):
+            if low.size <= FACTOR:
+                return
+            if level == len(self._levels):
+                self._levels.append((_Growing(), _Growing()))
+                start = 0
+            start //= FACTOR
+            lows, highs = self._levels[level]
+            lows.write(start, _bucketed(np.fmin, low.view[start * FACTOR :], FACTOR))
+            highs.write(start, _bucketed(np.fmax, high.view[start * FACTOR :], FACTOR))
+            low, high = lows, highs
+
+    def window(self, start: int, stop: int, pixels: int) -> tuple[np.ndarray, np.ndarray]:
+        """The places [start, stop) thinned for ``pixels`` columns: x as places, y, both (k,), k <= 2 * pixels + 4.
+
+        Few enough places come as they are. Otherwise each bucket of a power of two gives two points at its middle:
+        its minimum and its maximum, the one nearer to where the line comes from first. Buckets at the rim are whole,
+        so they may reach out of the window by less than their width.
+        """
+        start, stop = max(start, 0), min(stop, len(self))
+        if stop <= start:
+            return np.empty(0), np.empty(0)
+        pixels = max(pixels, 1)
+        if stop - start <= 2 * pixels:
+            return np.arange(start, stop, dtype=np.float64), self._raw.view[start:stop].copy()
+        width = self.bucket(stop - start, pixels)
+        first, end = start // width, -(-stop // width)
+        low, high = self._extremes(first, end, width)
+        middle = (np.arange(first, end) + 0.5) * width - 0.5
+        middle[-1] = min(middle[-1], len(self) - 1)
+        return np.repeat(middle, 2), _zigzag(low, high)
+
+    def extent(self, start: int, stop: int) -> tuple[float, float]:
+        """Smallest and largest finite value in [start, stop), rim buckets included; NaN, NaN if there is none."""
+        y = self.window(start, stop, 256)[1]
+        y = y[np.isfinite(y)]
+        return (float(y.min()), float(y.max())) if y.size else (float("nan"), float("nan"))
+
+    @staticmethod
+    def bucket(span: int, pixels: int) -> int:
+        """Places per drawn bucket: the smallest power of two that needs at most ``pixels`` buckets for ``span``."""
+        width = 1
+        while width * pixels < span:
+            width *= 2
+        return width
+
+    def _extremes(self, first: int, end: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """Minimum and maximum of the buckets [first, end) of ``width`` places, from the coarsest level that divides."""
+        low = high = self._raw
+        each = width
+        for lows, highs in self._levels:
+            if each % FACTOR:
+                break
+            low, high, each = lows, highs, each // FACTOR
+        part = slice(first * each, end * each)
+        return _bucketed(np.fmin, low.view[part], each), _bucketed(np.fmax, high.view[part], each)
+
+
+class _Growing:
+    """A float64 array that doubles its room; pages beyond its size are never touched."""
+
+    def __init__(self) -> None:
+        self._room = np.empty(0)
+        self.size = 0
+
+    @property
+    def view(self) -> np.ndarray:
+        view = self._room[: self.size]
+        view.flags.writeable = False
+        return view
+
+    def write(self, start: int, values: np.ndarray) -> None:
+        """Replace everything from ``start`` on."""
+        self.size = start + len(values)
+        if self.size > len(self._room):
+            room = np.empty(max(self.size, 2 * len(self._room), 64))
+            room[:start] = self._room[:start]
+            self._room = room
+        self._room[start : self.size] = values
+
+
+def _bucketed(reduce: np.ufunc, values: np.ndarray, width: int) -> np.ndarray:
+    """``reduce`` over runs of ``width``, the last of which may be short."""
+    if width == 1:
+        return values.copy()
+    whole = len(values) // width * width
+    full: np.ndarray = reduce.reduce(values[:whole].reshape(-1, width), axis=1)
+    return np.append(full, reduce.reduce(values[whole:])) if whole < len(values) else full
+
+
+def _zigzag(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Both extremes of every bucket, (2k,); the lower first where the line is rising."""
+    with np.errstate(invalid="ignore"):
+        middle = low + high
+    rising = np.append(True, middle[1:] >= middle[:-1])
+    pairs: np.ndarray = np.where(rising[:, None], np.stack((low, high), 1), np.stack((high, low), 1))
+    return pairs.reshape(-1)

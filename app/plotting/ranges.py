@@ -1,0 +1,76 @@
+"""Where things go: axis ranges that do not jump, ticks at round numbers, labels that do not overlap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
+SPARE = 0.4
+"""An axis shrinks only once its data use less than this share of it."""
+
+
+def round_step(least: float) -> float:
+    """The smallest of 1, 2, 2.5, 5 times a power of ten that is at least ``least`` (> 0)."""
+    power: float = 10.0 ** math.floor(math.log10(least))
+    return next(digit * power for digit in ROUND if digit * power >= least * (1 - 1e-9))
+
+
+def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
+    """Round numbers in [low, high], about ``most`` of them at most and at least two; whole numbers if asked."""
+    if not (high > low and math.isfinite(high - low)):
+        return []
+    least = (high - low) / max(most - 1, 1)
+    while True:
+        step = round_step(least)
+        step = max(math.ceil(step), 1) if whole else step
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last > first or (whole and step == 1):
+            return [n * step for n in range(first, last + 1)]
+        least = step / 2.1
+
+
+def held_range(
+    low: float, high: float, held: tuple[float, float] | None, *, tight: bool = False
+) -> tuple[float, float]:
+    """A range of round numbers around the data [low, high] that stays as it is while it fits.
+
+    It widens as soon as the data leave it and narrows when they fill less than 40 % of it. ``tight`` keeps ``low``
+    where it is, as for an axis that counts updates.
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return held or (0.0, 1.0)
+    if held is not None and held[0] <= low and high <= held[1] and high - low >= SPARE * (held[1] - held[0]):
+        return held
+    if high - low <= 1e-12 * max(abs(low), abs(high), 1e-300):
+        room = 0.5 * abs(low) if low else 0.5
+        low, high = (low, low + 2 * room) if tight else (low - room, high + room)
+    step = round_step((high - low) / 5)
+    found = (low if tight else math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step)
+    # Rounding may give back a range as wide as the held one; keeping that one moves nothing.
+    fits = held is not None and held[0] <= low and high <= held[1]
+    return held if held is not None and fits and found[1] - found[0] >= held[1] - held[0] else found
+
+
+def push_apart(wanted: Sequence[float], size: float, low: float, high: float) -> list[float | None]:
+    """Centres of labels of height ``size`` within [low, high], as near to ``wanted`` as they go without overlap.
+
+    The order is kept and the sum of squared moves is smallest (pool adjacent violators). Where there is no room for
+    all, the last ones given get None.
+    """
+    room = max(int((high - low) / size + 1e-9), 0) if size > 0 else len(wanted)
+    kept = sorted(range(min(room, len(wanted))), key=lambda i: wanted[i])
+    blocks: list[tuple[float, int]] = []
+    for rank, i in enumerate(kept):
+        # Minus rank * size the labels need only be in order; a block shares the mean of its members.
+        block = (min(max(wanted[i], low + size / 2), high - size / 2) - rank * size, 1)
+        while blocks and blocks[-1][0] > block[0]:
+            mean, count = blocks.pop()
+            block = ((mean * count + block[0] * block[1]) / (count + block[1]), count + block[1])
+        blocks.append(block)
+    flat = [mean for mean, count in blocks for _ in range(count)]
+    top, bottom = low + size / 2, high - size / 2 - (len(kept) - 1) * size
+    found: list[float | None] = [None] * len(wanted)
+    for rank, i in enumerate(kept):
+        found[i] = min(max(flat[rank], top), bottom) + rank * size
+    return found

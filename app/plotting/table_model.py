@@ -1,0 +1,214 @@
+"""Rows of numbers as a Qt model: what a table shows, sorts by, says and copies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+
+from app.plotting.numbers import ABSENT, hover, is_missing, plain, shown, signed
+from app.plotting.theme import LIGHT, Theme
+
+Rows: TypeAlias = Sequence[Sequence[object]]
+"""Rows of plain values, of any length: a list, or something that makes them as they are asked for."""
+Index: TypeAlias = QModelIndex | QPersistentModelIndex
+SORT_LIMIT = 100_000
+"""Rows beyond which a table keeps its order: sorting them would take longer than a person waits."""
+CHIP = Qt.ItemDataRole.UserRole + 1
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Attributes:
+        key: stable name; signals carry it.
+        title: the header; a letter where the field has one.
+        chars: width in digits.
+        decimals: of its numbers.
+        kind: "number"; "push" (up or down glyph and colour, without the minus); "signed" (plus or minus and colour);
+            "text"; "mono"; "chip" (a small pill; nothing where the text is empty).
+        unit: said on hover.
+        help: one sentence for the header's tooltip.
+        meaning: colour of its text by the theme's name, or empty.
+    """
+
+    key: str
+    title: str
+    chars: float = 7
+    decimals: int = 3
+    kind: str = "number"
+    unit: str = ""
+    help: str = ""
+    meaning: str = ""
+
+
+class TableModel(QAbstractTableModel):
+    """Columns and rows; row numbers in its methods are those of the data, whatever the order on screen."""
+
+    def __init__(self, columns: Sequence[Column] = (), parent: Any = None) -> None:
+        super().__init__(parent)
+        self.columns: tuple[Column, ...] = tuple(columns)
+        self._rows: Rows = ()
+        self._count = 0
+        self._order: list[int] | None = None
+        self._sorted: tuple[int, Qt.SortOrder] | None = None
+        self.theme: Theme = LIGHT
+        self.factor = 1.0
+
+    # -- data ---------------------------------------------------------------------------------------------------------
+
+    def set_columns(self, columns: Sequence[Column]) -> None:
+        """Other columns; the rows go."""
+        if tuple(columns) != self.columns:
+            self.beginResetModel()
+            self.columns, self._rows, self._count, self._order, self._sorted = tuple(columns), (), 0, None, None
+            self.endResetModel()
+
+    def set_rows(self, rows: Rows) -> None:
+        """Other rows, in the order chosen before."""
+        count = len(rows)
+        if count > self._count:
+            self.beginInsertRows(QModelIndex(), self._count, count - 1)
+            self._take(rows)
+            self.endInsertRows()
+        elif count < self._count:
+            self.beginRemoveRows(QModelIndex(), count, self._count - 1)
+            self._take(rows)
+            self.endRemoveRows()
+        else:
+            self._take(rows)
+        if count and self.columns:
+            self.dataChanged.emit(self.index(0, 0), self.index(count - 1, len(self.columns) - 1))
+
+    def _take(self, rows: Rows) -> None:
+        self._rows, self._count = rows, len(rows)
+        self._order = self._ordered()
+
+    def set_look(self, theme: Theme, factor: float) -> None:
+        """Other colours, another size."""
+        self.theme, self.factor = theme, factor
+        if self._count and self.columns:
+            self.dataChanged.emit(self.index(0, 0), self.index(self._count - 1, len(self.columns) - 1))
+
+    def value(self, place: int, column: int) -> object:
+        """The value in the row at ``place`` on screen."""
+        row = self._rows[self.row_at(place)]
+        return row[column] if column < len(row) else None
+
+    def row_at(self, place: int) -> int:
+        """The data's row at ``place`` on screen."""
+        return place if self._order is None else self._order[place]
+
+    def place_of(self, row: int) -> int | None:
+        """Where the data's ``row`` is on screen."""
+        if not 0 <= row < self._count:
+            return None
+        return row if self._order is None else self._order.index(row)
+
+    def text(self, place: int, column: int) -> str:
+        """What stands in a cell."""
+        value, what = self.value(place, column), self.columns[column]
+        if what.kind in ("text", "mono", "chip"):
+            return "" if is_missing(value) else str(value)
+        if what.kind == "signed":
+            return signed(value, what.decimals)
+        if what.kind == "push" and isinstance(value, (int, float)) and not is_missing(value):
+            glyph = "▲ " if value > 0 else "▼ " if value < 0 else ""
+            return glyph + shown(abs(value), what.decimals)
+        return shown(value, what.decimals)
+
+    def tsv(self, places: Sequence[int]) -> str:
+        """The rows at these places as tab-separated text with a header, at full precision."""
+        lines = ["\t".join(column.title for column in self.columns)]
+        for place in places:
+            row = self._rows[self.row_at(place)]
+            lines.append("\t".join(plain(value).replace("\t", " ").replace("\n", " ") for value in row))
+        return "\n".join(lines) + "\n"
+
+    # -- Qt -----------------------------------------------------------------------------------------------------------
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else self._count
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self.columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        place, column = index.row(), index.column()
+        what = self.columns[column]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return "" if what.kind == "chip" else self.text(place, column)
+        if role == CHIP:
+            return self.text(place, column) if what.kind == "chip" else None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignLeft if what.kind in ("text", "mono", "chip") else Qt.AlignmentFlag.AlignRight
+            return int(side | Qt.AlignmentFlag.AlignVCenter)
+        if role == Qt.ItemDataRole.FontRole and what.kind == "mono":
+            return self.theme.font("mono", self.factor)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return self.theme.ink(self._meaning(place, column))
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return hover(self.value(place, column), what.unit)
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            said = self.text(place, column)
+            return f"{what.title} {hover(self.value(place, column), what.unit) if said == ABSENT else said}"
+        return None
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation is not Qt.Orientation.Horizontal or not 0 <= section < len(self.columns):
+            return None
+        what = self.columns[section]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return what.title
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return what.help or None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.data(self.index(0, section), role) if self._count else int(Qt.AlignmentFlag.AlignCenter)
+        return None
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Order the rows by a column, missing values last; a column below 0 brings back the order of the data."""
+        self._sorted = (column, order) if 0 <= column < len(self.columns) else None
+        self.layoutAboutToBeChanged.emit()
+        before = self.persistentIndexList()
+        rows = [self.row_at(index.row()) for index in before]
+        self._order = self._ordered()
+        where = {row: place for place, row in enumerate(self._order)} if self._order is not None else None
+        after = [
+            self.index(row if where is None else where[row], index.column())
+            for row, index in zip(rows, before, strict=True)
+        ]
+        self.changePersistentIndexList(before, after)
+        self.layoutChanged.emit()
+
+    def _ordered(self) -> list[int] | None:
+        if self._sorted is None or self._count > SORT_LIMIT:
+            return None
+        column, order = self._sorted
+        keys = [_sort_key(row[column] if column < len(row) else None) for row in self._rows]
+        there = [i for i, key in enumerate(keys) if key is not None]
+        absent = [i for i, key in enumerate(keys) if key is None]
+        there.sort(key=lambda i: keys[i] or (0, 0.0, ""), reverse=order is Qt.SortOrder.DescendingOrder)
+        return there + absent
+
+    def _meaning(self, place: int, column: int) -> str:
+        what, value = self.columns[column], self.value(place, column)
+        if is_missing(value):
+            return "muted"
+        if what.kind in ("push", "signed") and isinstance(value, (int, float)):
+            return "push_up" if value > 0 else "push_down" if value < 0 else "muted"
+        return what.meaning or "text"
+
+
+def _sort_key(value: object) -> tuple[int, float, str] | None:
+    """Numbers before words; None where there is nothing to sort by."""
+    if is_missing(value):
+        return None
+    if isinstance(value, (int, float)) or hasattr(value, "__float__"):
+        number = float(value)
+        return None if math.isnan(number) else (0, number, "")
+    return (1, 0.0, str(value).casefold())

@@ -1,0 +1,201 @@
+"""The one table widget: the twin of every plot, and the step detail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from app.plotting.table_model import CHIP, Column, Rows, TableModel
+from app.plotting.theme import LIGHT, Theme
+
+
+class TableTwin(QTableView):
+    """A table of numbers: fixed column widths, sortable, copied as TSV at full precision.
+
+    Signals:
+        selected: the user has moved to this row of the data.
+        activated_cell: Return, E or a double click on (row of the data, key of the column).
+    """
+
+    selected = Signal(int)
+    activated_cell = Signal(int, str)
+
+    def __init__(self, columns: Sequence[Column] = (), title: str = "Table", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme, self.factor = LIGHT, 1.0
+        self.table = TableModel(columns, self)
+        self.setModel(self.table)
+        self.setItemDelegate(_Cell(self))
+        self.setAccessibleName(title)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setCornerButtonEnabled(False)
+        self.setTabKeyNavigation(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setHighlightSections(False)
+        header.setSortIndicatorClearable(True)
+        header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        self.setSortingEnabled(True)
+        self.doubleClicked.connect(self._on_double)
+        self.selectionModel().currentRowChanged.connect(self._on_row)
+        self._dress()
+
+    # -- what panels use ----------------------------------------------------------------------------------------------
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Other colours, another size."""
+        if (theme, scale) != (self.theme, self.factor):
+            self.theme, self.factor = theme, scale
+            self._dress()
+
+    def set_columns(self, columns: Sequence[Column]) -> None:
+        """Other columns; the rows go."""
+        if tuple(columns) != self.table.columns:
+            self.table.set_columns(columns)
+            self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+            self._dress()
+
+    def set_rows(self, rows: Rows) -> None:
+        """Other rows; order and selection stay."""
+        self.table.set_rows(rows)
+
+    def set_summary(self, sentence: str) -> None:
+        """One sentence on what the table shows, for screen readers."""
+        if sentence != self.accessibleDescription():
+            self.setAccessibleDescription(sentence)
+
+    def select_row(self, row: int | None) -> None:
+        """Mark a row of the data; emits nothing."""
+        place = None if row is None else self.table.place_of(row)
+        chosen = self.selectionModel()
+        if place is None:
+            if chosen.hasSelection():
+                chosen.clear()
+            return
+        if self.currentIndex().row() == place and chosen.isRowSelected(place, QModelIndex()):
+            return
+        blocked = chosen.blockSignals(True)
+        flags = QItemSelectionModel.SelectionFlag
+        index = self.table.index(place, max(self.currentIndex().column(), 0))
+        chosen.setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
+        chosen.blockSignals(blocked)
+        self.scrollTo(index)
+        self.viewport().update()
+
+    def current_cell(self) -> tuple[int, str] | None:
+        """The (row of the data, key of the column) under the cursor."""
+        index = self.currentIndex()
+        return (self.table.row_at(index.row()), self.table.columns[index.column()].key) if index.isValid() else None
+
+    def copy(self) -> None:
+        """The selected rows, or all, to the clipboard as TSV."""
+        places = sorted(index.row() for index in self.selectionModel().selectedRows())
+        QGuiApplication.clipboard().setText(self.table.tsv(places or range(self.table.rowCount())))
+
+    # -- drawing ------------------------------------------------------------------------------------------------------
+
+    def _dress(self) -> None:
+        self.table.set_look(self.theme, self.factor)
+        self.cell_font = self.theme.font("body", self.factor)
+        metrics = QFontMetrics(self.cell_font)
+        self.verticalHeader().setDefaultSectionSize(round(metrics.height() + 7 * self.factor))
+        digit, small = metrics.horizontalAdvance("0"), round(12 * self.factor)
+        titles = QFontMetrics(self.theme.font("small", self.factor))
+        for n, column in enumerate(self.table.columns):
+            wide = max(column.chars * digit, titles.horizontalAdvance(column.title) + small)
+            self.setColumnWidth(n, round(wide + 2 * small * 0.7))
+
+    # -- input --------------------------------------------------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_E) and not event.modifiers():
+            self._activate(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def keyboardSearch(self, search: str) -> None:
+        """Letters are commands here, they do not search."""
+
+    def _activate(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self.activated_cell.emit(self.table.row_at(index.row()), self.table.columns[index.column()].key)
+
+    @Slot(QModelIndex)
+    def _on_double(self, index: QModelIndex) -> None:
+        self._activate(index)
+
+    @Slot(QModelIndex, QModelIndex)
+    def _on_row(self, current: QModelIndex, previous: QModelIndex) -> None:
+        if current.isValid():
+            self.selected.emit(self.table.row_at(current.row()))
+
+
+class _Cell(QStyledItemDelegate):
+    """Cells with a hairline below, the selected row between two lines, and chips."""
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        table = self.parent()
+        assert isinstance(table, TableTwin)
+        theme = table.theme
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        area = QRectF(option.rect)
+        painter.save()
+        if chosen:
+            painter.fillRect(area, theme.faint("text", 0.06))
+        painter.setPen(theme.ink("text") if index.data(CHIP) else index.data(Qt.ItemDataRole.ForegroundRole))
+        font = index.data(Qt.ItemDataRole.FontRole)
+        painter.setFont(font if font is not None else table.cell_font)
+        pad = 8 * table.factor
+        chip = index.data(CHIP)
+        if chip:
+            self._paint_chip(painter, area.adjusted(pad, 0, -pad, 0), chip, table)
+        else:
+            text = painter.fontMetrics().elidedText(
+                index.data() or "", Qt.TextElideMode.ElideRight, round(area.width() - 2 * pad + 1)
+            )
+            alignment = Qt.AlignmentFlag(index.data(Qt.ItemDataRole.TextAlignmentRole))
+            painter.drawText(area.adjusted(pad, 0, -pad, 0), int(alignment), text)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.setPen(QPen(theme.colour("selection" if chosen else "border"), 1))
+        painter.drawLine(area.bottomLeft(), area.bottomRight())
+        if chosen:
+            painter.drawLine(area.topLeft(), area.topRight())
+        current = option.state & QStyle.StateFlag.State_HasFocus
+        if current:
+            painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
+            painter.drawRect(area.adjusted(1, 1, -1, -1))
+        painter.restore()
+
+    def _paint_chip(self, painter: QPainter, area: QRectF, text: str, table: TableTwin) -> None:
+        painter.setFont(table.theme.font("small", table.factor))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        metrics = painter.fontMetrics()
+        wide, high = metrics.horizontalAdvance(text) + 12 * table.factor, metrics.height() + 2
+        box = QRectF(area.left(), area.center().y() - high / 2, min(wide, area.width()), high)
+        painter.setPen(QPen(table.theme.colour("border"), 1))
+        painter.setBrush(table.theme.colour("surface"))
+        painter.drawRoundedRect(box, high / 2, high / 2)
+        painter.setPen(table.theme.ink("muted"))
+        painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), text)

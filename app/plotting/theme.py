@@ -1,0 +1,216 @@
+"""The colour tokens: every colour means one thing, and never stands alone.
+
+Okabe and Ito's family, adjusted until the tests on contrast and on simulated colour blindness pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QBrush, QColor, QFont, QFontDatabase, QPen
+
+GRID = 4
+INSIDE, BETWEEN, AROUND = 8, 12, 16
+RADIUS = 6
+READABLE = 4.5
+"""Contrast that text needs against what is behind it (WCAG 2.2, 1.4.3)."""
+
+
+@dataclass(frozen=True)
+class Cue:
+    """The second cue of a meaning, so that it survives without colour.
+
+    Attributes:
+        line: how its curve is drawn.
+        filled: whether its bars and markers are filled.
+        glyph: its mark in text, or empty.
+    """
+
+    line: Qt.PenStyle = Qt.PenStyle.SolidLine
+    filled: bool = True
+    glyph: str = ""
+
+
+_LINE = Qt.PenStyle
+CUES: dict[str, Cue] = {
+    "policy": Cue(glyph="▲"),
+    "push_up": Cue(glyph="▲"),
+    "push_down": Cue(_LINE.DashLine, filled=False, glyph="▼"),
+    "old": Cue(filled=False),
+    "reference": Cue(_LINE.DotLine, filled=False),
+    "reward": Cue(filled=False, glyph="◆"),
+    "kl": Cue(_LINE.DashLine),
+    "entropy": Cue(_LINE.DotLine),
+    "clipped": Cue(_LINE.DashDotLine, filled=False),
+    "dead": Cue(_LINE.DotLine, filled=False),
+    "push": Cue(_LINE.DashDotDotLine),
+}
+
+ROLES: dict[str, tuple[int, QFont.Weight]] = {
+    "small": (11, QFont.Weight.Normal),
+    "section": (11, QFont.Weight.DemiBold),
+    "body": (13, QFont.Weight.Normal),
+    "strong": (13, QFont.Weight.DemiBold),
+    "mono": (13, QFont.Weight.Normal),
+    "number": (20, QFont.Weight.DemiBold),
+    "counter": (28, QFont.Weight.DemiBold),
+}
+"""Four sizes in pixels at 100 %, and the weights they come in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Theme:
+    """A set of colours by meaning, as "#RRGGBB".
+
+    Attributes:
+        name: "light", "dark" or "projector".
+        dark: light marks on a dark ground.
+        bold: wide lines and rings, for a projector.
+        sans, mono: font families; empty means the system's.
+    """
+
+    name: str
+    dark: bool = False
+    bold: bool = False
+    policy: str
+    push_down: str
+    old: str
+    reference: str
+    reward: str
+    kl: str
+    entropy: str
+    dead: str
+    ground: str
+    surface: str
+    border: str
+    text: str
+    muted: str
+    sans: str = ""
+    mono: str = ""
+
+    def hex(self, meaning: str) -> str:
+        """The token of ``meaning``.
+
+        Raises:
+            KeyError: no such meaning.
+        """
+        name = SAME_AS.get(meaning, meaning)
+        if name not in TOKENS:
+            raise KeyError(f"no colour is called {meaning!r}; there are {', '.join(sorted(TOKENS | SAME_AS.keys()))}")
+        value: str = getattr(self, name)
+        return value
+
+    def colour(self, meaning: str) -> QColor:
+        """The colour of ``meaning``, for marks: 3 : 1 against the ground (4.5 : 1 in "projector")."""
+        return QColor(self.hex(meaning))
+
+    def ink(self, meaning: str) -> QColor:
+        """The colour of ``meaning`` for text: moved towards the text colour until it reads on ground and surface."""
+        colour, text = self.colour(meaning), self.colour("text")
+        for share in range(0, 101, 5):
+            mixed = blend(text, colour, share / 100)
+            if min(contrast(mixed, self.colour(name)) for name in ("ground", "surface")) >= READABLE:
+                return mixed
+        return text
+
+    def on(self, fill: QColor) -> QColor:
+        """The text colour that reads best on ``fill``; a translucent fill lies on the ground."""
+        under = blend(fill, self.colour("ground"), fill.alphaF())
+        return max((self.colour("text"), self.colour("ground")), key=lambda ink: contrast(ink, under))
+
+    def faint(self, meaning: str, share: float) -> QColor:
+        """``meaning`` at ``share`` of its strength over the ground, opaque."""
+        return blend(self.colour(meaning), self.colour("ground"), share)
+
+    @property
+    def line_width(self) -> float:
+        """Width of a curve in pixels."""
+        return 3.0 if self.bold else 1.0
+
+    @property
+    def ring_width(self) -> float:
+        """Width of the ring around what is selected."""
+        return 3.0 if self.bold else 2.0
+
+    def pen(self, meaning: str, width: float | None = None, line: Qt.PenStyle | None = None) -> QPen:
+        """A cosmetic pen in the colour and the line style of ``meaning``."""
+        pen = QPen(self.colour(meaning), self.line_width if width is None else width)
+        pen.setStyle(CUES.get(meaning, Cue()).line if line is None else line)
+        pen.setCosmetic(True)
+        if pen.style() is not Qt.PenStyle.SolidLine:
+            # Square ends would close the gaps between dots.
+            pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+        return pen
+
+    def brush(self, meaning: str) -> QBrush:
+        """A fill; hollow meanings have none, "clipped" is a hatch."""
+        if meaning == "clipped":
+            return self.hatch("push_down")
+        filled = CUES.get(meaning, Cue()).filled
+        return QBrush(self.colour(meaning)) if filled else QBrush(Qt.BrushStyle.NoBrush)
+
+    def hatch(self, meaning: str) -> QBrush:
+        """Diagonal lines in the colour of ``meaning``: what the clip has stopped."""
+        return QBrush(self.colour(meaning), Qt.BrushStyle.BDiagPattern)
+
+    def font(self, role: str, scale: float = 1.0) -> QFont:
+        """A font of the type scale ("small", "section", "body", "strong", "mono", "number", "counter"), tabular."""
+        size, weight = ROLES[role]
+        if role == "mono":
+            font = QFont(self.mono) if self.mono else QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+        else:
+            font = QFont(self.sans) if self.sans else QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
+        font.setPixelSize(max(round(size * scale), 1))
+        font.setWeight(weight)
+        font.setFeature(QFont.Tag("tnum"), 1)
+        return font
+
+
+SAME_AS = {
+    "push_up": "policy", "accent": "policy", "selection": "text", "clipped": "push_down", "push": "text", "": "text",
+}  # fmt: skip
+"""Meanings that share another's colour and differ by their second cue."""
+TOKENS = {field.name for field in fields(Theme)} - {"name", "dark", "bold", "sans", "mono"}
+
+LIGHT = Theme(
+    name="light",
+    policy="#0072B2", push_down="#B84300", old="#3A8FC8", reference="#6E747D", reward="#B87400", kl="#B0568A",
+    entropy="#008A64", dead="#7E858E", ground="#FFFFFF", surface="#F6F7F9", border="#D9DEE5", text="#1B1F24",
+    muted="#5B6672",
+)  # fmt: skip
+DARK = Theme(
+    name="dark", dark=True,
+    policy="#56B4E9", push_down="#FF8A4C", old="#2F7FB5", reference="#8A8F98", reward="#F0B429", kl="#E39CC4",
+    entropy="#34C8A0", dead="#7F868F", ground="#14171A", surface="#1C2024", border="#2E343B", text="#E8EAED",
+    muted="#9AA4AF",
+)  # fmt: skip
+PROJECTOR = Theme(
+    name="projector", bold=True,
+    policy="#005A8E", push_down="#8F2F00", old="#005A8E", reference="#4A525B", reward="#8F6500", kl="#8C3A69",
+    entropy="#006A4D", dead="#5A626B", ground="#FFFFFF", surface="#FFFFFF", border="#A9AFB6", text="#000000",
+    muted="#333333",
+)  # fmt: skip
+THEMES = {theme.name: theme for theme in (LIGHT, DARK, PROJECTOR)}
+
+
+def blend(over: QColor, under: QColor, share: float) -> QColor:
+    """``share`` of ``over`` on ``under``, mixed in sRGB; opaque."""
+    mixed = (o * share + u * (1 - share) for o, u in zip(_rgb(over), _rgb(under), strict=True))
+    return QColor.fromRgbF(*(min(max(c, 0.0), 1.0) for c in mixed))
+
+
+def contrast(a: QColor, b: QColor) -> float:
+    """The contrast ratio of WCAG 2.2: (L + 0.05) / (l + 0.05), 1 to 21."""
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: QColor) -> float:
+    """Relative luminance of an opaque sRGB colour, 0 to 1 (WCAG 2.2)."""
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in _rgb(colour))
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def _rgb(colour: QColor) -> tuple[float, float, float]:
+    return colour.redF(), colour.greenF(), colour.blueF()

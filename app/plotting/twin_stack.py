@@ -1,0 +1,113 @@
+"""A plot and the same data as a table: one button or the key T between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+
+from app.plotting.legend import Entry, Legend
+from app.plotting.plot import Plot
+from app.plotting.table_twin import TableTwin
+from app.plotting.theme import Theme
+
+
+class TwinStack(QWidget):
+    """A header with title, legend and toggle, and below it the plot or its table.
+
+    Attributes:
+        plot: the plot; ``refresh`` draws it.
+        table: its twin, filled from ``plot.table()`` while it is the one shown.
+
+    Signals:
+        toggled: the table is shown (True) or the plot (False).
+    """
+
+    toggled = Signal(bool)
+
+    def __init__(self, plot: Plot, legend: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.plot = plot
+        self.table = TableTwin(title=f"{plot.title}, as a table")
+        self.title = QLabel(plot.title)
+        self.title.setObjectName("section")
+        self.legend = Legend(legend)
+        self.button = QToolButton()
+        self.button.setProperty("quiet", True)
+        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.button.clicked.connect(self.toggle)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(plot)
+        self.stack.addWidget(self.table)
+        self._key = QShortcut(QKeySequence(Qt.Key.Key_T), self)
+        self._key.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self._key.activated.connect(self.toggle)
+        self._row = QHBoxLayout()
+        for widget, stretch in ((self.title, 0), (self.legend, 1), (self.button, 0)):
+            self._row.addWidget(widget, stretch)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(self._row)
+        column.addWidget(self.stack, 1)
+        self._dress()
+        self._name()
+
+    @property
+    def shows_table(self) -> bool:
+        """Whether the table is in front."""
+        return self.stack.currentWidget() is self.table
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Other colours, another size, for all parts."""
+        self.plot.set_look(theme, scale)
+        self.table.set_look(theme, scale)
+        self.legend.set_look(theme, scale)
+        self._dress()
+
+    def add_to_header(self, widget: QWidget) -> None:
+        """Put a widget, such as a choice, at the left end of the header."""
+        self._row.insertWidget(0, widget)
+
+    def refresh(self) -> None:
+        """Draw what is new in whichever is shown."""
+        if self.shows_table:
+            columns, rows = self.plot.table()
+            self.table.set_columns(columns)
+            self.table.set_rows(rows)
+        else:
+            self.plot.refresh()
+
+    def set_summary(self, sentence: str) -> None:
+        """One sentence on what is shown, for screen readers."""
+        self.plot.set_summary(sentence)
+        self.table.set_summary(sentence)
+
+    @Slot()
+    def toggle(self) -> None:
+        """Show the other one."""
+        hidden, shown = (self.table, self.plot) if self.shows_table else (self.plot, self.table)
+        had_focus = hidden.hasFocus()
+        self.stack.setCurrentWidget(shown)
+        if had_focus:
+            shown.setFocus(Qt.FocusReason.TabFocusReason)
+        self._name()
+        self.refresh()
+        self.toggled.emit(self.shows_table)
+
+    def _name(self) -> None:
+        other = "Plot" if self.shows_table else "Table"
+        self.button.setText(other)
+        self.button.setToolTip(f"Show the {'plot' if self.shows_table else 'same data as a table'} (T)")
+        self.button.setAccessibleName(f"{self.plot.title}: show the {other.lower()}")
+
+    def _dress(self) -> None:
+        edge = round(12 * self.plot.factor)
+        self._row.setContentsMargins(edge, round(4 * self.plot.factor), edge, 0)
+        self._row.setSpacing(round(8 * self.plot.factor))
+        font = self.plot.theme.font("small", self.plot.factor)
+        self.button.setFont(font)
+        # Both words fit, so the header does not move when they change places.
+        self.button.setMinimumWidth(self.button.fontMetrics().horizontalAdvance("Table") + round(18 * self.plot.factor))

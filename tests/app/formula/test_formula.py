@@ -1,0 +1,178 @@
+"""Formulas: drawn where they can be, readable as text everywhere, with live values that do not move things."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from app.formula import render
+from app.formula.formula_label import FormulaLabel
+from app.formula.objective_terms import objective_terms
+from app.formula.plain import plain_text
+from app.formula.term_strip import TermStrip
+from app.plotting.theme import DARK, LIGHT, Theme
+from grpo_core.config import PRESETS, Objective
+
+ADVANTAGE = r"A = \frac{R - \mathrm{mean}(R)}{\mathrm{std}(R) + \delta}"
+VALUES = {"ratio": "1.039", "advantage": "0.750", "clipped": "1.039", "kl": "0.0123"}
+
+
+@pytest.fixture
+def nothing_kept() -> Iterator[None]:
+    render.picture.cache_clear()
+    yield
+    render.picture.cache_clear()
+
+
+def grey(widget: QWidget, ground: QColor) -> np.ndarray:
+    """The widget on ``ground``, (height, width), 0 to 255."""
+    image = QImage(widget.size(), QImage.Format.Format_RGB32)
+    image.fill(ground)
+    widget.render(image, renderFlags=QWidget.RenderFlag.DrawChildren)
+    pixels = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.width(), 4)
+    return pixels[..., :3].mean(axis=-1)
+
+
+@pytest.mark.parametrize(("theme", "scale"), [(LIGHT, 1.0), (LIGHT, 2.0), (DARK, 1.0), (DARK, 2.0)])
+def test_ink_is_dark_on_light_and_light_on_dark(qtbot: QtBot, theme: Theme, scale: float) -> None:
+    label = FormulaLabel()
+    qtbot.addWidget(label)
+    label.show_latex(ADVANTAGE, theme, scale)
+    label.resize(label.sizeHint())
+    pixels = grey(label, theme.colour("ground"))
+    inked = pixels > 180 if theme.dark else pixels < 90
+    assert 0.01 < inked.mean() < 0.4
+    assert label.accessibleName() == "A = (R − mean(R)) / (std(R) + δ)"
+
+
+def test_a_formula_is_drawn_once_and_kept(qtbot: QtBot, nothing_kept: None) -> None:
+    first = render.picture(ADVANTAGE, 16.0, "#000000", 1.0)
+    assert first is not None
+    assert render.picture(ADVANTAGE, 16.0, "#000000", 1.0) is first
+    sharp = render.picture(ADVANTAGE, 16.0, "#000000", 2.0)
+    assert sharp is not None
+    assert sharp.size == first.size
+    assert sharp.image.width() == pytest.approx(2 * first.image.width(), abs=1)
+
+
+@pytest.mark.parametrize("latex", [r"\frac{a", r"\bogus{", "", r"}{"])
+def test_a_formula_that_cannot_be_drawn_is_shown_as_text(qtbot: QtBot, latex: str) -> None:
+    label = FormulaLabel()
+    qtbot.addWidget(label)
+    label.show_latex(latex, LIGHT, 1.0, plain="a over b")
+    assert label.drawn is None
+    label.resize(label.sizeHint())
+    assert grey(label, QColor("white")).min() < 90
+
+
+def test_a_formula_without_room_shrinks_and_then_wraps_as_text(qtbot: QtBot) -> None:
+    label = FormulaLabel()
+    qtbot.addWidget(label)
+    label.show_latex(ADVANTAGE, LIGHT, 1.0)
+    wide = label.sizeHint()
+    assert label.heightForWidth(round(wide.width() * 0.7)) < wide.height()
+    label.resize(60, label.heightForWidth(60))
+    assert label.heightForWidth(60) > wide.height()
+    assert grey(label, QColor("white")).min() < 90
+
+
+def test_formulas_are_drawn_without_a_home_folder() -> None:
+    script = (
+        "import pathlib\n"
+        "def lost(): raise RuntimeError('Could not determine home directory.')\n"
+        "real = pathlib.Path.home\n"
+        "import os\n"
+        "pathlib.Path.home = classmethod(lambda cls: real() if os.environ.get('HOME') else lost())\n"
+        "from PySide6.QtGui import QGuiApplication\n"
+        "app = QGuiApplication([])\n"
+        "from app.formula.render import picture\n"
+        "assert picture('r', 16.0, '#000000') is not None\n"
+        "assert 'HOME' not in os.environ\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name not in ("HOME", "USERPROFILE")}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment | {"QT_QPA_PLATFORM": "offscreen"}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"\pi_{\theta}(a) \le e^{d} - d - 1", "π_θ(a) ≤ e^d − d − 1"),
+        (r"\mathrm{KL}(\pi\|\pi_\mathrm{ref})", "KL(π‖π_ref)"),
+        (r"\left[ \min(r A,\, \tfrac{1}{2}) \right]", "[ min(r A, 1 / 2) ]"),
+    ],
+)
+def test_a_formula_can_be_read_aloud(latex: str, text: str) -> None:
+    assert plain_text(latex) == text
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_presets_objective_can_be_drawn(qtbot: QtBot, preset: str) -> None:
+    terms = objective_terms(PRESETS[preset].objective)
+    assert all(render.picture(term.latex, 18.0, "#000000", 1.0) is not None for term in terms)
+    keys = {term.key for term in terms}
+    assert {"loss", "weight"} <= keys
+    assert ("kl" in keys) == (PRESETS[preset].objective.beta != 0 and PRESETS[preset].objective.kl_in == "loss")
+
+
+def strip_of(qtbot: QtBot, objective: Objective) -> TermStrip:
+    strip = TermStrip(objective_terms(objective))
+    qtbot.addWidget(strip)
+    strip.set_values(VALUES)
+    return strip
+
+
+def test_each_term_tells_its_name_its_value_and_that_it_was_chosen(qtbot: QtBot) -> None:
+    strip = strip_of(qtbot, Objective())
+    strip.resize(strip.sizeHint())
+    strip.show()
+    ratio = next(button for button in strip.buttons if button.term.key == "ratio")
+    assert ratio.accessibleName() == "ratio r = 1.039"
+    with qtbot.waitSignal(strip.term_activated) as caught:
+        qtbot.mouseClick(ratio, Qt.MouseButton.LeftButton)
+    assert caught.args == ["ratio"]
+    with qtbot.waitSignal(strip.term_activated) as caught:
+        qtbot.keyClick(ratio, Qt.Key.Key_Space)
+    assert caught.args == ["ratio"]
+    assert all(button.focusPolicy() is Qt.FocusPolicy.NoFocus for button in strip.buttons if not button.term.key)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_the_strip_fits_700_pixels_without_overlap(qtbot: QtBot, scale: float) -> None:
+    strip = strip_of(qtbot, Objective(dual_clip=3.0, entropy_bonus=0.01))
+    strip.set_look(DARK, scale)
+    strip.resize(700, strip.heightForWidth(700))
+    strip.show()
+    places = [button.geometry() for button in strip.buttons]
+    assert all(strip.rect().contains(place) for place in places)
+    assert not any(a.intersects(b) for i, a in enumerate(places) for b in places[:i])
+    assert (grey(strip, DARK.colour("ground")) > 180).any()
+
+
+def test_changing_digits_move_nothing(qtbot: QtBot) -> None:
+    strip = strip_of(qtbot, Objective())
+    strip.resize(strip.sizeHint())
+    before = [button.geometry() for button in strip.buttons]
+    strip.set_values(dict.fromkeys(VALUES, "−0.001"))
+    strip.set_values(VALUES)
+    assert [button.geometry() for button in strip.buttons] == before
+
+
+def test_one_term_can_be_marked(qtbot: QtBot) -> None:
+    strip = strip_of(qtbot, Objective())
+    strip.highlight("advantage")
+    assert {button.term.key for button in strip.buttons if button.marked} == {"advantage"}
+    strip.highlight(None)
+    assert not any(button.marked for button in strip.buttons)

@@ -1,0 +1,64 @@
+"""Numbers are written one way, in every locale."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.plotting.numbers import Missing, full, hover, plain, share, shown, signed
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.000"),
+        (-0.0, "0.000"),
+        (2.302585, "2.303"),
+        (-1.2497, "−1.250"),
+        (0.00042, "4.20e−4"),
+        (-3e-9, "−3.00e−9"),
+        (12_345_678.9, "1.23e7"),
+        (13, "13"),
+        (102_208, "102,208"),
+        (math.inf, "∞"),
+        (-math.inf, "−∞"),
+        (None, "—"),
+        (math.nan, "—"),
+        (Missing("beta is 0"), "—"),
+        (True, "yes"),
+        ("clip", "clip"),
+    ],
+)
+def test_a_card_shows(value: object, text: str) -> None:
+    assert shown(value) == text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_full_precision_reads_back_as_the_same_float(value: float) -> None:
+    assert float(plain(value)) == value
+    assert float(full(value).replace("−", "-")) == value
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False).filter(bool))
+def test_a_number_that_is_not_zero_never_reads_as_zero(value: float) -> None:
+    assert any(digit in shown(value).split("e")[0] for digit in "123456789")
+    assert "-" not in shown(value)
+
+
+def test_hover_says_why_a_number_is_not_there() -> None:
+    assert hover(Missing("beta is 0")) == "not computed: beta is 0"
+    assert hover(None) == "not computed"
+    assert hover(0.25, "nats") == "0.25 nats"
+    assert plain(None) == ""
+
+
+def test_a_push_carries_its_sign() -> None:
+    assert (signed(0.097), signed(-0.026), signed(0.0)) == ("+0.097", "−0.026", "0.000")
+
+
+def test_a_share_that_is_not_all_never_reads_as_all() -> None:
+    shares = [share(value) for value in (0.25, 0.999, 0.001, 1.0, None)]
+    assert shares == ["25 %", "> 99 %", "< 1 %", "100 %", "—"]

@@ -1,0 +1,247 @@
+"""Plots: what is drawn, what the keyboard and the mouse do, what a screen reader hears, what is exported."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QImage
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.plotting.axis import Scale
+from app.plotting.canvas import Note
+from app.plotting.legend import Entry, Legend
+from app.plotting.plot import Plot
+from app.plotting.pyramid import Pyramid
+from app.plotting.theme import DARK, LIGHT, PROJECTOR, Theme
+from app.plotting.twin_stack import TwinStack
+
+UPDATES = Scale(label="update", low=1, whole=True)
+
+
+def history(qtbot: QtBot, *series: np.ndarray, shown: bool = True) -> Plot:
+    plot = Plot("Training history", UPDATES, Scale(label="KL", unit="nats"), zoomable=True)
+    qtbot.addWidget(plot)
+    meanings = ("reward", "kl", "entropy", "policy")
+    for n, values in enumerate(series):
+        plot.add_curve(f"s{n}", f"series {n}", meanings[n], Pyramid(values))
+    plot.resize(600, 240)
+    if shown:
+        plot.show()
+    plot.refresh()
+    return plot
+
+
+def picture(widget: QWidget) -> QImage:
+    return widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+
+
+def has_colour(image: QImage, colour: QColor) -> bool:
+    pixels = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), -1)
+    return bool(np.any(pixels & 0xFFFFFF == colour.rgb() & 0xFFFFFF))
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK, PROJECTOR], ids=lambda theme: theme.name)
+def test_a_curve_is_drawn_in_its_colour_on_the_themes_ground(qtbot: QtBot, theme: Theme) -> None:
+    plot = history(qtbot, np.full(50, 0.5))
+    plot.set_look(theme, 2.0)
+    image = picture(plot)
+    assert has_colour(image, theme.colour("reward"))
+    assert image.pixelColor(1, 1) == theme.colour("ground")
+    assert not has_colour(image, (DARK if theme is not DARK else LIGHT).colour("reward"))
+
+
+def test_a_frame_without_news_draws_nothing_anew(qtbot: QtBot) -> None:
+    plot = history(qtbot, np.arange(50.0))
+    drawn = plot.curves[0].xs
+    plot.refresh()
+    assert plot.curves[0].xs is drawn
+    plot.curves[0].series.append(50.0)
+    plot.refresh()
+    assert len(plot.curves[0].xs) == 51
+
+
+def test_a_long_run_is_thinned_to_two_points_a_pixel(qtbot: QtBot) -> None:
+    plot = history(qtbot, np.sin(np.arange(200_000.0)))
+    assert 0 < len(plot.curves[0].xs) <= 2 * 600 + 4
+
+
+def test_the_x_axis_holds_while_the_run_grows_within_it(qtbot: QtBot) -> None:
+    plot = history(qtbot, np.zeros(41))
+    before = plot.view_box.viewRange()[0]
+    plot.curves[0].series.append(0.0)
+    plot.refresh()
+    assert plot.view_box.viewRange()[0] == before
+    plot.curves[0].series.extend(np.zeros(200))
+    plot.refresh()
+    assert plot.view_box.viewRange()[0][1] >= 242
+
+
+def test_a_gap_in_the_series_draws_no_bridge_and_no_message(qtbot: QtBot) -> None:
+    plot = history(qtbot, np.array([0.0, np.nan, np.inf, 1.0, np.nan]))
+    assert plot.curves[0].end() == (4.0, 1.0)
+    assert plot.read_at(2.0) == [("update 2", "muted")]
+
+
+def test_names_at_the_ends_do_not_overlap(qtbot: QtBot) -> None:
+    plot = history(qtbot, *(np.full(20, 0.5 + 0.001 * n) for n in range(4)))
+    heights = sorted(word.at.y() for word in plot.words._words)
+    assert len(heights) == 4
+    assert min(np.diff(heights)) >= plot.words.line * 0.9
+
+
+def test_keys_move_the_cursor_and_tell_where_it_went(qtbot: QtBot) -> None:
+    plot = history(qtbot, np.arange(30.0))
+    moved: list[float] = []
+    plot.cursor_moved.connect(moved.append)
+    for key in (Qt.Key.Key_Left, Qt.Key.Key_Home, Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_End):
+        qtbot.keyClick(plot, key)
+    qtbot.keyClick(plot, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    assert moved == [29, 1, 1, 2, 30, 20]
+    assert plot.cursor_x == 20
+    assert plot.read_at(20)[1] == ("series 0  19.000000", "reward")
+
+
+def test_a_click_puts_the_cursor_on_the_nearest_update(qtbot: QtBot) -> None:
+    plot = history(qtbot, np.arange(30.0))
+    at = plot.mapFromScene(plot.plotItem.mapToScene(plot.to_pixels(12.3, 5.0)))
+    with qtbot.waitSignal(plot.cursor_moved) as caught:
+        qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(at))
+    assert caught.args == [12.0]
+
+
+def test_zoom_keeps_the_cursor_in_view_and_zero_shows_all_again(qtbot: QtBot) -> None:
+    plot = history(qtbot, np.arange(1000.0))
+    everything = plot.view_box.viewRange()[0]
+    plot.set_cursor(300)
+    for _ in range(10):
+        qtbot.keyClick(plot, Qt.Key.Key_Plus)
+    low, high = plot.view_box.viewRange()[0]
+    assert high - low < 0.2 * (everything[1] - everything[0])
+    assert low <= 300 <= high
+    qtbot.keyClick(plot, Qt.Key.Key_0)
+    assert plot.view_box.viewRange()[0] == everything
+
+
+def test_an_empty_plot_says_what_will_appear(qtbot: QtBot) -> None:
+    plot = history(qtbot, np.empty(0))
+    bare = picture(plot)
+    plot.empty = "The reward of each update appears here."
+    plot.viewport().update()
+    assert picture(plot) != bare
+    qtbot.keyClick(plot, Qt.Key.Key_Left)
+    assert plot.cursor_x is None
+
+
+def test_bars_with_everything_on_them_are_drawn(qtbot: QtBot) -> None:
+    x = np.arange(1, 11)
+    plot = Plot("Policy", Scale(low=0.4, high=10.6, whole=True), Scale(low=0, high=1))
+    qtbot.addWidget(plot)
+    plot.add_bars(x, 0.6, "policy").set_heights(np.append(np.full(9, 0.05), np.nan))
+    plot.add_bars(x, 0.6, "clipped", "hatch").set_heights(np.full(10, 0.3))
+    plot.add_levels(x, 0.6, "reference").set_heights(np.full(10, 0.1))
+    plot.add_points("reward", "d").set_points(x, np.append(np.linspace(0, 1, 9), np.nan))
+    plot.set_notes([Note(7, 0.8, "0.83")])
+    plot.set_x_names([(float(a), f"a{a}") for a in x])
+    plot.resize(500, 300)
+    plot.show()
+    plot.refresh()
+    image = picture(plot)
+    assert all(has_colour(image, LIGHT.colour(name)) for name in ("policy", "push_down"))
+    assert plot.places() == (1, 10)
+    assert [word.text for word in plot.words._words] == ["0.83"]
+
+
+def test_a_plot_has_a_name_and_a_sentence_for_screen_readers(qtbot: QtBot) -> None:
+    plot = history(qtbot, np.arange(3.0), shown=False)
+    plot.set_summary("Reward rose from 0 to 2.")
+    assert (plot.accessibleName(), plot.accessibleDescription()) == ("Training history", "Reward rose from 0 to 2.")
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_plot_is_written_to_a_file(qtbot: QtBot, tmp_path: Path, ending: str) -> None:
+    plot = history(qtbot, np.arange(30.0))
+    path = tmp_path / f"plot.{ending}"
+    plot.render_to(path)
+    if ending == "png":
+        image = QImage(str(path))
+        assert image.width() == 2 * plot.viewport().width()
+        assert image.pixelColor(2, 2) == LIGHT.colour("ground")
+    elif ending == "svg":
+        assert QSvgRenderer(str(path)).isValid()
+        assert "update" in path.read_text()
+    else:
+        assert path.read_bytes().startswith(b"%PDF")
+
+
+def test_a_file_that_cannot_be_written_is_said_at_once(qtbot: QtBot, tmp_path: Path) -> None:
+    plot = history(qtbot, np.arange(3.0), shown=False)
+    with pytest.raises(OSError, match=r"missing"):
+        plot.render_to(tmp_path / "missing" / "plot.svg")
+    with pytest.raises(ValueError, match=r"end the name in \.png, \.svg or \.pdf"):
+        plot.render_to(tmp_path / "plot.bmp")
+
+
+def test_t_and_the_button_change_between_plot_and_table(qtbot: QtBot) -> None:
+    plot = history(qtbot, np.array([0.5, np.nan, 0.7]), shown=False)
+    twin = TwinStack(plot, [Entry("reward", "reward", "line")])
+    qtbot.addWidget(twin)
+    with qtbot.waitActive(twin):
+        twin.show()
+        twin.activateWindow()
+    plot.setFocus()
+    qtbot.keyClick(plot, Qt.Key.Key_T)
+    assert twin.shows_table
+    assert twin.button.text() == "Plot"
+    model = twin.table.table
+    assert [[model.text(row, column) for column in range(2)] for row in range(3)] == [
+        ["1", "0.500"], ["2", "—"], ["3", "0.700"],
+    ]  # fmt: skip
+    twin.button.click()
+    assert not twin.shows_table
+
+
+def test_a_legend_paints_every_kind_of_mark(qtbot: QtBot) -> None:
+    kinds = ("filled", "outline", "hatch", "line", "diamond", "dot")
+    legend = Legend([Entry(kind, "reward", kind) for kind in kinds])
+    qtbot.addWidget(legend)
+    legend.set_look(DARK, 2.0)
+    legend.resize(legend.sizeHint())
+    assert has_colour(picture(legend), DARK.colour("reward"))
+    assert legend.accessibleName() == "Legend: " + ", ".join(kinds)
+
+
+def test_plots_come_and_go_without_leaving_widgets_behind(qtbot: QtBot, qapp: QApplication) -> None:
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    gc.collect()
+    before = len(qapp.allWidgets())
+    for _ in range(10):
+        twin = TwinStack(Plot("Policy", UPDATES, Scale()))
+        twin.plot.add_curve("a", "a", "reward", Pyramid(np.arange(9.0)))
+        twin.show()
+        twin.close()
+        twin.plot.close()
+        twin.deleteLater()
+        qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        del twin
+    gc.collect()
+    assert len(qapp.allWidgets()) <= before
+
+
+def test_two_thousand_frames_make_no_widgets_and_no_items(qtbot: QtBot, qapp: QApplication) -> None:
+    plot = history(qtbot, np.arange(5.0), np.arange(5.0))
+    qapp.processEvents()
+    widgets, items = len(qapp.allWidgets()), len(plot.scene().items())
+    for n in range(2000):
+        for curve in plot.curves:
+            curve.series.append(float(n % 7))
+        plot.set_cursor(n)
+        plot.refresh()
+    qapp.processEvents()
+    assert (len(qapp.allWidgets()), len(plot.scene().items())) == (widgets, items)
+    assert plot.to_pixels(1, 0) != QPointF()

@@ -1,0 +1,146 @@
+"""The table: what stands in its cells, how it sorts, what is copied, what it tells."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtTest import QAbstractItemModelTester
+from pytestqt.qtbot import QtBot
+
+from app.plotting.numbers import Missing
+from app.plotting.pyramid import Pyramid
+from app.plotting.table_model import SORT_LIMIT, Column, TableModel
+from app.plotting.table_twin import TableTwin
+from app.plotting.theme import DARK, LIGHT
+from app.plotting.twin_rows import SeriesRows
+
+COLUMNS = (
+    Column("row", "i", decimals=0),
+    Column("advantage", "A", kind="push", decimals=2),
+    Column("clipped", "", kind="chip"),
+    Column("kl", "KL", unit="nats"),
+    Column("push", "push", kind="signed"),
+)
+ROWS = [
+    (1, -1.75, "clipped", Missing("beta is 0"), 0.0),
+    (2, 0.75, "", 0.1 + 0.2, 0.097),
+    (3, 0.0, "", float("nan"), -0.026),
+]
+
+
+def shown(model: TableModel, column: int) -> list[str]:
+    return [model.text(place, column) for place in range(model.rowCount())]
+
+
+def table(qtbot: QtBot) -> TableTwin:
+    twin = TableTwin(COLUMNS, "Step detail")
+    qtbot.addWidget(twin)
+    twin.set_rows(ROWS)
+    twin.resize(600, 200)
+    twin.show()
+    return twin
+
+
+def test_cells_carry_glyphs_signs_and_colours() -> None:
+    model = TableModel(COLUMNS)
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    model.set_rows(ROWS)
+    assert shown(model, 1) == ["▼ 1.75", "▲ 0.75", "0.00"]
+    assert shown(model, 3) == ["—", "0.300", "—"]
+    assert shown(model, 4) == ["0.000", "+0.097", "−0.026"]
+    foreground = model.data(model.index(0, 1), Qt.ItemDataRole.ForegroundRole)
+    assert foreground == LIGHT.ink("push_down")
+
+
+def test_hover_gives_full_precision_and_the_reason_for_a_gap() -> None:
+    model = TableModel(COLUMNS)
+    model.set_rows(ROWS)
+    tip = Qt.ItemDataRole.ToolTipRole
+    assert model.data(model.index(1, 3), tip) == "0.30000000000000004 nats"
+    assert model.data(model.index(0, 3), tip) == "not computed: beta is 0"
+    assert model.data(model.index(0, 3), Qt.ItemDataRole.AccessibleTextRole) == "KL not computed: beta is 0"
+
+
+def test_sorting_puts_what_is_missing_last_both_ways() -> None:
+    model = TableModel(COLUMNS)
+    model.set_rows(ROWS)
+    model.sort(3, Qt.SortOrder.AscendingOrder)
+    assert model.row_at(0) == 1
+    model.sort(3, Qt.SortOrder.DescendingOrder)
+    assert model.row_at(0) == 1
+    model.sort(1, Qt.SortOrder.DescendingOrder)
+    assert [model.row_at(place) for place in range(3)] == [1, 2, 0]
+    model.sort(-1)
+    assert [model.row_at(place) for place in range(3)] == [0, 1, 2]
+
+
+def test_new_rows_keep_the_order_that_was_chosen() -> None:
+    model = TableModel(COLUMNS)
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    model.set_rows(ROWS)
+    model.sort(1, Qt.SortOrder.AscendingOrder)
+    model.set_rows([*ROWS, (4, -9.0, "", 0.0, 0.0)])
+    assert model.row_at(0) == 3
+    model.set_rows(ROWS[:2])
+    assert shown(model, 1) == ["▼ 1.75", "▲ 0.75"]
+
+
+def test_copying_gives_numbers_that_a_spreadsheet_reads(qtbot: QtBot) -> None:
+    twin = table(qtbot)
+    qtbot.keyClick(twin, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(twin, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0].split("\t") == ["i", "A", "", "KL", "push"]
+    assert lines[1].split("\t") == ["1", "-1.75", "clipped", "", "0.0"]
+    assert float(lines[2].split("\t")[3]) == 0.1 + 0.2
+    assert len(lines) == 4
+
+
+def test_choosing_a_row_tells_the_row_of_the_data(qtbot: QtBot) -> None:
+    twin = table(qtbot)
+    twin.sortByColumn(1, Qt.SortOrder.DescendingOrder)
+    told: list[int] = []
+    twin.selected.connect(told.append)
+    twin.select_row(1)
+    assert told == []
+    qtbot.keyClick(twin, Qt.Key.Key_Down)
+    assert told == [2]
+    assert twin.current_cell() == (2, "row")
+
+
+def test_return_and_e_ask_for_the_cell_under_the_cursor(qtbot: QtBot) -> None:
+    twin = table(qtbot)
+    twin.select_row(0)
+    qtbot.keyClick(twin, Qt.Key.Key_Right)
+    for key in (Qt.Key.Key_E, Qt.Key.Key_Return):
+        with qtbot.waitSignal(twin.activated_cell) as caught:
+            qtbot.keyClick(twin, key)
+        assert caught.args == [0, "advantage"]
+
+
+def test_rows_and_columns_grow_with_the_scale_and_not_with_the_numbers(qtbot: QtBot) -> None:
+    twin = table(qtbot)
+    widths = [twin.columnWidth(n) for n in range(len(COLUMNS))]
+    twin.set_rows([(100_000, -123.456, "clipped", 1e-9, 5.0)] * 3)
+    assert [twin.columnWidth(n) for n in range(len(COLUMNS))] == widths
+    twin.set_look(DARK, 2.0)
+    assert all(twin.columnWidth(n) > 1.5 * width for n, width in enumerate(widths))
+    image = twin.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    assert image.width() == 600
+
+
+def test_a_million_rows_are_shown_without_being_made(qtbot: QtBot) -> None:
+    twin = TableTwin((Column("x", "update", decimals=0), Column("kl", "KL")))
+    qtbot.addWidget(twin)
+    twin.set_rows(SeriesRows([(Pyramid(np.arange(1_000_000.0)), 1.0)]))
+    twin.table.sort(1, Qt.SortOrder.DescendingOrder)
+    assert twin.table.rowCount() > SORT_LIMIT
+    assert twin.table.text(999_999, 0) == "1,000,000"
+    assert twin.table.row_at(0) == 0
+
+
+def test_series_of_different_lengths_share_their_rows() -> None:
+    rows = SeriesRows([(Pyramid(np.array([1.0, 2.0])), 1.0), (Pyramid(np.array([5.0])), 2.0)])
+    assert [list(row) for row in rows] == [[1, 1.0, None], [2, 2.0, 5.0]]
+    assert rows[-1] == rows[1]

@@ -1,0 +1,131 @@
+"""Colours that can be read, and told apart by every eye."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QApplication
+
+from app.plotting.look import CHOICES, Look, apply, choose
+from app.plotting.stylesheet import stylesheet
+from app.plotting.theme import CUES, DARK, LIGHT, PROJECTOR, SAME_AS, THEMES, TOKENS, Theme, contrast
+
+MARKS = (*sorted(CUES), "selection")
+TOGETHER = (
+    *itertools.combinations(("policy", "reward", "kl", "entropy"), 2),
+    *itertools.product(("push_down",), ("policy", "reward", "kl", "entropy", "reference")),
+    ("policy", "reference"), ("reward", "reference"), ("old", "reference"), ("old", "push_down"),
+)  # fmt: skip
+"""Pairs that stand in one picture. Policy and old share a hue on purpose: one is filled, the other hollow."""
+APART = 10.0
+"""CIE 1976 colour difference; 2.3 is just noticeable."""
+# Machado, Oliveira, Fernandes 2009, severity 1, on linear RGB.
+EYES = {
+    "usual": np.eye(3),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+}
+XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
+
+
+def seen(colour: QColor, eye: str) -> np.ndarray:
+    """CIE Lab of ``colour`` as ``eye`` sees it, (3,)."""
+    rgb = np.array([colour.redF(), colour.greenF(), colour.blueF()])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    xyz = XYZ @ np.clip(EYES[eye] @ linear, 0, 1) / np.array([0.95047, 1.0, 1.08883])
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
+def test_marks_stand_out_from_their_ground(theme: Theme) -> None:
+    least = 4.5 if theme.bold else 3.0
+    for meaning, ground in itertools.product(MARKS, ("ground", "surface")):
+        assert contrast(theme.colour(meaning), theme.colour(ground)) >= least, (meaning, ground)
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
+def test_text_can_be_read_everywhere(theme: Theme) -> None:
+    for meaning, ground in itertools.product((*MARKS, "text", "muted"), ("ground", "surface")):
+        assert contrast(theme.ink(meaning), theme.colour(ground)) >= 4.5, (meaning, ground)
+    for meaning in ("text", "muted"):
+        assert theme.ink(meaning) == theme.colour(meaning)
+    accent = theme.colour("accent")
+    assert contrast(theme.on(accent), accent) >= 4.5
+
+
+@pytest.mark.parametrize("eye", EYES)
+@pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
+def test_colours_that_meet_are_told_apart(theme: Theme, eye: str) -> None:
+    for one, other in TOGETHER:
+        difference = np.linalg.norm(seen(theme.colour(one), eye) - seen(theme.colour(other), eye))
+        assert difference >= APART, (one, other, difference)
+
+
+def test_meanings_that_share_a_colour_differ_by_another_cue() -> None:
+    by_colour = itertools.groupby(sorted(CUES, key=LIGHT.hex), key=LIGHT.hex)
+    for _, names in by_colour:
+        cues = [CUES[name] for name in names if name != "push_up"]
+        assert len({(cue.line, cue.filled) for cue in cues}) == len(cues)
+    assert LIGHT.brush("clipped").style() is Qt.BrushStyle.BDiagPattern
+    assert LIGHT.brush("old").style() is Qt.BrushStyle.NoBrush
+
+
+def test_an_unknown_meaning_is_refused_with_those_there_are() -> None:
+    with pytest.raises(KeyError, match=r"no colour is called 'bogus'.*reward"):
+        LIGHT.colour("bogus")
+    assert all(LIGHT.colour(name).isValid() for name in TOKENS | SAME_AS.keys())
+
+
+def test_text_on_a_faint_tint_is_that_of_the_ground() -> None:
+    tint = DARK.colour("push_up")
+    tint.setAlphaF(0.1)
+    assert DARK.on(tint) == DARK.colour("text")
+    assert DARK.on(DARK.colour("push_up")) == DARK.colour("ground")
+
+
+def test_a_projector_gets_wide_lines(qapp: QApplication) -> None:
+    assert (PROJECTOR.pen("reward").widthF(), LIGHT.pen("reward").widthF()) == (3.0, 1.0)
+
+
+def test_the_type_scale_grows_with_the_user(qapp: QApplication) -> None:
+    assert LIGHT.font("body", 2.0).pixelSize() == 2 * LIGHT.font("body").pixelSize()
+    assert "14px" not in stylesheet(LIGHT, 1.0).split("QLabel#number")[1]
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("scale", [0.8, 1.0, 2.5])
+def test_the_application_takes_the_look(qapp: QApplication, choice: str, scale: float) -> None:
+    theme = apply(qapp, choice, scale)
+    assert qapp.palette().window().color() == theme.colour("ground")
+    assert qapp.font().pixelSize() == round(13 * scale)
+    assert "{" + "text}" not in qapp.styleSheet()
+
+
+def test_the_look_tells_when_it_changes_and_only_then(qapp: QApplication) -> None:
+    look = Look(qapp, "light")
+    told: list[tuple[str, float]] = []
+    look.changed.connect(lambda: told.append((look.theme.name, look.scale)))
+    look.set(choice="dark")
+    look.set(choice="dark")
+    look.zoom(1)
+    look.zoom(0)
+    look.set(scale=9.0)
+    assert told == [("dark", 1.0), ("dark", 1.1), ("dark", 1.0), ("dark", 2.5)]
+    with pytest.raises(ValueError, match="no theme"):
+        look.set(choice="sepia")
+    assert look.choice == "dark"
+
+
+def test_system_is_light_or_dark(qapp: QApplication) -> None:
+    assert choose(qapp, "system").name in ("light", "dark")
