@@ -95,7 +95,7 @@ def metrics(step: Step) -> dict[str, float]:
     if entropy is not None:
         values["entropy"] = float(entropy.sum()) / count
     now = step.distribution(last)
-    if now is not None and step.context is not None:
+    if now is not None and step.context is not None and visited.any():
         values["max_prob"] = float(np.exp(now.max(axis=-1))[step.context][visited].mean())
         values["best_action"] = float(now[step.context[visited][0]].argmax())
     return values | {name: value for name, value in step.measurements.items() if name in METRICS}

@@ -15,8 +15,8 @@ from grpo_core.bandit.optimizer import Moments
 from grpo_core.bandit.simulate import State, Update, start, update
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import Task, task
-from grpo_core.config import Settings, about
-from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
+from grpo_core.config import Settings
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError
 from grpo_core.objective import evaluate
 from grpo_core.record import Origin, Step
 
@@ -63,9 +63,7 @@ class BanditLearner:
 
     @settings.setter
     def settings(self, wanted: Settings) -> None:
-        for path, (now, then) in self._settings.differences(wanted).items():
-            if not _live(path):
-                raise SettingsError(path, then, f"this run was started with {now}; start a new run to change it")
+        self._settings.refuse_structural(wanted)
         if wanted.task != self._settings.task:
             self._task = task(wanted.task)
         self._settings = wanted
@@ -83,12 +81,6 @@ class BanditLearner:
     def _poll(self) -> None:
         if self._cancelled():
             raise Cancelled(f"The run was interrupted and stands at update {self._state.step}.")
-
-
-def _live(path: str) -> bool:
-    """Whether the setting at a dotted path may change within a run."""
-    outer, _, name = path.rpartition(".")
-    return about(type(Settings().get(outer)) if outer else Settings, name).live
 
 
 def _recorded(settings: Settings, work: Task, done: Update) -> Step:

@@ -9,6 +9,7 @@ from grpo_core.config.settings import (
     Learner,
     Optimizer,
     Settings,
+    is_live,
 )
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "Settings",
     "about",
     "described",
+    "is_live",
     "settings_from_json",
 ]

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from grpo_core.config.fields import check, setting
+from grpo_core.config.fields import about, check, setting
 from grpo_core.config.objective import Objective
 from grpo_core.errors import SettingsError
 
@@ -228,9 +228,26 @@ class Settings:
         mine, theirs = flat(self), flat(other)
         return {path: (value, theirs[path]) for path, value in mine.items() if value != theirs[path]}
 
+    def refuse_structural(self, wanted: Settings) -> None:
+        """Nothing, if a run under these settings can go on under ``wanted``.
+
+        Raises:
+            SettingsError: naming the first structural setting that differs.
+        """
+        for path, (now, then) in self.differences(wanted).items():
+            if not is_live(path):
+                raise SettingsError(path, then, f"this run was started with {now}; start a new run to change it")
+
     def to_json(self) -> str:
         """One line of JSON with every field; :func:`grpo_core.config.settings_from_json` reads it back."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
+
+
+def is_live(path: str) -> bool:
+    """Whether a change at a dotted path acts at the next update; a structural one needs a new run."""
+    part, _, name = path.rpartition(".")
+    owner = type(getattr(Settings(), part)) if part else Settings
+    return about(owner, name).live
 
 
 def flat(settings: Settings) -> dict[str, Any]:

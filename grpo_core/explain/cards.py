@@ -96,14 +96,14 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
         visits = Counter(int(c) for c in n.step.context[n.step.mask])
         inputs = [n.canonical(Quantity(name, passed=n.step.passes, context=c)) for c in sorted(visits)]
         pairs = [(visits[i.context or 0], n[i]) for i in inputs]
-        count = sum(visits.values())
+        count = max(sum(visits.values()), 1)
         return Formula(
             symbol=rf"\bar{{{symbol}}}",
             general=rf"\bar{{{symbol}}} = \frac{{1}}{{n}} \sum_{{c}} n_{{c}} \, {symbol}_{{c}}",
             values=rf"\frac{{1}}{{{count}}} \left({series(pairs, _product)}\right)",
             value=math.fsum(k * v for k, v in pairs) / count,
             inputs=tuple(inputs),
-            scale=max(1.0, *(abs(v) for _, v in pairs)),
+            scale=max([1.0, *(abs(v) for _, v in pairs)]),
             unit="nats" if name != "max_probability" else "",
             note=f"{note} after the update, at each place as often as it was visited.",
         )

@@ -41,12 +41,18 @@ class Numbers:
             step = dataclasses.replace(step, settings=settings, advantage=None, measurements=kept)
         self.step = step
         self.objective = step.settings.objective
+        self._values: dict[Quantity, float] = {}
         self._terms: dict[int, Terms] = {}
         self._gradients: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
         self._logit_gradients: dict[int, np.ndarray | None] = {}
 
     def __getitem__(self, quantity: Quantity) -> float:
-        q = self.canonical(quantity)
+        value = self._values.get(quantity)
+        if value is None:
+            value = self._values[quantity] = self._read(self.canonical(quantity))
+        return value
+
+    def _read(self, q: Quantity) -> float:
         if is_card(q):
             return self.cards.get(q.name, self.step.measurements.get(q.name, NAN))
         return READ[q.name](self, q)

@@ -1,4 +1,4 @@
-"""What is maximised on one token: how ratio and advantage combine, which branch was taken, whether the push stopped."""
+"""What is maximised on one token: how ratio and advantage combine, and which branch of the minimum was taken."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def follows(n: Numbers, r: float, a: float) -> bool:
     return low <= r <= high
 
 
-def _branch(n: Numbers, r: float, a: float) -> str:
+def branch(n: Numbers, r: float, a: float) -> str:
     """In words, which branch of the minimum was taken."""
     o = n.objective
     low, high, cap = 1 - o.clip_low, 1 + o.clip_high, o.dual_clip
@@ -80,7 +80,7 @@ def _clip(n: Numbers, q: Quantity) -> Piece:
         rf"\mathrm{{clip}}({number(r)}, {number(low)}, {number(high)}) \cdot {signed(a)}\right)",
         value=min(capped * a, banded * a),
         inputs=(ratio, advantage),
-        note=_branch(n, r, a),
+        note=branch(n, r, a),
         source="PPO, arXiv:1707.06347, equation 7" + ("; dual clip, arXiv:1912.09729" if cap is not None else ""),
     )
 
@@ -228,46 +228,4 @@ def surrogate(n: Numbers, q: Quantity) -> Formula:
     )  # fmt: skip
 
 
-def clipped(n: Numbers, q: Quantity) -> Formula:
-    """1 where the push on a token was stopped (CISPO: its weight cut), else 0."""
-    o = n.objective
-    ratio, r, advantage, a = read(n, q)
-    symbol, inputs = rf"\mathrm{{clipped}}_{n.at(q)}", (ratio, advantage)
-    general, note, source = "", "", ""
-    match o.surrogate:
-        case "clip":
-            stopped = a != 0 and not follows(n, r, a)
-            general = (
-                rf"(A > 0 \; \mathrm{{and}} \; {ratio_name(n)} > 1 + \varepsilon^{{+}}) \; \mathrm{{or}} \; "
-                rf"(A < 0 \; \mathrm{{and}} \; {ratio_name(n)} < 1 - \varepsilon)"
-            )
-            note, source = _branch(n, r, a), "PPO, arXiv:1707.06347, equation 7"
-        case "cispo":
-            stopped, general = r > o.clip_high, f"{ratio_name(n)} > c"
-            note = cispo_weight(n, q).note
-        case "gmpo":
-            log = n.token("log_ratio", q)
-            stopped, inputs = gmpo_stopped(n, n[log], a), (log, advantage)
-            general = rf"\mathrm{{clip}}(\log r_{n.it}) \neq \log r_{n.it}"
-        case _:
-            return Formula(symbol=symbol, value=0.0, note="This surrogate has no clip.")
-    return Formula(
-        symbol=symbol, general=rf"\mathrm{{clipped}}_{n.it} = \left[{general}\right]", value=float(stopped),
-        inputs=inputs, note=note, source=source,
-    )  # fmt: skip
-
-
-def clipped_tokens(n: Numbers, q: Quantity) -> Formula:
-    inputs = [n.token("clipped", q, t) for t in n.visited(q.row)]
-    values = [n[i] for i in inputs]
-    return Formula(
-        symbol=rf"\mathrm{{clipped}}_{n.at(q)}",
-        general=rf"\sum_{{t}} \mathrm{{clipped}}_{n.it}",
-        values=total(values),
-        value=math.fsum(values),
-        inputs=tuple(inputs),
-        unit="tokens",
-    )
-
-
-RULES: dict[str, Rule] = {"surrogate": surrogate, "clipped": clipped, "clipped_tokens": clipped_tokens}
+RULES: dict[str, Rule] = {"surrogate": surrogate}

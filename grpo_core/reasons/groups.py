@@ -64,7 +64,7 @@ def _remedy(scored: np.ndarray) -> str:
     if len(scored) == 1:
         return "A group size of 2 or more, or a baseline that is not the group's, gives it a signal."
     if len(scored) == 0:
-        return ""
+        return "Two scored completions would give it a signal."
     if scored.max() <= 0:
         return "An easier prompt, a larger group or a higher temperature makes a success more likely."
     return "A harder prompt, a larger group or a higher temperature makes a difference more likely."

@@ -22,7 +22,7 @@ def loss(facts: Facts) -> Reason | None:
     if facts.silent and abs(whole) <= facts.tiny and not facts.moves(0):
         return Reason(
             key="loss", chip="no signal", kind="zero", quantities=(Quantity("loss"),),
-            sentence="Every advantage is 0, and nothing else is in the loss: value and gradient are both 0. Rewards "
+            sentence="Every advantage is 0 and no other term adds anything: value and gradient are both 0. Rewards "
             "that differ within a group would change that.",
         )  # fmt: skip
     if abs(whole) <= facts.tiny * size and cancels and facts.moves(0) and facts.unmoved(0) and not facts.silent:
@@ -82,7 +82,7 @@ def grad_norm(facts: Facts) -> Reason | None:
             sentence=f"The gradient's norm is {plain(norm)}. A smaller learning rate, a larger δ or a mean in place "
             "of a sum keeps one update from undoing the policy.",
         )  # fmt: skip
-    if not np.any(facts.push(0)) and np.any(facts.pull(0)):
+    if not np.any(facts.push(0)) and np.any(facts.pull(0)) and not facts.objective.entropy_bonus:
         return Reason(
             key="grad_norm", chip="only the KL pulls", kind="note", quantities=(*at, *_first(facts, "pull")),
             sentence="No completion is pushed by its advantage; the gradient is that of the KL term alone, which "
@@ -109,7 +109,8 @@ def _still(facts: Facts, passed: int) -> tuple[str, str]:
     if facts.silent:
         why = "every group is dead" if facts.dead.all() else "no completion stands out"
         return "no signal", f"Every advantage is 0: {why}, so nothing is pushed.{kl}"
-    if used.any() and terms.clipped[used & _pushed(facts)].all():
+    pushed = used & _pushed(facts)
+    if pushed.any() and terms.clipped[pushed].all():
         return "every push is stopped", f"Every token that had an advantage is clipped in this pass.{kl}"
     return "pushes cancel", f"The pushes on the tokens cancel each other in the parameters.{kl}"
 

@@ -152,11 +152,13 @@ def kl_term(facts: Facts) -> Reason | None:
     at = (cell("kl", facts.step, row, token, facts.passed),)
     if np.abs(estimates).max() > SPIKE:
         share = float(np.abs(estimates[row, token]) / np.abs(estimates).sum())
+        cure = " A larger β or a smaller learning rate keeps the policy nearer to the reference."
+        if o.kl == "k3":
+            cure = " k3 grows exponentially where the policy gives up a token of the reference; k2 does not."
         return Reason(
-            key="kl_term", chip="one token has it all", kind="unhealthy", quantities=at,
-            sentence=f"A single token's estimate is {plain(float(estimates[row, token]))} nats, {100 * share:.0f} % "
-            "of the sum. k3 grows exponentially where the policy has all but given up a token of the reference; k2 "
-            "or k3 times the ratio does not.",
+            key="kl_term", chip="a token's KL spikes", kind="unhealthy", quantities=at,
+            sentence=f"A single token's estimate is {plain(float(estimates[row, token]))} nats, {100 * share:.0f} % of "
+            f"the sum.{cure}",
         )  # fmt: skip
     if o.kl == "k1" and o.kl_in == "loss" and not o.kl_importance and np.any(facts.pull(facts.passed)):
         return Reason(

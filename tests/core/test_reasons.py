@@ -85,7 +85,8 @@ WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = 
     ),
     "nothing is clipped inside the band": (
         "clip_fraction", "all inside the band",
-        lambda: trained_with(1, optimizer__learning_rate=0.01), lambda: trained_with(1, optimizer__learning_rate=3.0), 0,
+        lambda: trained_with(1, optimizer__learning_rate=0.01),
+        lambda: trained_with(1, optimizer__learning_rate=3.0), 0,
     ),
     "nothing is clipped on the side where the push leads back": (
         "clip_fraction", "outside, not stopped",
@@ -101,10 +102,12 @@ WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = 
     ),
     "most tokens are clipped": (
         "clip_fraction", "most tokens clipped",
-        lambda: moved(first_pass(HALF), [0.5, -0.5, 0.5, 0.5]), lambda: moved(first_pass(HALF), [0.5, 0.0, 0.5, 0.5]), 0,
+        lambda: moved(first_pass(HALF), [0.5, -0.5, 0.5, 0.5]),
+        lambda: moved(first_pass(HALF), [0.5, 0.0, 0.5, 0.5]), 0,
     ),
     "the pass shown is not clipped because it is the first": (
-        "clipped", "first pass: r = 1", lambda: trained_with(1), lambda: trained_with(1, optimizer__learning_rate=3.0), 0,
+        "clipped", "first pass: r = 1",
+        lambda: trained_with(1), lambda: moved(first_pass(HALF), [0.1, 0.0, 0.0, 0.0], passed=0), 0,
     ),
     "a group is all right": ("group:0", "all right", lambda: first_pass([1.0] * 4), lambda: first_pass(HALF), 0),
     "a group is all wrong": ("group:0", "all wrong", lambda: first_pass(DEAD), lambda: first_pass(HALF), 0),
@@ -130,7 +133,8 @@ WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = 
     "all rewards are equal": ("reward_std", "all rewards equal", lambda: first_pass(DEAD), lambda: first_pass(HALF), 0),
     "the gradient is 0": ("grad_norm", "no signal", lambda: still(DEAD), lambda: first_pass(HALF), 0),
     "only the KL pulls": (
-        "grad_norm", "only the KL pulls", lambda: far_reference(first_pass(DEAD)), lambda: far_reference(first_pass(HALF)), 0,
+        "grad_norm", "only the KL pulls",
+        lambda: far_reference(first_pass(DEAD)), lambda: far_reference(first_pass(HALF)), 0,
     ),
     "every push of the pass is stopped": (
         "gradient", "every push is stopped",
@@ -140,8 +144,7 @@ WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = 
     "the pass has no gradient": ("gradient", "no signal", lambda: first_pass(DEAD), lambda: first_pass(HALF), 0),
     "the gradient is huge": (
         "grad_norm", "gradient is large",
-        lambda: trained_with(1, objective__reduction="sequence_sum", objective__std="none", task__levels=(1e3,),
-                             objective__baseline="none"),
+        lambda: trained_with(1, learner__mu=1, objective__std="none", task__levels=(1e3,), objective__baseline="none"),
         lambda: trained_with(1), 0,
     ),
     "beta is 0": ("kl", "β is 0", lambda: trained_with(2, objective__beta=0.0), lambda: trained_with(2), 0),
@@ -161,12 +164,11 @@ WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = 
     ),
     "the policy is far from the reference": (
         "kl", "far from the reference",
-        lambda: trained_with(1, task__actions=2, task__landscape="linear", task__bias=-20.0, task__bias_action=2,
-                             optimizer__learning_rate=500.0, objective__baseline="none", objective__std="none"),
+        lambda: dataclasses.replace(trained_with(1), ref_dist_logp=np.array([[0.0] + [-30.0] * 9])),
         lambda: trained_with(1), 0,
     ),
     "one token carries the KL": (
-        "kl_term", "one token has it all",
+        "kl_term", "a token's KL spikes",
         lambda: far_reference(first_pass(HALF), 8.0), lambda: far_reference(first_pass(HALF), 2.0), 0,
     ),
     "k1 is a loss": (
