@@ -49,5 +49,5 @@ class NonFiniteError(GrpoError):
         )
 
 
-class Cancelled(GrpoError):
+class Cancelled(GrpoError):  # noqa: N818 - being cancelled is no error
     """Raised by a learner whose ``cancelled()`` turned true; it stands again at its last finished update."""

@@ -71,7 +71,7 @@ def terms(step: Step, passed: int, objective: Objective | None = None) -> Terms:
 
     ``loss`` is the sum of the micro-batches' losses.
     """
-    parts = _by_part(step, passed, objective, evaluate)
+    parts: list[tuple[np.ndarray, Terms]] = _by_part(step, passed, objective, evaluate)
     if len(parts) == 1 and parts[0][0].all():
         return parts[0][1]
     whole: dict[str, Any] = {"loss": sum(t.loss for _, t in parts)}
@@ -86,9 +86,7 @@ def terms(step: Step, passed: int, objective: Objective | None = None) -> Terms:
     return Terms(**{"kl": None, **whole})
 
 
-def token_gradient(
-    step: Step, passed: int, objective: Objective | None = None
-) -> tuple[np.ndarray, np.ndarray | None]:
+def token_gradient(step: Step, passed: int, objective: Objective | None = None) -> tuple[np.ndarray, np.ndarray | None]:
     """d loss / d log π of pass ``passed``, (B, T), as its two summands: surrogate, and KL (None where not in the loss).
 
     The part of an exact KL or an entropy bonus that flows through the full distribution is the learner's to add.

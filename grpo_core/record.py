@@ -73,15 +73,16 @@ class Step:
     @property
     def passes(self) -> int:
         """N, the inner passes of this update."""
-        return self.part.shape[0]
+        return len(self.part)
 
     def distribution(self, passed: int) -> np.ndarray | None:
         """Log-probabilities (C, V) of every known place after ``passed`` passes (0 = before the update)."""
         if self.dist_logp is None:
             return None
-        if self.dist_logp.shape[0] == self.passes + 1:
-            return self.dist_logp[passed]
-        return {0: self.dist_logp[0], self.passes: self.dist_logp[1]}.get(passed)
+        if len(self.dist_logp) == self.passes + 1:
+            return np.asarray(self.dist_logp[passed])
+        known = {0: 0, self.passes: 1}
+        return np.asarray(self.dist_logp[known[passed]]) if passed in known else None
 
 
 ARRAYS = (

@@ -33,6 +33,7 @@ class TwinStack(QWidget):
         self.table = TableTwin(title=f"{plot.title}, as a table")
         self.title = QLabel(plot.title)
         self.title.setObjectName("section")
+        self.title.setMinimumWidth(1)  # a narrow panel cuts the title rather than grow
         self.legend = Legend(legend)
         self.button = QToolButton()
         self.button.setProperty("quiet", True)
@@ -52,6 +53,7 @@ class TwinStack(QWidget):
         column.setSpacing(0)
         column.addLayout(self._row)
         column.addWidget(self.stack, 1)
+        self._bare = False
         self._dress()
         self._name()
 
@@ -65,6 +67,13 @@ class TwinStack(QWidget):
         self.plot.set_look(theme, scale)
         self.table.set_look(theme, scale)
         self.legend.set_look(theme, scale)
+        self._dress()
+
+    def hide_header(self) -> None:
+        """No title, legend and button: whoever shows several plots side by side has one of each for all."""
+        for widget in (self.title, self.legend, self.button):
+            widget.hide()
+        self._bare = True
         self._dress()
 
     def add_to_header(self, widget: QWidget) -> None:
@@ -104,6 +113,9 @@ class TwinStack(QWidget):
         self.button.setAccessibleName(f"{self.plot.title}: show the {other.lower()}")
 
     def _dress(self) -> None:
+        if self._bare:
+            self._row.setContentsMargins(0, 0, 0, 0)
+            return
         edge = round(12 * self.plot.factor)
         self._row.setContentsMargins(edge, round(4 * self.plot.factor), edge, 0)
         self._row.setSpacing(round(8 * self.plot.factor))

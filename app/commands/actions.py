@@ -1,0 +1,164 @@
+"""One ``QAction`` for every command, kept in step with the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QIcon, QKeySequence
+from PySide6.QtWidgets import QMainWindow
+
+from app.commands.command import Command, Context, State, conflicts
+from app.commands.focus import FocusKeys
+
+
+class CommandAction(QAction):
+    """The action of one command: in menus, on toolbars and behind its keys.
+
+    Attributes:
+        command: what it runs.
+        why: why it cannot run now, in a sentence; empty when it can.
+    """
+
+    def __init__(self, command: Command, parent: QObject) -> None:
+        super().__init__(command.text, parent)
+        self.command = command
+        self.why = ""
+        self.setObjectName(command.id)
+        self.setShortcuts(command.keys)
+        self.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        self.setAutoRepeat(command.repeats)
+        self.setCheckable(command.checked is not None)
+        self.setMenuRole(QAction.MenuRole.QuitRole if command.id == "quit" else QAction.MenuRole.NoRole)
+        self.setStatusTip(command.tip)
+        self._tell()
+        self.triggered.connect(self._on_triggered)
+
+    def show_state(self, state: State) -> None:
+        """Enabled, checked and named as the state wants it."""
+        command = self.command
+        self.why = command.blocked(state)
+        self.setEnabled(not self.why)
+        if command.text_now is not None:
+            self.setText(command.title(state))
+        if command.checked is not None:
+            self.setChecked(command.checked(state))
+        self._tell()
+
+    def _tell(self) -> None:
+        keys = f" ({self.command.shown_keys})" if self.command.shortcuts else ""
+        self.setToolTip(f"{self.text()}{keys}. {self.why or self.command.tip}".strip())
+
+    @Slot()
+    def _on_triggered(self) -> None:
+        self.command.run()
+
+
+class Actions(QObject):
+    """All actions of a window.
+
+    Signals:
+        rebuilt: the commands are other ones; menus are to be filled again.
+        ran: id of a command that was run; what it changed may need a new state.
+    """
+
+    rebuilt = Signal()
+    ran = Signal(str)
+
+    def __init__(
+        self, window: QMainWindow, commands: Sequence[Command], icon: Callable[[str], QIcon] | None = None
+    ) -> None:
+        """``icon`` makes an icon from a command's icon name.
+
+        Raises:
+            ValueError: two commands share an id or a shortcut.
+        """
+        super().__init__(window)
+        self._window = window
+        self._icon = icon
+        self._state = State()
+        self._context: Context = "app"
+        self._actions: dict[str, CommandAction] = {}
+        self._focus = FocusKeys(self)
+        self.set_commands(commands)
+
+    def __getitem__(self, id: str) -> CommandAction:
+        return self._actions[id]
+
+    def __iter__(self) -> Iterator[CommandAction]:
+        return iter(self._actions.values())
+
+    @property
+    def by_id(self) -> Mapping[str, CommandAction]:
+        return self._actions
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        return tuple(action.command for action in self)
+
+    @property
+    def state(self) -> State:
+        """The state shown."""
+        return self._state
+
+    def set_commands(self, commands: Sequence[Command]) -> None:
+        """Replace the commands, for instance after a layout was saved.
+
+        Raises:
+            ValueError: two commands share an id or a shortcut.
+        """
+        wrong = conflicts(commands)
+        if wrong:
+            raise ValueError(" ".join(wrong))
+        for old in self:
+            self._window.removeAction(old)
+            old.deleteLater()
+        self._actions = {command.id: CommandAction(command, self) for command in commands}
+        for action in self:
+            self._window.addAction(action)
+            action.triggered.connect(self._on_triggered)
+        self.refresh_icons()
+        self.set_context(self._context)
+        for action in self:
+            action.show_state(self._state)
+        self.rebuilt.emit()
+
+    def refresh_icons(self) -> None:
+        """Make the icons again, after a change of colours."""
+        if self._icon is not None:
+            for action in self:
+                if action.command.icon:
+                    action.setIcon(self._icon(action.command.icon))
+
+    def refresh(self, state: State) -> None:
+        """Follow the state; does nothing while it stays the same."""
+        if state != self._state:
+            self._state = state
+            for action in self:
+                action.show_state(state)
+
+    def set_context(self, context: Context) -> None:
+        """Make the keys of ``context`` act; they go before those of the whole program."""
+        self._context = context
+        owners = [action.command for action in self if action.command.context == context]
+        claimed = {key.toString() for command in owners for key in command.keys}
+        for action in self:
+            command = action.command
+            keys = list(command.keys)
+            if command.context not in ("app", context):
+                keys = []
+            elif command.context != context:
+                keys = [key for key in keys if key.toString() not in claimed]
+            if keys != action.shortcuts():
+                action.setShortcuts(keys)
+
+    def keys_of(self, id: str) -> str:
+        """The shortcuts of a command as the platform writes them."""
+        native = QKeySequence.SequenceFormat.NativeText
+        return "  or  ".join(key.toString(native) for key in self[id].shortcuts())
+
+    @Slot()
+    def _on_triggered(self) -> None:
+        action = self.sender()
+        if isinstance(action, CommandAction):
+            self.ran.emit(action.command.id)

@@ -1,0 +1,133 @@
+"""A command: something the user can do, declared once as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from PySide6.QtGui import QKeySequence
+
+Context: TypeAlias = Literal["app", "lesson", "present"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What decides whether a command can run. The window builds one a frame; equal states cost one comparison.
+
+    Attributes:
+        running: updates are being computed or replayed.
+        head: last computed update of the active run.
+        step: the update under the cursor.
+        read_only: the run can be looked at but not continued; the reason, or empty.
+        next_event, previous_event: there is something to jump to.
+        can_undo, can_redo: there is an edit to take back, or to make again.
+        explainable: a number is selected that can be explained.
+        has_plot: the panel in focus has a picture and a table twin.
+        table_twin: that panel shows its table.
+        saved: the run has been saved under a name.
+        full_screen: the window fills the screen.
+        theme, scale, reduced_motion, layout: as in the preferences.
+        panels: ids of the panels that are shown.
+    """
+
+    running: bool = False
+    head: int = 0
+    step: int = 0
+    read_only: str = ""
+    next_event: bool = False
+    previous_event: bool = False
+    can_undo: bool = False
+    can_redo: bool = False
+    explainable: bool = False
+    has_plot: bool = False
+    table_twin: bool = False
+    saved: bool = False
+    full_screen: bool = False
+    theme: str = "system"
+    scale: float = 1.0
+    reduced_motion: bool = False
+    layout: str = ""
+    panels: frozenset[str] = frozenset()
+
+
+def never_blocked(state: State) -> str:
+    """The rule of a command that can always run."""
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """One thing the user can do.
+
+    Attributes:
+        id: stable, such as ``step_back`` or ``theme.dark``.
+        text: sentence case, a verb first; what menus, palette and sheet show.
+        menu: where it stands, such as ``View/Theme``; its first word is its group in the shortcut sheet.
+        run: does it, in the GUI thread.
+        shortcuts: portable key names, the first is the one shown.
+        context: where the shortcuts act: in the whole program, in a lesson, while presenting.
+        icon: name of an icon, or empty.
+        tip: one sentence.
+        blocked: why it cannot run now, in a sentence; empty when it can.
+        checked: for a command that is on or off.
+        text_now: a text that changes with the state.
+        repeats: a held key runs it again and again.
+        divided: a line above it in the menu.
+    """
+
+    id: str
+    text: str
+    menu: str
+    run: Callable[[], object]
+    shortcuts: tuple[str, ...] = ()
+    context: Context = "app"
+    icon: str = ""
+    tip: str = ""
+    blocked: Callable[[State], str] = never_blocked
+    checked: Callable[[State], bool] | None = None
+    text_now: Callable[[State], str] | None = None
+    repeats: bool = False
+    divided: bool = False
+
+    def enabled(self, state: State) -> bool:
+        """Whether it can run."""
+        return not self.blocked(state)
+
+    def title(self, state: State) -> str:
+        """What it is called now."""
+        return self.text_now(state) if self.text_now else self.text
+
+    @property
+    def group(self) -> str:
+        """Its heading in the shortcut sheet."""
+        return self.menu.split("/")[0]
+
+    @property
+    def keys(self) -> tuple[QKeySequence, ...]:
+        return tuple(QKeySequence(name, QKeySequence.SequenceFormat.PortableText) for name in self.shortcuts)
+
+    @property
+    def shown_keys(self) -> str:
+        """Its shortcuts as the platform writes them."""
+        native = QKeySequence.SequenceFormat.NativeText
+        return "  or  ".join(sequence.toString(native) for sequence in self.keys)
+
+
+def conflicts(commands: Sequence[Command]) -> tuple[str, ...]:
+    """A sentence for every id or shortcut that two commands of one context share, and for every unreadable key."""
+    said = []
+    ids: set[str] = set()
+    owners: dict[tuple[str, str], str] = {}
+    for command in commands:
+        if command.id in ids:
+            said.append(f"Two commands have the id {command.id}.")
+        ids.add(command.id)
+        for name, sequence in zip(command.shortcuts, command.keys, strict=True):
+            place = (command.context, sequence.toString())
+            if not sequence.toString():
+                said.append(f"The shortcut {name} of {command.id} is not a key.")
+            elif place in owners:
+                said.append(f"{owners[place]} and {command.id} share the shortcut {name} in context {command.context}.")
+            owners[place] = command.id
+    return tuple(said)

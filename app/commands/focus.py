@@ -1,0 +1,91 @@
+"""Which keys the focused widget needs for itself.
+
+Qt asks before it runs a shortcut: the focused widget receives a ``ShortcutOverride`` event, and if it accepts, the key
+reaches the widget as an ordinary key press. Text fields answer for themselves; buttons, combo boxes, sliders and tables
+do not, so a window-wide Space would steal the button from a keyboard user. The filter answers in their place.
+
+It sits on the focused widget alone, not on the application, where it would see every event of the program.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from PySide6.QtCore import QEvent, QObject, Qt, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractScrollArea,
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QKeySequenceEdit,
+    QLineEdit,
+    QPlainTextEdit,
+    QTabBar,
+    QTableView,
+    QTextEdit,
+    QWidget,
+)
+
+Key = Qt.Key
+MOVING = frozenset(
+    (Key.Key_Left, Key.Key_Right, Key.Key_Up, Key.Key_Down, Key.Key_Home, Key.Key_End, Key.Key_PageUp, Key.Key_PageDown)
+)
+"""Keys that move inside a widget."""
+_COMMANDING = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier
+
+
+def needs_key(widget: QWidget, key: int, modifiers: Qt.KeyboardModifier, text: str) -> bool:
+    """Whether ``widget`` has a use for a key of its own. Keys with Ctrl, Alt or Meta belong to the program.
+
+    Letters go to commands from a table of numbers, where E explains the number under the cursor; lists and combo boxes
+    keep them, since typing finds an entry there. A slider has no use for Space.
+    """
+    if modifiers & _COMMANDING:
+        return False
+    typed = key == Key.Key_Space or (bool(text) and text.isprintable())
+    if isinstance(widget, (QLineEdit, QAbstractSpinBox, QKeySequenceEdit)):
+        return typed or key in MOVING
+    if isinstance(widget, (QTextEdit, QPlainTextEdit)):
+        return key in MOVING or (typed and not widget.isReadOnly())
+    if isinstance(widget, QComboBox):
+        return typed or key in MOVING
+    if isinstance(widget, QTableView):
+        return key == Key.Key_Space or key in MOVING
+    if isinstance(widget, QAbstractItemView):
+        return typed or key in MOVING
+    if isinstance(widget, QAbstractButton):
+        return key == Key.Key_Space
+    if isinstance(widget, (QAbstractSlider, QTabBar)):
+        return key in MOVING
+    if isinstance(widget, QAbstractScrollArea):
+        return key in (Key.Key_PageUp, Key.Key_PageDown, Key.Key_Up, Key.Key_Down)
+    return False
+
+
+class FocusKeys(QObject):
+    """Leaves the keys that the focused widget needs to that widget."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        application = cast(QApplication, QApplication.instance())
+        application.focusChanged.connect(self._moved)
+        self._moved(None, application.focusWidget())
+
+    @Slot("QWidget*", "QWidget*")
+    def _moved(self, old: QWidget | None, new: QWidget | None) -> None:
+        if old is not None:
+            old.removeEventFilter(self)
+        if new is not None:
+            new.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(watched, QWidget):
+            press = cast(QKeyEvent, event)
+            if needs_key(watched, press.key(), press.modifiers(), press.text()):
+                event.accept()
+                return True
+        return False

@@ -1,0 +1,54 @@
+"""Finding a command by a few of its letters."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_START, _WORD, _NEXT, _HIT = 12, 8, 5, 1
+"""Points of a letter found at the very start, at the start of a word, right after the one before, anywhere."""
+_WHOLE = 40
+"""Points of a word of the query that stands in the text as it is."""
+
+
+def plain(text: str) -> str:
+    """Lower case without accents, for comparison."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+
+
+def score(query: str, text: str) -> int | None:
+    """How well ``text`` fits ``query``; None when a letter of the query is missing.
+
+    Each word of the query must be found, letter by letter in order; letters at the start of words and letters in a row
+    count more, and shorter texts win among equals.
+    """
+    wanted, words = plain(text), plain(query).split()
+    total = 0
+    for word in words:
+        best = max((points for start in range(len(wanted)) if (points := _from(word, wanted, start))), default=0)
+        if not best:
+            return None
+        total += best
+    return total * 100 - len(text)
+
+
+def _from(word: str, text: str, start: int) -> int:
+    """Points of finding ``word`` in ``text``, its first letter at ``start``; 0 when it is not there."""
+    if text[start] != word[0]:
+        return 0
+    points, at = _WHOLE if text.startswith(word, start) else 0, start - 1
+    for letter in word:
+        found = text.find(letter, at + 1)
+        if found < 0:
+            return 0
+        points += _HIT + _bonus(text, found, found == at + 1 and found != start)
+        at = found
+    return points
+
+
+def _bonus(text: str, place: int, in_a_row: bool) -> int:
+    if place == 0:
+        return _START
+    if not text[place - 1].isalnum():
+        return _WORD
+    return _NEXT if in_a_row else 0

@@ -1,0 +1,47 @@
+"""Menus made from the table of commands."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtWidgets import QMenu, QMenuBar
+
+from app.commands.actions import Actions
+
+EXCLUSIVE = ("View/Theme", "View/Layout")
+"""Menus in which one entry at a time is on."""
+
+
+def fill_menus(bar: QMenuBar, actions: Actions) -> None:
+    """Fill ``bar`` from ``actions``, in the order of the table; what it held before goes."""
+    for old in bar.findChildren(QMenu):
+        old.deleteLater()
+    bar.clear()
+    menus: dict[str, QMenu] = {}
+    groups = {path: QActionGroup(actions) for path in EXCLUSIVE}
+    for group in groups.values():
+        # a click on the entry that is on must not switch it off, and none need be on
+        group.setExclusionPolicy(QActionGroup.ExclusionPolicy.ExclusiveOptional)
+    for action in actions:
+        path = action.command.menu
+        menu = _menu(bar, menus, path)
+        if action.command.divided and not menu.isEmpty():
+            menu.addSeparator()
+        menu.addAction(action)
+        if path in groups and action.isCheckable():
+            _join(groups[path], action)
+
+
+def _menu(bar: QMenuBar, menus: dict[str, QMenu], path: str) -> QMenu:
+    """The menu at ``path``, made with those above it if need be."""
+    if path not in menus:
+        above, _, title = path.rpartition("/")
+        menu = QMenu(title, bar)
+        menu.setObjectName(f"menu {path}")
+        menu.setToolTipsVisible(True)
+        (_menu(bar, menus, above) if above else bar).addMenu(menu)
+        menus[path] = menu
+    return menus[path]
+
+
+def _join(group: QActionGroup, action: QAction) -> None:
+    group.addAction(action)

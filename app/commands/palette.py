@@ -1,0 +1,200 @@
+"""The command palette: type a few letters, press Enter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    QSize,
+    Qt,
+    Slot,
+)
+from PySide6.QtGui import QKeyEvent, QPainter, QPalette
+from PySide6.QtWidgets import (
+    QDialog,
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.commands.actions import Actions, CommandAction
+from app.commands.fuzzy import score
+
+Index = QModelIndex | QPersistentModelIndex
+ACTION = Qt.ItemDataRole.UserRole
+_FAINT = 0.7
+_MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
+
+class PaletteModel(QAbstractListModel):
+    """The commands that fit what was typed, the best first; those that cannot run are among them, with why."""
+
+    def __init__(self, actions: Actions, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._actions = actions
+        self._shown: list[CommandAction] = []
+        self.search("")
+
+    def search(self, query: str) -> None:
+        """Show what fits ``query``; everything, in the order of the menus, when it is empty."""
+        found = [(action, score(query, spoken(action, menu=True))) for action in self._actions]
+        fitting = [(action, points) for action, points in found if points is not None]
+        if query.strip():
+            fitting.sort(key=lambda pair: -pair[1])
+        self.beginResetModel()
+        self._shown = [action for action, _ in fitting]
+        self.endResetModel()
+
+    def action(self, row: int) -> CommandAction | None:
+        return self._shown[row] if 0 <= row < len(self._shown) else None
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self._shown)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        action = self.action(index.row())
+        if action is None:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return action.text()
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return action.toolTip()
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            parts = (action.text(), action.command.shown_keys, f"not now: {action.why}" if action.why else "")
+            return ", ".join(part for part in parts if part)
+        return action if role == ACTION else None
+
+
+def spoken(action: CommandAction, menu: bool = False) -> str:
+    """The words by which a command is found."""
+    place = action.command.menu.replace("/", " ") if menu else ""
+    return f"{action.text()} {action.command.text if action.command.text != action.text() else ''} {place}".strip()
+
+
+class _Row(QStyledItemDelegate):
+    """Name on the left, keys on the right; under it, for a command that cannot run, why."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        lines = 2 if index.data(ACTION).why else 1
+        return QSize(200, option.fontMetrics.height() * lines + 10)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        action: CommandAction = index.data(ACTION)
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        palette = option.palette
+        if chosen:
+            painter.fillRect(option.rect, palette.color(QPalette.ColorRole.Highlight))
+        role = QPalette.ColorRole.HighlightedText if chosen else QPalette.ColorRole.Text
+        ink = palette.color(role)
+        if action.why:
+            # a disabled colour would fall below the contrast that text needs
+            ink.setAlphaF(1.0 if chosen else _FAINT)
+        painter.setPen(ink)
+        box = option.rect.adjusted(12, 5, -12, -5)
+        line = QRect(box.left(), box.top(), box.width(), option.fontMetrics.height())
+        keys = action.command.shown_keys
+        width = option.fontMetrics.horizontalAdvance(keys) + 12
+        painter.drawText(line, Qt.AlignmentFlag.AlignRight, keys)
+        shorter = option.fontMetrics.elidedText(action.text(), Qt.TextElideMode.ElideRight, line.width() - width)
+        painter.drawText(line, Qt.AlignmentFlag.AlignLeft, shorter)
+        if action.why:
+            line.moveTop(line.bottom() + 1)
+            why = option.fontMetrics.elidedText(action.why, Qt.TextElideMode.ElideRight, line.width())
+            painter.drawText(line, Qt.AlignmentFlag.AlignLeft, why)
+
+
+class CommandPalette(QDialog):
+    """A line to type into and the commands that fit. It goes away when something else is clicked."""
+
+    def __init__(self, actions: Actions, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
+        self.setWindowTitle("Find a command")
+        self.setAccessibleName("Find a command")
+        self._window = parent
+        self.model = PaletteModel(actions, self)
+        self.line = QLineEdit(self)
+        self.line.setPlaceholderText("What do you want to do?")
+        self.line.setAccessibleName("Find a command")
+        self.line.setAccessibleDescription("Up and down choose, Enter runs, Escape closes.")
+        self.list = QListView(self)
+        self.list.setAccessibleName("Commands")
+        self.list.setModel(self.model)
+        self.list.setItemDelegate(_Row(self.list))
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.addWidget(self.line)
+        column.addWidget(self.list)
+        self.line.textChanged.connect(self._on_text)
+        self.line.installEventFilter(self)
+        self.list.clicked.connect(self._on_clicked)
+
+    def open_fresh(self) -> None:
+        """Show the palette with an empty line, at the top of the window's middle."""
+        self.line.clear()
+        self._on_text("")
+        self._place()
+        self.show()
+        self.activateWindow()
+        self.line.setFocus()
+
+    def run_chosen(self) -> None:
+        """Run the chosen command if it can run; the palette has gone and the old focus is back before it does."""
+        action = self.model.action(self.list.currentIndex().row())
+        if action is not None and action.isEnabled():
+            self.hide()
+            action.trigger()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Keys that move in the list leave the line."""
+        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            if event.key() in _MOVES:
+                self._move(event.key())
+                return True
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self.run_chosen()
+                return True
+        return super().eventFilter(watched, event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.ActivationChange and self.isVisible() and not self.isActiveWindow():
+            self.hide()
+
+    def _move(self, key: int) -> None:
+        page = max(1, self.list.viewport().height() // max(1, self.list.sizeHintForRow(0)))
+        steps = dict(zip(_MOVES, (-1, 1, -page, page), strict=True))[Qt.Key(key)]
+        last = self.model.rowCount() - 1
+        self._choose(min(max(self.list.currentIndex().row() + steps, 0), last))
+
+    def _choose(self, row: int) -> None:
+        self.list.setCurrentIndex(self.model.index(row, 0))
+
+    def _place(self) -> None:
+        window = self._window.window()
+        em = self.fontMetrics().height()
+        width = min(window.width() - 32, 36 * em)
+        height = min(window.height() - 64, 24 * em)
+        corner = window.mapToGlobal(window.rect().topLeft())
+        self.setGeometry(corner.x() + (window.width() - width) // 2, corner.y() + 40, width, height)
+
+    @Slot(str)
+    def _on_text(self, text: str) -> None:
+        self.model.search(text)
+        self._choose(0)
+
+    @Slot(QModelIndex)
+    def _on_clicked(self, index: QModelIndex) -> None:
+        self._choose(index.row())
+        self.run_chosen()

@@ -1,0 +1,78 @@
+"""The shortcut sheet: every key, grouped as in the menus, searchable, beside the work."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+
+from app.commands.actions import Actions
+from app.commands.fuzzy import plain
+
+
+class ShortcutSheet(QDialog):
+    """Lists the commands that have keys; it does not block the window."""
+
+    def __init__(self, actions: Actions, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Keyboard shortcuts")
+        self.setModal(False)
+        self._actions = actions
+        self._groups: dict[str, tuple[QTreeWidgetItem, list[QTreeWidgetItem]]] = {}
+        self.line = QLineEdit(self)
+        self.line.setPlaceholderText("Search a command or a key")
+        self.line.setAccessibleName("Search shortcuts")
+        self.line.setClearButtonEnabled(True)
+        self.tree = QTreeWidget(self)
+        self.tree.setAccessibleName("Shortcuts")
+        self.tree.setHeaderLabels(["Command", "Keys"])
+        self.tree.setRootIsDecorated(False)
+        self.tree.setAlternatingRowColors(True)
+        self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.tree.header().setStretchLastSection(False)
+        column = QVBoxLayout(self)
+        column.addWidget(self.line)
+        column.addWidget(self.tree)
+        self.line.textChanged.connect(self._on_text)
+        actions.rebuilt.connect(self.fill)
+        self.fill()
+        em = self.fontMetrics().height()
+        self.resize(32 * em, 36 * em)
+
+    @Slot()
+    def fill(self) -> None:
+        """List the commands as they are now."""
+        self.tree.clear()
+        self._groups = {}
+        for command in self._actions.commands:
+            if command.shortcuts:
+                if command.group not in self._groups:
+                    self._groups[command.group] = (self._heading(command.group), [])
+                heading, rows = self._groups[command.group]
+                row = QTreeWidgetItem(heading, [command.text, command.shown_keys])
+                row.setToolTip(0, command.tip)
+                rows.append(row)
+        self.tree.expandAll()
+        self.tree.header().resizeSections(QHeaderView.ResizeMode.ResizeToContents)
+        self._on_text(self.line.text())
+
+    def shown(self) -> tuple[str, ...]:
+        """Names of the commands listed now."""
+        return tuple(row.text(0) for _, rows in self._groups.values() for row in rows if not row.isHidden())
+
+    def _heading(self, name: str) -> QTreeWidgetItem:
+        heading = QTreeWidgetItem(self.tree, [name])
+        heading.setFlags(Qt.ItemFlag.ItemIsEnabled)
+        font = heading.font(0)
+        font.setBold(True)
+        heading.setFont(0, font)
+        heading.setFirstColumnSpanned(True)
+        return heading
+
+    @Slot(str)
+    def _on_text(self, text: str) -> None:
+        words = plain(text).split()
+        for heading, rows in self._groups.values():
+            for row in rows:
+                here = plain(f"{row.text(0)} {row.text(1)}")
+                row.setHidden(not all(word in here for word in words))
+            heading.setHidden(all(row.isHidden() for row in rows))

@@ -1,0 +1,258 @@
+"""The table of commands: everything the user can do, in the order of the menus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+from app.commands.command import Command, State
+
+THEMES = (("system", "System"), ("light", "Light"), ("dark", "Dark"), ("projector", "Projector"))
+LAYOUTS = ("Bandit", "Language model", "Compare", "Present")
+"""The layouts that are always there."""
+
+
+class Window(Protocol):
+    """What the commands call. Each method returns at once."""
+
+    def run_pause(self) -> None: ...
+    def step(self) -> None: ...
+    def step_back(self) -> None: ...
+    def next_stage(self) -> None: ...
+    def previous_stage(self) -> None: ...
+    def run_n(self) -> None: ...
+    def faster(self) -> None: ...
+    def slower(self) -> None: ...
+    def branch(self) -> None: ...
+    def new_run(self) -> None: ...
+    def open_run(self) -> None: ...
+    def save_as(self) -> None: ...
+    def close_run(self) -> None: ...
+    def go_start(self) -> None: ...
+    def go_end(self) -> None: ...
+    def next_event(self) -> None: ...
+    def previous_event(self) -> None: ...
+    def undo(self) -> None: ...
+    def redo(self) -> None: ...
+    def explain(self) -> None: ...
+    def toggle_table_twin(self) -> None: ...
+    def copy_picture(self) -> None: ...
+    def toggle_full_screen(self) -> None: ...
+    def zoom(self, steps: int) -> None: ...
+    def set_theme(self, name: str) -> None: ...
+    def set_reduced_motion(self, on: bool) -> None: ...
+    def toggle_panel(self, id: str) -> None: ...
+    def panels(self) -> Sequence[tuple[str, str]]: ...
+    def set_layout(self, name: str) -> None: ...
+    def saved_layouts(self) -> Sequence[str]: ...
+    def save_layout(self) -> None: ...
+    def reset_layout(self) -> None: ...
+    def show_palette(self) -> None: ...
+    def show_sheet(self) -> None: ...
+    def show_glossary(self) -> None: ...
+    def show_references(self) -> None: ...
+    def state(self) -> State: ...
+    def quit(self) -> None: ...
+
+
+def commands(window: Window) -> list[Command]:
+    """Every command of ``window``, in the order of its menus."""
+    return [
+        *_file(window), *_edit(window), *_run(window), *_go(window), *_view(window), *_themes(window),
+        *_layouts(window), *_panels(window), *_help(window), *_present(window),
+    ]  # fmt: skip
+
+
+def _file(window: Window) -> list[Command]:
+    return [
+        Command(id="new_run", text="New run", menu="File", run=window.new_run, shortcuts=("Ctrl+N",), icon="new",
+                tip="Start again at update 0 with the settings shown; the run you leave stays in the list."),
+        Command(id="open_run", text="Open run…", menu="File", run=window.open_run, shortcuts=("Ctrl+O",), icon="open",
+                tip="Open a run file; training goes on."),
+        Command(id="save_as", text="Save run as…", menu="File", run=window.save_as, divided=True,
+                shortcuts=("Ctrl+S", "Ctrl+Shift+S"), icon="save", blocked=_needs_update,
+                tip="Copy the run to a file of your own."),
+        Command(id="close_run", text="Close run", menu="File", run=window.close_run, shortcuts=("Ctrl+W",),
+                tip="Take the run off the list; its file stays."),
+        Command(id="quit", text="Quit", menu="File", run=window.quit, shortcuts=("Ctrl+Q",), divided=True,
+                tip="Close the window; the run is on disk already."),
+    ]  # fmt: skip
+
+
+def _edit(window: Window) -> list[Command]:
+    return [
+        Command(id="undo", text="Undo", menu="Edit", run=window.undo, shortcuts=("Ctrl+Z",), icon="undo",
+                blocked=lambda state: "" if state.can_undo else "No setting has been changed.", repeats=True,
+                tip="Take back the last change of a setting; updates are never removed."),
+        Command(id="redo", text="Redo", menu="Edit", run=window.redo, shortcuts=("Ctrl+Shift+Z", "Ctrl+Y"),
+                icon="redo", blocked=lambda state: "" if state.can_redo else "Nothing has been undone.", repeats=True,
+                tip="Make the change again."),
+        Command(id="explain", text="Explain the selected number", menu="Edit", run=window.explain,
+                shortcuts=("E",), icon="explain", divided=True, blocked=_needs_number,
+                tip="Show its formula, the values in it, and where they came from."),
+        Command(id="table_twin", text="Show as table", menu="Edit", run=window.toggle_table_twin, shortcuts=("T",),
+                icon="table", blocked=_needs_plot, checked=lambda state: state.table_twin,
+                tip="Show the numbers of the picture in focus, and back."),
+        Command(id="copy_picture", text="Copy picture", menu="Edit", run=window.copy_picture,
+                shortcuts=("Ctrl+Shift+C",), icon="copy", blocked=_needs_plot,
+                tip="Put the picture in focus on the clipboard."),
+    ]  # fmt: skip
+
+
+def _run(window: Window) -> list[Command]:
+    return [
+        Command(id="run", text="Run or pause", menu="Run", run=window.run_pause, icon="run",
+                shortcuts=("Space", "Ctrl+Space"), blocked=_can_train,
+                text_now=lambda state: "Pause" if state.running else "Run",
+                tip="Compute updates at the chosen speed; the same key pauses."),
+        Command(id="step", text="Step", menu="Run", run=window.step, shortcuts=(".",), icon="step",
+                blocked=_can_step, repeats=True,
+                tip="Go to the next update; at the head it is computed."),
+        Command(id="step_back", text="Step back", menu="Run", run=window.step_back, shortcuts=(",",),
+                icon="step_back", blocked=_not_at_start, repeats=True,
+                tip="Look at the update before; nothing is lost."),
+        Command(id="stage", text="Stage", menu="Run", run=window.next_stage, shortcuts=("Shift+.",),
+                icon="stage", blocked=_can_step, repeats=True, divided=True,
+                tip="Reveal the next stage of the update: sample, score, normalize, update."),
+        Command(id="stage_back", text="Stage back", menu="Run", run=window.previous_stage,
+                shortcuts=("Shift+,",), icon="stage_back", blocked=_not_at_start, repeats=True,
+                tip="Hide the last stage again."),
+        Command(id="run_n", text="Run 50", menu="Run", run=window.run_n, shortcuts=("Ctrl+.",),
+                icon="run_n", blocked=_can_train, divided=True,
+                tip="Fifty more updates, then pause."),
+        Command(id="faster", text="Faster", menu="Run", run=window.faster, shortcuts=("Ctrl+Up",), repeats=True,
+                tip="More updates per second."),
+        Command(id="slower", text="Slower", menu="Run", run=window.slower, shortcuts=("Ctrl+Down",), repeats=True,
+                tip="Fewer updates per second."),
+        Command(id="branch", text="Branch here", menu="Run", run=window.branch, shortcuts=("Ctrl+B",),
+                icon="branch", blocked=_needs_update, divided=True,
+                tip="Begin a new run at the update shown, with the settings shown."),
+    ]  # fmt: skip
+
+
+def _go(window: Window) -> list[Command]:
+    return [
+        Command(id="go_start", text="Go to update 0", menu="Go", run=window.go_start, shortcuts=("Home",),
+                icon="to_start", blocked=_not_at_start, tip="Show the run before its first update."),
+        Command(id="go_end", text="Go to the newest update", menu="Go", run=window.go_end, shortcuts=("End",),
+                icon="to_end", tip="Show the newest update and follow it."),
+        Command(id="next_event", text="Next event", menu="Go", run=window.next_event, shortcuts=("N",),
+                icon="next_event", divided=True, repeats=True,
+                blocked=lambda state: "" if state.next_event else "Nothing remarkable comes after this update.",
+                tip="Jump to the next clip, dead group, new best action or changed setting."),
+        Command(id="previous_event", text="Previous event", menu="Go", run=window.previous_event,
+                shortcuts=("P",), icon="previous_event", repeats=True,
+                blocked=lambda state: "" if state.previous_event else "Nothing remarkable comes before this update.",
+                tip="Jump back to the one before."),
+    ]  # fmt: skip
+
+
+def _view(window: Window) -> list[Command]:
+    return [
+        Command(id="full_screen", text="Full screen", menu="View", run=window.toggle_full_screen,
+                shortcuts=("F11",), checked=lambda state: state.full_screen, tip="Fill the screen, and back."),
+        Command(id="zoom_in", text="Larger", menu="View", run=partial(window.zoom, 1), divided=True,
+                shortcuts=("Ctrl++", "Ctrl+="), repeats=True, tip="Make everything larger."),
+        Command(id="zoom_out", text="Smaller", menu="View", run=partial(window.zoom, -1), shortcuts=("Ctrl+-",),
+                repeats=True, tip="Make everything smaller."),
+        Command(id="zoom_reset", text="Normal size", menu="View", run=partial(window.zoom, 0), shortcuts=("Ctrl+0",),
+                tip="Back to 100 %."),
+        Command(id="reduced_motion", text="Reduced motion", menu="View", divided=True,
+                run=lambda: window.set_reduced_motion(not window.state().reduced_motion),
+                checked=lambda state: state.reduced_motion, tip="Nothing moves to show where it went."),
+    ]  # fmt: skip
+
+
+def _themes(window: Window) -> list[Command]:
+    return [
+        Command(id=f"theme.{name}", text=f"{title} theme", menu="View/Theme", run=partial(window.set_theme, name),
+                checked=partial(_has_theme, name), tip="Change the colours; they keep their meaning.")
+        for name, title in THEMES
+    ]  # fmt: skip
+
+
+def _layouts(window: Window) -> list[Command]:
+    own = [name for name in window.saved_layouts() if name not in LAYOUTS]
+    named = [
+        Command(id=f"layout.{name}", text=f"Layout “{name}”", menu="View/Layout",
+                run=partial(window.set_layout, name), checked=partial(_has_layout, name),
+                shortcuts=(f"Ctrl+{place}",) if place <= 9 else (), tip="Arrange the panels this way.")
+        for place, name in enumerate((*LAYOUTS, *own), start=1)
+    ]  # fmt: skip
+    return [
+        *named,
+        Command(id="save_layout", text="Save layout as…", menu="View/Layout", run=window.save_layout, divided=True,
+                tip="Keep the arrangement of the panels under a name."),
+        Command(id="reset_layout", text="Reset layout", menu="View/Layout", run=window.reset_layout,
+                tip="Put every panel where it stood at first."),
+    ]  # fmt: skip
+
+
+def _panels(window: Window) -> list[Command]:
+    return [
+        Command(id=f"panel.{id}", text=f"Panel “{title}”", menu="View/Panels", run=partial(window.toggle_panel, id),
+                checked=partial(_shows_panel, id), tip="Show the panel, or hide it.")
+        for id, title in window.panels()
+    ]  # fmt: skip
+
+
+def _help(window: Window) -> list[Command]:
+    return [
+        Command(id="shortcut_sheet", text="Keyboard shortcuts", menu="Help", run=window.show_sheet, shortcuts=("F1",),
+                tip="Every key, searchable."),
+        Command(id="palette", text="Find a command", menu="Help", run=window.show_palette,
+                shortcuts=("Ctrl+Shift+P",), tip="Type a few letters of what you want to do."),
+        Command(id="glossary", text="Glossary", menu="Help", run=window.show_glossary, shortcuts=("Shift+F1",),
+                divided=True, tip="Every term in one sentence, with its formula."),
+        Command(id="references", text="References", menu="Help", run=window.show_references,
+                tip="The papers behind what is shown."),
+    ]  # fmt: skip
+
+
+def _present(window: Window) -> list[Command]:
+    """Keys that remote controls send, while presenting."""
+    return [
+        Command(id="present.next", text="Next stage, presenting", menu="Run/Presenting", run=window.next_stage,
+                shortcuts=("PgDown", "Right"), context="present", blocked=_can_step, divided=True,
+                tip="What the forward button of a remote sends."),
+        Command(id="present.previous", text="Previous stage, presenting", menu="Run/Presenting",
+                run=window.previous_stage, shortcuts=("PgUp", "Left"), context="present", blocked=_not_at_start,
+                tip="What the back button of a remote sends."),
+    ]  # fmt: skip
+
+
+def _can_train(state: State) -> str:
+    return state.read_only
+
+
+def _can_step(state: State) -> str:
+    return "" if state.step < state.head else state.read_only
+
+
+def _not_at_start(state: State) -> str:
+    return "" if state.step > 0 else "This is the run before its first update."
+
+
+def _needs_update(state: State) -> str:
+    return "" if state.head > 0 else "The run has no update yet; press Run first."
+
+
+def _needs_number(state: State) -> str:
+    return "" if state.explainable else "No number is selected; click one, or move to it with the arrow keys."
+
+
+def _needs_plot(state: State) -> str:
+    return "" if state.has_plot else "No picture is in focus; click one, or reach it with Tab."
+
+
+def _has_theme(name: str, state: State) -> bool:
+    return state.theme == name
+
+
+def _has_layout(name: str, state: State) -> bool:
+    return state.layout == name
+
+
+def _shows_panel(id: str, state: State) -> bool:
+    return id in state.panels

@@ -1,0 +1,1 @@
+"""What happens when something goes wrong: reports, safe mode, message bars."""

@@ -1,0 +1,145 @@
+"""What happens to an exception that nobody expected.
+
+It may arise in any thread, in the middle of painting or while the program ends. A hook therefore touches no widget: it
+writes the log and leaves a ``Report`` in a locked list, which the window empties on its frame timer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from grpo_core.errors import GrpoError
+
+DISTINCT = 100
+"""Different tracebacks that are reported in one session; later ones are logged only."""
+LONGEST = 20_000
+"""Characters of a traceback that are kept."""
+
+_log = logging.getLogger("app.crash")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """An exception that nobody caught.
+
+    Attributes:
+        sentence: what a person is told.
+        text: the traceback, for the clipboard.
+        expected: an error with a message made for people; no traceback need be offered.
+        where: name of the thread.
+        when: seconds since 1970.
+    """
+
+    sentence: str
+    text: str
+    expected: bool
+    where: str
+    when: float
+
+
+class CrashHooks:
+    """The interpreter's three hooks. A traceback that repeats itself is reported once.
+
+    Attributes:
+        interrupted: Ctrl-C has ended something that ran without the event loop.
+        on_report: called after a new report, in any thread; the ``emit`` of a signal that asks for a frame, say.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reports: list[Report] = []
+        self._seen: set[tuple[object, ...]] = set()
+        self._before: tuple[Any, Any, Any] | None = None
+        self.interrupted = False
+        self.on_report: Callable[[], object] | None = None
+
+    def install(self) -> None:
+        """Take the hooks over."""
+        if self._before is None:
+            self._before = (sys.excepthook, threading.excepthook, sys.unraisablehook)
+            sys.excepthook = self._on_exception
+            threading.excepthook = self._on_thread
+            sys.unraisablehook = self._on_unraisable
+
+    def uninstall(self) -> None:
+        """Put the hooks back as they were."""
+        if self._before is not None:
+            sys.excepthook, threading.excepthook, sys.unraisablehook = self._before
+            self._before = None
+
+    def take_reports(self) -> list[Report]:
+        """What has come in since the last call. For the GUI thread's frame timer."""
+        if not self._reports:
+            return []
+        with self._lock:
+            taken, self._reports = self._reports, []
+        return taken
+
+    def report(self, error: BaseException, trace: TracebackType | None, where: str) -> None:
+        """Log an exception and, the first time, put it into the list. Safe in every thread."""
+        text = "".join(traceback.format_exception(type(error), error, trace))
+        if len(text) > LONGEST:
+            text = text[: LONGEST // 2] + "\n …\n" + text[-LONGEST // 2 :]
+        expected = isinstance(error, GrpoError)
+        key = (type(error), str(error) if expected else _place(trace))
+        with self._lock:
+            new = key not in self._seen and len(self._seen) < DISTINCT
+            if new:
+                self._seen.add(key)
+                sentence = _safe_text(error) if expected else _sentence(error)
+                self._reports.append(
+                    Report(sentence=sentence, text=text, expected=expected, where=where, when=time.time())
+                )
+        _log.error("in thread %s%s\n%s", where, "" if new else ", again", text if new else text.splitlines()[-1])
+        if new and self.on_report is not None:
+            with contextlib.suppress(RuntimeError):  # at the end of the program the signal's owner may be gone
+                self.on_report()
+        if new and not expected and sys.stderr is not None:
+            print(text, file=sys.stderr, end="")
+
+    def _on_exception(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            self.interrupted = True
+        else:
+            self.report(error, trace, threading.current_thread().name)
+
+    def _on_thread(self, args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None and not issubclass(args.exc_type, SystemExit):
+            self.report(args.exc_value, args.exc_traceback, args.thread.name if args.thread else "unknown")
+
+    def _on_unraisable(self, args: sys.UnraisableHookArgs) -> None:
+        # the object itself may be half destroyed: neither kept nor printed
+        if args.exc_value is not None:
+            self.report(args.exc_value, args.exc_traceback, threading.current_thread().name)
+
+
+def _place(trace: TracebackType | None) -> tuple[tuple[str, int], ...]:
+    """The lines an exception came through, which is what makes it the same as another."""
+    lines = []
+    while trace is not None:
+        lines.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    return tuple(lines[-20:])
+
+
+def _sentence(error: BaseException) -> str:
+    text = _safe_text(error).splitlines() or [""]
+    detail = f"{type(error).__name__}: {text[0][:200]}" if text[0] else type(error).__name__
+    return f"Something went wrong inside the program ({detail}). Your runs are on disk; you can go on."
+
+
+def _safe_text(error: BaseException) -> str:
+    """``str(error)``, for exceptions whose own text fails too."""
+    try:
+        return str(error)
+    except Exception:
+        return ""

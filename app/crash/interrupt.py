@@ -1,0 +1,64 @@
+"""Ctrl-C in the terminal closes the window as its close button does.
+
+Python runs signal handlers between its own instructions, and an idle Qt loop executes none. So the interpreter also
+writes a byte into a socket when a signal arrives (``signal.set_wakeup_fd``); a notifier on the other end wakes the
+loop, Python runs the handler, and ``requested`` is emitted in the GUI thread. No timer ticks while nothing happens.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+from types import FrameType
+from typing import Any
+
+from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
+
+
+class Interrupt(QObject):
+    """Listens for SIGINT and SIGTERM while the event loop runs. A second signal ends the process at once.
+
+    Must be created in the main thread.
+
+    Signals:
+        requested: somebody wants the program to end.
+    """
+
+    requested = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._reading, self._writing = socket.socketpair()
+        self._reading.setblocking(False)
+        self._writing.setblocking(False)
+        self._arrived = False
+        self._notifier = QSocketNotifier(self._reading.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._woken)
+        self._wakeup_before = signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
+        self._before: dict[int, Any] = {
+            number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+
+    def close(self) -> None:
+        """Put the handlers back as they were."""
+        if self._before:
+            signal.set_wakeup_fd(self._wakeup_before)
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+            self._before = {}
+            self._notifier.setEnabled(False)
+            self._reading.close()
+            self._writing.close()
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self._arrived = True
+        signal.signal(number, signal.SIG_DFL)
+
+    @Slot()
+    def _woken(self) -> None:
+        with contextlib.suppress(OSError):
+            self._reading.recv(64)
+        if self._arrived:
+            self._arrived = False
+            self.requested.emit()

@@ -1,0 +1,72 @@
+"""What is told to the user without standing in the way of the work: text, severity, up to three buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from PySide6.QtGui import QColor, QPalette
+
+
+class Severity(Enum):
+    """How much a message matters: its word for screen readers, its sign, and its colour on light and dark ground."""
+
+    INFO = ("Note", "i", "#0072B2", "#56B4E9")
+    WARNING = ("Warning", "!", "#B87400", "#F0B429")
+    ERROR = ("Error", "×", "#D55E00", "#FF8A4C")
+
+    @property
+    def word(self) -> str:
+        return self.value[0]
+
+    @property
+    def sign(self) -> str:
+        return self.value[1]
+
+    def colour(self, palette: QPalette) -> QColor:
+        """The colour that stands out from the window's ground."""
+        dark = palette.color(QPalette.ColorRole.Window).lightness() < 128
+        return QColor(self.value[3 if dark else 2])
+
+
+@dataclass(frozen=True, kw_only=True)
+class BarAction:
+    """A button of a message.
+
+    Attributes:
+        text: a verb.
+        run: called in the GUI thread.
+        closes: the message has done its work once this was pressed.
+    """
+
+    text: str
+    run: Callable[[], None]
+    closes: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """Something to tell.
+
+    Attributes:
+        text: one or two sentences, plain text.
+        severity: how much it matters.
+        actions: at most three buttons.
+        id: a message with the same id replaces an older one; empty: the text is the id.
+        closable: the user may close it.
+    """
+
+    text: str
+    severity: Severity = Severity.INFO
+    actions: tuple[BarAction, ...] = ()
+    id: str = ""
+    closable: bool = True
+
+    def __post_init__(self) -> None:
+        if len(self.actions) > 3:
+            raise ValueError(f"a message has at most three buttons, not {len(self.actions)}")
+
+    @property
+    def key(self) -> str:
+        return self.id or self.text

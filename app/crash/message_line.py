@@ -1,0 +1,151 @@
+"""One message on screen."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QColor,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+)
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+
+from app.crash.message import Message, Severity
+
+
+class MessageLine(QWidget):
+    """One message.
+
+    Signals:
+        closed: the user has closed it, or one of its buttons did.
+    """
+
+    closed = Signal(str)
+
+    def __init__(self, message: Message, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.message = message
+        self._sign = _Sign(message.severity, self)
+        self._label = QLabel(self)
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._label.setWordWrap(True)
+        self._label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._buttons: list[QPushButton] = []
+        self._close = QToolButton(self)
+        self._close.setText("×")
+        self._close.setAutoRaise(True)
+        self._close.setProperty("quiet", True)
+        self._close.setAccessibleName("Close this message")
+        self._close.setToolTip("Close this message (Esc)")
+        self._close.clicked.connect(self.dismiss)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(12, 6, 8, 6)
+        self._row.setSpacing(8)
+        self._row.addWidget(self._sign)
+        self._row.addWidget(self._label, 1)
+        self._row.addWidget(self._close)
+        self.show_message(message)
+
+    @property
+    def text(self) -> str:
+        return self._label.text()
+
+    @property
+    def buttons(self) -> tuple[QPushButton, ...]:
+        """The message's own buttons, from left to right."""
+        return tuple(self._buttons)
+
+    def show_message(self, message: Message) -> None:
+        """Replace what is told. Cheap when only the text has changed, so that it can follow the cursor."""
+        self.message = message
+        if self._label.text() != message.text:
+            self._label.setText(message.text)
+            self.setAccessibleName(f"{message.severity.word}: {message.text}")
+        if len(message.actions) != len(self._buttons):
+            self._rebuild()
+        for button, action in zip(self._buttons, message.actions, strict=True):
+            button.setText(action.text)
+        self._close.setVisible(message.closable)
+        self._sign.show_severity(message.severity)
+
+    def announce(self) -> None:
+        """Have a screen reader say it: at once when it is an error, else when it is free."""
+        event = QAccessibleAnnouncementEvent(self, self.accessibleName())
+        urgent = self.message.severity is Severity.ERROR
+        politeness = QAccessible.AnnouncementPoliteness
+        event.setPoliteness(politeness.Assertive if urgent else politeness.Polite)
+        QAccessible.updateAccessibility(event)
+
+    @Slot()
+    def dismiss(self) -> None:
+        """Close the message."""
+        self.closed.emit(self.message.key)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self.message.closable:
+            self.dismiss()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        colour = self.message.severity.colour(self.palette())
+        ground = QColor(colour)
+        ground.setAlpha(28)
+        painter.fillRect(self.rect(), ground)
+        painter.fillRect(0, 0, 4, self.height(), colour)
+        painter.fillRect(0, self.height() - 1, self.width(), 1, self.palette().color(QPalette.ColorRole.Mid))
+
+    def _rebuild(self) -> None:
+        for button in self._buttons:
+            self._row.removeWidget(button)
+            button.deleteLater()
+        self._buttons = []
+        for place in range(len(self.message.actions)):
+            button = QPushButton(self)
+            button.setProperty("place", place)
+            button.clicked.connect(self._pressed)
+            self._row.insertWidget(2 + place, button)
+            self._buttons.append(button)
+
+    @Slot()
+    def _pressed(self) -> None:
+        action = self.message.actions[self.sender().property("place")]
+        if action.closes:
+            self.dismiss()
+        action.run()
+
+
+class _Sign(QWidget):
+    """A disc with a letter, so that severity does not hang on colour alone."""
+
+    def __init__(self, severity: Severity, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._severity = severity
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def show_severity(self, severity: Severity) -> None:
+        if severity is not self._severity:
+            self._severity = severity
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        side = self.fontMetrics().height() + 2
+        return QSize(side, side)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._severity.colour(self.palette()))
+        painter.drawEllipse(QRectF(self.rect()))
+        font = painter.font()
+        font.setBold(True)
+        painter.setFont(font)
+        painter.setPen(self.palette().color(QPalette.ColorRole.Window))
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._severity.sign)

@@ -1,0 +1,116 @@
+"""Counts starts that ended in a crash, so that a window which cannot open is not opened the same way for ever.
+
+Each process leaves a marker file when it starts. Closing removes it; so do the first 30 seconds, which prove that the
+start itself is sound. Two markers of dead processes that did not live that long mean: start safely, with the default
+layout and without restoring anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+import psutil
+
+from app.settings.files import write_atomically
+
+EARLY_SECONDS = 30
+"""A start is sound after this long."""
+CRASHES = 2
+"""Early crashes in a row that lead to safe mode."""
+
+
+class StartMarker:
+    """The marker of this process. No method raises; without a writable folder there is no safe mode.
+
+    Attributes:
+        safe_mode: the last starts crashed early.
+        crashed_before: an earlier session ended without being closed, early or late.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / f"{os.getpid()}.start"
+        self._early: list[Path] = []
+        self.crashed_before = False
+        self._read()
+        self.safe_mode = len(self._early) >= CRASHES
+        self._write(settled=False)
+
+    @property
+    def sentence(self) -> str | None:
+        """What to tell the user in safe mode."""
+        if not self.safe_mode:
+            return None
+        return (
+            "The program ended unexpectedly right after its last starts, so this time nothing was restored: "
+            "the layout is the usual one and no run was opened. Your runs are still in the list."
+        )
+
+    def settle(self) -> None:
+        """To be called ``EARLY_SECONDS`` after the start: what comes now is no crash at the start."""
+        self._forget()
+        self._write(settled=True)
+
+    def close(self) -> None:
+        """To be called when the window has been closed in order."""
+        self._forget()
+        _remove(self._path)
+
+    def _read(self) -> None:
+        try:
+            markers = sorted(self._folder.glob("*.start"))
+        except OSError:
+            return
+        for path in markers:
+            started, settled = _content(path)
+            if path != self._path and _alive(path.stem, started):
+                continue
+            self.crashed_before = True
+            if settled:
+                _remove(path)
+            else:
+                self._early.append(self._kept(path))
+
+    def _kept(self, path: Path) -> Path:
+        """A crash of an earlier process that had our number must not be overwritten by our own marker."""
+        if path != self._path:
+            return path
+        other = path.with_name(f"{path.stem}-{len(self._early)}.start")
+        with contextlib.suppress(OSError):
+            path.replace(other)
+        return other
+
+    def _write(self, *, settled: bool) -> None:
+        content = {"started": psutil.Process().create_time(), "settled": settled}
+        with contextlib.suppress(OSError):
+            write_atomically(self._path, json.dumps(content).encode("ascii"))
+
+    def _forget(self) -> None:
+        for path in self._early:
+            _remove(path)
+        self._early = []
+
+
+def _content(path: Path) -> tuple[float, bool]:
+    """When the process of a marker started and whether it got through its start; a damaged marker counts as late."""
+    try:
+        content = json.loads(path.read_bytes())
+        return float(content["started"]), bool(content["settled"])
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        return 0.0, True
+
+
+def _alive(number: str, started: float) -> bool:
+    """Whether the very process that left a marker still runs; numbers are used again by the system."""
+    try:
+        return bool(abs(psutil.Process(int(number)).create_time() - started) < 2)
+    except (ValueError, OverflowError, psutil.Error):
+        return False
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)

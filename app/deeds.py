@@ -1,0 +1,248 @@
+"""What the commands do: the window's side of the command table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QWidget
+
+from app.commands.command import State
+from app.docks import LAYOUTS
+from app.settings.preferences import SPEEDS
+from app.workspace.events import next_event
+from app.workspace.player import Mode
+from grpo_core.errors import GrpoError
+
+if TYPE_CHECKING:
+    from app.program import Program
+
+RUNS = "GRPO Lab runs (*.grpo)"
+
+
+class Deeds:
+    """Each method does what a command of the same name promises, or says in a message why not."""
+
+    def __init__(self, program: Program) -> None:
+        self._p = program
+
+    # -- the run -----------------------------------------------------------------------------------------------------
+
+    def run_pause(self) -> None:
+        self._p.player.toggle()
+
+    def step(self) -> None:
+        self._p.player.step()
+
+    def step_back(self) -> None:
+        self._p.player.step_back()
+
+    def next_stage(self) -> None:
+        self._p.player.stage()
+
+    def previous_stage(self) -> None:
+        self._p.player.stage_back()
+
+    def run_n(self) -> None:
+        self._p.player.run_n(50)
+
+    def faster(self) -> None:
+        self._speed(1)
+
+    def slower(self) -> None:
+        self._speed(-1)
+
+    def _speed(self, by: int) -> None:
+        here = SPEEDS.index(self._p.player.speed) if self._p.player.speed in SPEEDS else 2
+        self._p.player.set_speed(SPEEDS[min(max(here + by, 0), len(SPEEDS) - 1)])
+
+    def branch(self) -> None:
+        self._try(lambda: self._p.session.branch(self._p.workspace.cursor.step))
+
+    # -- runs --------------------------------------------------------------------------------------------------------
+
+    def new_run(self) -> None:
+        self._try(lambda: self._p.session.new_run(self._p.workspace.editing.wanted))
+
+    def open_run(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self._p.window, "Open run", str(self._p.session.folder), RUNS)
+        if name:
+            self.open_path(Path(name))
+
+    def open_path(self, path: Path) -> None:
+        """Open a run file, or say why it cannot be opened."""
+        if self._try(lambda: self._p.session.open(path)):
+            self._p.prefer(self._p.preferences.with_recent(path))
+
+    def save_as(self) -> None:
+        run = self._p.workspace.run
+        assert run is not None
+        suggestion = str(Path.home() / f"{run.title}.grpo")
+        name, _ = QFileDialog.getSaveFileName(self._p.window, "Save run as", suggestion, RUNS)
+        if name:
+            target = Path(name) if Path(name).suffix else Path(name).with_suffix(".grpo")
+            if self._try(lambda: self._p.session.save_as(run, target)):
+                self._p.say(f"The run is saved as {target}.", "info")
+                self._p.prefer(self._p.preferences.with_recent(target))
+
+    def close_run(self) -> None:
+        run = self._p.workspace.run
+        if run is not None:
+            self._p.session.close_run(run)
+
+    def _try(self, action: object) -> bool:
+        """Do it; what the core refuses is told in its own words."""
+        try:
+            action()  # type: ignore[operator]
+        except (GrpoError, OSError) as error:
+            self._p.say(str(error), "error")
+            return False
+        return True
+
+    # -- the cursor --------------------------------------------------------------------------------------------------
+
+    def go_start(self) -> None:
+        self._p.player.rest()
+        self._p.workspace.move_to(0)
+
+    def go_end(self) -> None:
+        self._p.player.rest()
+        self._p.workspace.follow()
+
+    def next_event(self) -> None:
+        self._p.window.panels["timeline"].go_to_next()  # type: ignore[attr-defined]
+
+    def previous_event(self) -> None:
+        self._p.window.panels["timeline"].go_to_previous()  # type: ignore[attr-defined]
+
+    # -- editing -----------------------------------------------------------------------------------------------------
+
+    def undo(self) -> None:
+        self._p.workspace.editing.undo.undo()
+
+    def redo(self) -> None:
+        self._p.workspace.editing.undo.redo()
+
+    def explain(self) -> None:
+        """Ask the widget in focus, then those around it, which number it stands on."""
+        widget: QWidget | None = QApplication.focusWidget()
+        while widget is not None:
+            ask = getattr(widget, "explain_current", None)
+            if ask is not None:
+                ask()
+                break
+            widget = widget.parentWidget()
+        else:
+            self._p.explain_selection()
+        self._p.window.docks["explain"].show()
+        self._p.window.docks["explain"].raise_()
+
+    # -- pictures ----------------------------------------------------------------------------------------------------
+
+    def toggle_table_twin(self) -> None:
+        twin = self._p.twin_in_focus()
+        if twin is not None:
+            twin.toggle()
+
+    def copy_picture(self) -> None:
+        panel = self._p.panel_in_focus()
+        if panel is not None:
+            QApplication.clipboard().setPixmap(panel.grab())
+            self._p.say(f"The picture of “{panel.title}” is on the clipboard.", "info")
+
+    # -- the view ----------------------------------------------------------------------------------------------------
+
+    def toggle_full_screen(self) -> None:
+        window = self._p.window
+        window.setWindowState(window.windowState() ^ Qt.WindowState.WindowFullScreen)
+
+    def zoom(self, steps: int) -> None:
+        self._p.look.zoom(steps)
+
+    def set_theme(self, name: str) -> None:
+        self._p.look.set(choice=name)
+
+    def set_reduced_motion(self, on: bool) -> None:
+        self._p.prefer(self._p.preferences.replace(reduced_motion=on))
+        self._p.player.staged = not on
+
+    def toggle_panel(self, id: str) -> None:
+        dock = self._p.window.docks[id]
+        dock.setVisible(not dock.isVisible())
+        if dock.isVisible():
+            dock.raise_()
+
+    def panels(self) -> Sequence[tuple[str, str]]:
+        return [(name, panel.title) for name, panel in self._p.window.panels.items()]
+
+    def set_layout(self, name: str) -> None:
+        if name in LAYOUTS:
+            self._p.window.show_layout(name)
+        else:
+            self._p.say(self._p.layouts.restore(self._p.window, name))
+        self._p.prefer(self._p.preferences.replace(layout=name))
+
+    def saved_layouts(self) -> Sequence[str]:
+        return self._p.layouts.names()
+
+    def save_layout(self) -> None:
+        name, good = QInputDialog.getText(self._p.window, "Save layout", "Name of the layout")
+        if good and name:
+            self._p.say(self._p.layouts.save(self._p.window, name))
+            self._p.rebuild_commands()
+
+    def reset_layout(self) -> None:
+        self._p.window.show_layout("Bandit")
+        self._p.prefer(self._p.preferences.replace(layout="Bandit"))
+
+    # -- help --------------------------------------------------------------------------------------------------------
+
+    def show_palette(self) -> None:
+        self._p.palette.open_fresh()
+
+    def show_sheet(self) -> None:
+        self._p.sheet.fill()
+        self._p.sheet.show()
+        self._p.sheet.raise_()
+
+    def show_glossary(self) -> None:
+        self._p.window.docks["glossary"].show()
+        self._p.window.docks["glossary"].raise_()
+
+    def show_references(self) -> None:
+        self._p.window.docks["references"].show()
+        self._p.window.docks["references"].raise_()
+
+    # -- what can be done now ----------------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        workspace, window, preferences = self._p.workspace, self._p.window, self._p.preferences
+        run = workspace.run
+        assert run is not None
+        resting = self._p.player.mode is Mode.RESTING
+        step, undo = workspace.cursor.step, workspace.editing.undo
+        return State(
+            running=not resting,
+            head=run.head,
+            step=step,
+            read_only="",
+            next_event=resting and next_event(run, step) is not None,
+            previous_event=resting and next_event(run, step, forwards=False) is not None,
+            can_undo=undo.canUndo(),
+            can_redo=undo.canRedo(),
+            explainable=run.head > 0,
+            has_plot=self._p.twin_in_focus() is not None,
+            table_twin=bool(twin.shows_table) if (twin := self._p.twin_in_focus()) is not None else False,
+            saved=run.saved,
+            full_screen=window.isFullScreen(),
+            theme=self._p.look.choice,
+            scale=self._p.look.scale,
+            reduced_motion=preferences.reduced_motion,
+            layout=preferences.layout,
+            panels=frozenset(name for name, dock in window.docks.items() if dock.isVisible()),
+        )
+
+    def quit(self) -> None:
+        self._p.window.close()

@@ -1,0 +1,37 @@
+"""Whether there is a screen to open a window on."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+import sys
+from collections.abc import Mapping
+
+
+def missing_display(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str | None:
+    """Why no window can be opened, in a sentence; None where one can.
+
+    Qt ends the process when it finds no display, so it must not be left to find out.
+    """
+    if not platform.startswith("linux") or environment.get("QT_QPA_PLATFORM") or environment.get("WAYLAND_DISPLAY"):
+        return None
+    display = environment.get("DISPLAY", "")
+    if not display:
+        return "There is no display: neither DISPLAY nor WAYLAND_DISPLAY is set."
+    return None if _answers(display) else f"The display {display} does not answer."
+
+
+def _answers(display: str) -> bool:
+    """Whether an X server can be reached; True where that cannot be found out."""
+    name = ctypes.util.find_library("xcb")
+    if name is None:
+        return True
+    xcb = ctypes.CDLL(name)
+    xcb.xcb_connect.restype = ctypes.c_void_p
+    xcb.xcb_connection_has_error.argtypes = [ctypes.c_void_p]
+    xcb.xcb_disconnect.argtypes = [ctypes.c_void_p]
+    connection = xcb.xcb_connect(display.encode(), None)
+    broken = bool(xcb.xcb_connection_has_error(connection))
+    xcb.xcb_disconnect(connection)
+    return not broken

@@ -1,0 +1,193 @@
+"""Docks: one a panel, with a slim title bar of our own, and the named layouts they are arranged in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QToolButton, QWidget
+
+from app.panels.base import Panel
+
+GRIPPED = ("timeline", "metrics", "pipeline")
+"""Panels so low that a title bar would cost too much: a narrow grip at their left side moves them."""
+
+
+class TitleButton(QToolButton):
+    """A small button of a title bar that draws its own sign: "float" or "close"."""
+
+    def __init__(self, sign: str, name: str) -> None:
+        super().__init__()
+        self._sign = sign
+        self.setProperty("quiet", True)
+        self.setAccessibleName(name)
+        self.setToolTip(name)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def sizeHint(self) -> QSize:
+        side = round(self.fontMetrics().height() * 1.15)
+        return QSize(side, side)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colour = self.palette().color(QPalette.ColorRole.WindowText)
+        colour.setAlphaF(1.0 if self.underMouse() else 0.45)
+        painter.setPen(QPen(colour, max(self.width() / 16, 1.1)))
+        inner = QRectF(self.rect()).adjusted(*(v * self.width() * 0.3 for v in (1, 1, -1, -1)))
+        if self._sign == "close":
+            painter.drawLine(inner.topLeft(), inner.bottomRight())
+            painter.drawLine(inner.topRight(), inner.bottomLeft())
+        else:
+            shift = inner.width() * 0.3
+            painter.drawRect(inner.adjusted(0, shift, -shift, 0))
+            painter.drawPolyline(
+                [inner.topLeft() + QPointF(shift, 0), inner.topRight(), inner.bottomRight() - QPointF(0, shift)]
+            )
+
+
+class DockTitle(QWidget):
+    """A panel's name, and buttons to float and to close it."""
+
+    def __init__(self, dock: QDockWidget, title: str) -> None:
+        super().__init__(dock)
+        self._dock = dock
+        self.setObjectName("dockTitle")
+        self.label = QLabel(title)
+        self.label.setObjectName("section")
+        floating, close = TitleButton("float", f"Float {title}"), TitleButton("close", f"Close {title}")
+        floating.clicked.connect(self._on_float)
+        close.clicked.connect(dock.close)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 3, 4, 3)
+        row.setSpacing(2)
+        row.addWidget(self.label, 1)
+        row.addWidget(floating)
+        row.addWidget(close)
+
+    @Slot()
+    def _on_float(self) -> None:
+        self._dock.setFloating(not self._dock.isFloating())
+
+
+class NoTitle(QWidget):
+    """The title bar of a dock among tabs: none."""
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, 0)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, 0)
+
+
+class DockGrip(QWidget):
+    """A narrow handle at the left side of a low panel."""
+
+    def __init__(self, dock: QDockWidget) -> None:
+        super().__init__(dock)
+        self.setObjectName("dockGrip")
+        self.setFixedWidth(6)
+        self.setCursor(Qt.CursorShape.SizeAllCursor)
+        self.setToolTip(f"Drag to move {dock.windowTitle()}")
+
+
+class Dock(QDockWidget):
+    """A panel's dock."""
+
+    def __init__(self, panel: Panel, window: QMainWindow) -> None:
+        super().__init__(panel.title, window)
+        self.setObjectName(f"dock.{panel.id}")
+        self.panel = panel
+        self.setWidget(panel)
+        if panel.id in GRIPPED:
+            self.setFeatures(self.features() | QDockWidget.DockWidgetFeature.DockWidgetVerticalTitleBar)
+            self.setTitleBarWidget(DockGrip(self))
+        else:
+            self._title, self._blank = DockTitle(self, panel.title), NoTitle(self)
+            self._blank.hide()
+            self.setTitleBarWidget(self._title)
+            self.visibilityChanged.connect(self.refresh_title)
+            self.dockLocationChanged.connect(self.refresh_title)
+            self.topLevelChanged.connect(self.refresh_title)
+
+    @Slot()
+    def refresh_title(self, *_: object) -> None:
+        """Among tabs the tab already says the name, so the title bar takes no room."""
+        window, shown = self.parent(), self.titleBarWidget()
+        if not isinstance(window, QMainWindow):
+            return
+        tabbed = bool(window.tabifiedDockWidgets(self)) and not self.isFloating()
+        wanted = self._blank if tabbed else self._title
+        if wanted is not shown:
+            shown.hide()
+            self.setTitleBarWidget(wanted)
+            wanted.setVisible(not tabbed)
+
+
+EXTRAS = ("glossary", "references")
+"""Panels that come when they are asked for."""
+LAYOUTS = ("Bandit", "Language model", "Compare", "Present")
+
+
+def arrange(window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit", scale: float = 1.0) -> None:
+    """Put every dock where the named layout has it. Above 125 % the right side joins the bottom tabs."""
+    for dock in docks.values():
+        window.removeDockWidget(dock)
+        dock.setFloating(False)
+    top, left = Qt.DockWidgetArea.TopDockWidgetArea, Qt.DockWidgetArea.LeftDockWidgetArea
+    across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
+    window.addDockWidget(top, docks["timeline"])
+    window.addDockWidget(left, docks["controls"])
+    main = "token_inspector" if name == "Language model" else "policy_bars"
+    tabs = [n for n in ("training_history", "kl_over_beta", "token_inspector", "policy_bars") if n != main]
+    right = ["explain"] if name == "Language model" else ["step_detail", "explain"]
+    if name == "Language model":
+        tabs.insert(2, "step_detail")
+    if scale > 1.25 or name == "Present":
+        tabs, right = tabs + right, []
+    columns = ["controls", "metrics", *right[:1]]  # the columns first: a split halves the place that it finds
+    for before, after in pairwise(columns):
+        window.splitDockWidget(docks[before], docks[after], across)
+    middle = ["metrics", "pipeline", main, tabs[0]]
+    if scale > 1.6:  # so large that only one picture has room beside the controls
+        tabs = [main, *tabs, "pipeline"]
+        middle = ["metrics", main]
+    for before, after in pairwise(middle):
+        window.splitDockWidget(docks[before], docks[after], down)
+    for before, after in pairwise(right):
+        window.splitDockWidget(docks[before], docks[after], down)
+    for tab in tabs[1:]:
+        window.tabifyDockWidget(docks[tabs[0]], docks[tab])
+    for extra in EXTRAS:
+        window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, docks[extra])
+    window.tabifyDockWidget(docks[EXTRAS[0]], docks[EXTRAS[1]])
+    for id, dock in docks.items():
+        dock.setVisible(id not in EXTRAS)
+    docks[tabs[0]].raise_()
+    for id, dock in docks.items():
+        if id not in GRIPPED:
+            dock.refresh_title()
+    if name == "Present":
+        for hidden in ("step_detail", "kl_over_beta", "token_inspector"):
+            docks[hidden].hide()
+    resize(window, docks, main, tabs[0], right, scale)
+
+
+def resize(
+    window: QMainWindow, docks: Mapping[str, Dock], main: str, bottom: str, right: list[str], scale: float
+) -> None:
+    """Share out the window: fixed rooms for controls and cards, the rest to the picture in the middle."""
+    width = window.width()
+    controls, side = round(256 * scale), round(340 * scale) if right else 0
+    columns = [docks["controls"], docks["metrics"]] + ([docks[right[0]]] if right else [])
+    sizes = [controls, max(width - controls - side, 300)] + ([side] if right else [])
+    window.resizeDocks(columns, sizes, Qt.Orientation.Horizontal)
+    room = max(window.height() - round(250 * scale), 300)
+    if bottom != main:
+        shares = [round(room * 0.58), round(room * 0.42)]
+        window.resizeDocks([docks[main], docks[bottom]], shares, Qt.Orientation.Vertical)
+    window.resizeDocks([docks["timeline"]], [docks["timeline"].panel.height()], Qt.Orientation.Vertical)
+    if len(right) > 1:
+        window.resizeDocks([docks[r] for r in right], [round(room * 0.5)] * 2, Qt.Orientation.Vertical)

@@ -1,0 +1,65 @@
+"""Without a display: the same program, offscreen, on a default run; it leaves a run file and pictures behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+UPDATES = 200
+MOMENTS = (0, 13, UPDATES)
+"""Updates at which the window is pictured."""
+
+
+def run_offscreen(why: str, folder: Path) -> int:
+    """Train the default run and write ``run.grpo`` and PNGs of the window to ``folder``; returns the exit status."""
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from PySide6.QtCore import QEventLoop, QTimer
+    from PySide6.QtWidgets import QApplication
+
+    from app.program import Program
+    from app.settings.paths import find_paths
+    from app.settings.preferences import Preferences
+    from app.training.controller import State
+    from grpo_core.errors import GrpoError
+
+    print(f"{why} The program runs offscreen instead: {UPDATES} updates of the bandit.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        print(f"{folder} cannot be written: {error.strerror}. Choose another folder with --out.", file=sys.stderr)
+        return 1
+    application = QApplication(sys.argv[:1])
+    with tempfile.TemporaryDirectory() as home:
+        paths = find_paths({"GRPO_LAB_HOME": home})
+        program = Program(application, paths, Preferences(theme="light", speed=None))
+        program.window.show()
+        loop = QEventLoop()
+        done = 0
+        for moment in MOMENTS:
+            if moment > done:
+                program.player.run_n(moment - done)
+                while program.controller.state not in (State.PAUSED, State.FAILED):
+                    QTimer.singleShot(20, loop.quit)
+                    loop.exec()
+                done = moment
+            settle = QEventLoop()
+            QTimer.singleShot(150, settle.quit)
+            settle.exec()
+            picture = folder / f"window-update-{moment}.png"
+            program.window.grab().save(str(picture))
+            print(f"  {picture}")
+        run = program.workspace.run
+        assert run is not None
+        target = folder / "run.grpo"
+        try:
+            program.session.save_as(run, target)
+            print(f"  {target}")
+        except GrpoError as error:
+            print(str(error), file=sys.stderr)
+        program.controller.finished.connect(application.quit)
+        program.close()
+        application.processEvents()
+    print("Open the run on a machine with a display: grpo-lab run.grpo")
+    return 0

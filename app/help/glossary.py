@@ -1,0 +1,183 @@
+"""The glossary: every term of the field in one sentence, with formula, symbol and source."""
+
+from __future__ import annotations
+
+import html
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from app.help.resources import RESOURCES
+from grpo_core.errors import GrpoError
+
+_LISTS = ("also", "see")
+_NAME = re.compile(r"[^a-z0-9+]+")
+
+
+class GlossaryError(GrpoError):
+    """The glossary's file cannot be used.
+
+    Attributes:
+        line: where, counted from 1.
+    """
+
+    def __init__(self, line: int, what: str) -> None:
+        self.line = line
+        super().__init__(f"Glossary, line {line}: {what}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A term.
+
+    Attributes:
+        id: stable name.
+        title: as shown.
+        sentence: what it is.
+        source: where it comes from.
+        symbol: its letter, or empty.
+        latex: its formula, or empty.
+        also: other names under which it is found.
+        see: ids of related terms.
+    """
+
+    id: str
+    title: str
+    sentence: str
+    source: str
+    symbol: str = ""
+    latex: str = ""
+    also: tuple[str, ...] = ()
+    see: tuple[str, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """Title and symbol."""
+        return f"{self.title} {self.symbol}" if self.symbol and self.symbol != self.title else self.title
+
+
+class Glossary:
+    """All entries, in the order of the file, found under any of their names."""
+
+    def __init__(self, entries: dict[str, Entry]) -> None:
+        self._entries = entries
+        self._symbols = {entry.symbol: entry for entry in entries.values() if entry.symbol}
+        # an id or a title goes before another entry's synonym
+        self._names = {_plain(name): entry for entry in entries.values() for name in entry.also}
+        for entry in entries.values():
+            self._names.update({_plain(entry.title): entry, _plain(entry.id): entry})
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def lookup(self, term: str) -> Entry | None:
+        """The entry that has ``term`` as id, title, other name (case and hyphens do not matter) or symbol."""
+        return self._names.get(_plain(term)) or self._symbols.get(term)
+
+    def search(self, text: str) -> list[Entry]:
+        """Entries in which every word of ``text`` occurs: those named so first, then by title."""
+        words = text.casefold().split()
+        found = [entry for entry in self if all(word in _everything(entry) for word in words)]
+        first = words[0] if words else ""
+        return sorted(found, key=lambda entry: (bool(first) and first not in _names(entry), entry.title.casefold()))
+
+
+def load_glossary(path: Path) -> Glossary:
+    """The glossary in ``path``.
+
+    Raises:
+        GlossaryError: the file is not readable, or an entry lacks a part or names a term that is not there.
+    """
+    try:
+        text = path.read_text("utf-8")
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"line (\d+)", str(error))
+        raise GlossaryError(int(found[1]) if found else len(text.splitlines()), "this is not TOML") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise GlossaryError(1, f"{path} cannot be read ({error})") from None
+    entries = {id: _entry(id, table, _line(text, id)) for id, table in tables.items()}
+    for entry in entries.values():
+        for other in entry.see:
+            if other not in entries:
+                raise GlossaryError(_line(text, entry.id), f"“{entry.title}” refers to “{other}”, which is no term")
+    return Glossary(entries)
+
+
+@cache
+def glossary() -> Glossary:
+    """The shipped glossary, read once, when it is first needed."""
+    return load_glossary(RESOURCES / "glossary.toml")
+
+
+def lookup(term: str) -> Entry | None:
+    """The shipped glossary's entry for ``term``."""
+    return glossary().lookup(term)
+
+
+def tooltip_html(term: str, note: str = "") -> str:
+    """A tooltip for ``term``: heading, sentence, ``note`` and source; the note alone when there is no such term."""
+    entry = lookup(term)
+    extra = f"<p>{html.escape(note)}</p>" if note else ""
+    if entry is None:
+        return extra
+    return (
+        f"<p><b>{html.escape(entry.heading)}</b></p><p>{html.escape(entry.sentence)}</p>{extra}"
+        f"<p><small>{html.escape(entry.source)}</small></p>"
+    )
+
+
+def tooltip_text(term: str, note: str = "") -> str:
+    """The same without markup, for screen readers."""
+    entry = lookup(term)
+    return " ".join(part for part in (entry.sentence if entry else "", note) if part)
+
+
+def _entry(id: str, table: Any, line: int) -> Entry:
+    """The entry of one table.
+
+    Raises:
+        GlossaryError: a part is missing, unknown or of another kind.
+    """
+    if not isinstance(table, dict):
+        raise GlossaryError(line, f"“{id}” stands outside a [term]")
+    known = {field.name for field in fields(Entry)} - {"id"}
+    for name, value in table.items():
+        if name not in known:
+            raise GlossaryError(line, f"“{id}” has the part “{name}”; known are {', '.join(sorted(known))}")
+        texts, form = (value, "a list of texts") if name in _LISTS else ([value], "a text")
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise GlossaryError(line, f"“{name}” of “{id}” must be {form}")
+    for name in ("title", "sentence", "source"):
+        if not table.get(name):
+            raise GlossaryError(line, f"“{id}” has no {name}")
+    parts: dict[str, Any] = {name: tuple(table[name]) if name in _LISTS else table[name] for name in table}
+    return Entry(id=id, **parts)
+
+
+def _line(text: str, id: str) -> int:
+    """The line in which a term begins."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() == f"[{id}]" or line.startswith(f"{id} ="):
+            return number
+    return 1
+
+
+def _plain(name: str) -> str:
+    folded = name.casefold()
+    return _NAME.sub(" ", folded).strip() if folded.isascii() else folded
+
+
+def _names(entry: Entry) -> str:
+    return " ".join((entry.title, *entry.also, entry.symbol)).casefold()
+
+
+def _everything(entry: Entry) -> str:
+    return f"{_names(entry)} {entry.sentence.casefold()} {entry.source.casefold()}"

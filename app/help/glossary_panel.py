@@ -1,0 +1,130 @@
+"""The glossary to read in: a list that can be searched, and the definition of the chosen term."""
+
+from __future__ import annotations
+
+import html
+
+from PySide6.QtCore import Qt, QUrl, Slot
+from PySide6.QtWidgets import QLabel, QLineEdit, QListWidget, QListWidgetItem, QSplitter, QVBoxLayout, QWidget
+
+from app.formula.formula_label import FormulaLabel
+from app.help.glossary import Entry, Glossary, glossary
+from app.plotting.theme import LIGHT, Theme
+
+_ID = Qt.ItemDataRole.UserRole
+
+
+class GlossaryPanel(QWidget):
+    """Search, list, definition; related terms are links."""
+
+    def __init__(self, parent: QWidget | None = None, words: Glossary | None = None) -> None:
+        super().__init__(parent)
+        self._glossary = words or glossary()
+        self._theme, self._scale = LIGHT, 1.0
+        self.line = QLineEdit(self)
+        self.line.setPlaceholderText("Search a term")
+        self.line.setAccessibleName("Search the glossary")
+        self.line.setClearButtonEnabled(True)
+        self.list = QListWidget(self)
+        self.list.setAccessibleName("Terms")
+        self.empty = QLabel("No term contains these words.", self)
+        self.empty.setWordWrap(True)
+        self._page = _Definition(self)
+        self._page.see.linkActivated.connect(self._on_link)
+        column = QVBoxLayout()
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.line)
+        column.addWidget(self.list, 1)
+        column.addWidget(self.empty)
+        left = QWidget(self)
+        left.setLayout(column)
+        split = QSplitter(Qt.Orientation.Horizontal, self)
+        split.addWidget(left)
+        split.addWidget(self._page)
+        split.setChildrenCollapsible(False)
+        split.setStretchFactor(1, 1)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(8, 8, 8, 8)
+        whole.addWidget(split)
+        self.line.textChanged.connect(self._on_text)
+        self.list.currentItemChanged.connect(self._on_chosen)
+        self._on_text("")
+
+    @property
+    def term(self) -> str:
+        """Id of the term shown; empty when nothing was found."""
+        row = self.list.currentRow()
+        return str(self.list.item(row).data(_ID)) if row >= 0 else ""
+
+    def shown(self) -> tuple[str, ...]:
+        """Ids of the terms listed."""
+        return tuple(str(self.list.item(row).data(_ID)) for row in range(self.list.count()))
+
+    def show_term(self, term: str) -> bool:
+        """Show the definition of ``term``; False when the glossary does not have it."""
+        entry = self._glossary.lookup(term)
+        if entry is None:
+            return False
+        if entry.id not in self.shown():
+            self.line.clear()
+        self.list.setCurrentRow(self.shown().index(entry.id))
+        return True
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Draw the formula in the colours and size of the window."""
+        self._theme, self._scale = theme, scale
+        self._on_chosen()
+
+    @Slot(str)
+    def _on_text(self, text: str) -> None:
+        self.list.clear()
+        for entry in self._glossary.search(text):
+            item = QListWidgetItem(entry.heading, self.list)
+            item.setData(_ID, entry.id)
+            item.setToolTip(entry.sentence)
+        self.empty.setVisible(self.list.count() == 0)
+        self.list.setCurrentRow(0)
+
+    @Slot()
+    def _on_chosen(self) -> None:
+        entry = self._glossary.lookup(self.term)
+        related = [other for id in entry.see if (other := self._glossary.lookup(id))] if entry else []
+        self._page.show_entry(entry, related, self._theme, self._scale)
+
+    @Slot(str)
+    def _on_link(self, address: str) -> None:
+        self.show_term(QUrl(address).path())
+
+
+class _Definition(QWidget):
+    """One term: heading, formula, sentence, source, related terms."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._heading, self._sentence, self._source = QLabel(self), QLabel(self), QLabel(self)
+        self.see = QLabel(self)
+        self.formula = FormulaLabel(parent=self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 4, 4, 4)
+        column.setSpacing(8)
+        for widget in (self._heading, self._sentence, self.formula, self.see, self._source):
+            column.addWidget(widget)
+        for label in (self._heading, self._sentence, self._source, self.see):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        for label in (self._sentence, self._source):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+        self._source.setForegroundRole(self._source.palette().ColorRole.PlaceholderText)
+        column.addStretch(1)
+
+    def show_entry(self, entry: Entry | None, related: list[Entry], theme: Theme, scale: float) -> None:
+        """Show ``entry`` with links to ``related`` ones, or nothing."""
+        self._heading.setText(f"<b>{html.escape(entry.heading)}</b>" if entry else "")
+        self._sentence.setText(entry.sentence if entry else "")
+        self._source.setText(f"Source: {entry.source}" if entry else "")
+        links = [f'<a href="term:{other.id}">{html.escape(other.title)}</a>' for other in related]
+        self.see.setText("See also: " + ", ".join(links) if links else "")
+        latex = entry.latex if entry else ""
+        self.formula.setVisible(bool(latex))
+        if latex:
+            self.formula.show_latex(latex, theme, scale)

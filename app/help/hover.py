@@ -1,0 +1,60 @@
+"""Definitions where the eye is: on hover, and for keyboard users on focus."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Slot
+from PySide6.QtGui import QFocusEvent
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from app.help.glossary import tooltip_html, tooltip_text
+
+DELAY_MS = 700
+"""How long the focus must rest on a widget before its tooltip shows."""
+_BY_KEYBOARD = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason, Qt.FocusReason.ShortcutFocusReason)
+
+
+def explain_on_hover(widget: QWidget, term: str, note: str = "") -> None:
+    """Give ``widget`` the glossary's definition of ``term``, and ``note`` (its range, say) below.
+
+    Sets tooltip, What's This and accessible description, and shows the tooltip also when the widget is reached with the
+    keyboard. May be called again with another term.
+    """
+    text = tooltip_html(term, note)
+    widget.setToolTip(text)
+    widget.setWhatsThis(text)
+    widget.setAccessibleDescription(tooltip_text(term, note))
+    if widget.findChild(FocusTip, options=Qt.FindChildOption.FindDirectChildrenOnly) is None:
+        FocusTip(widget)
+
+
+class FocusTip(QObject):
+    """Shows a widget's tooltip after the keyboard focus has rested on it for a moment."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self._widget = widget
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(DELAY_MS)
+        self._timer.timeout.connect(self.show_tip)
+        widget.installEventFilter(self)
+
+    @property
+    def waiting(self) -> bool:
+        """The focus is here, and the tooltip will show unless it leaves."""
+        return self._timer.isActive()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        kind = event.type()
+        if kind == QEvent.Type.FocusIn and isinstance(event, QFocusEvent) and event.reason() in _BY_KEYBOARD:
+            self._timer.start()
+        elif kind in (QEvent.Type.FocusOut, QEvent.Type.KeyPress, QEvent.Type.Hide):
+            self._timer.stop()  # a tooltip that shows already is taken away by Qt itself
+        return False
+
+    @Slot()
+    def show_tip(self) -> None:
+        """Show the tooltip below the widget."""
+        if self._widget.isVisible():
+            below = self._widget.mapToGlobal(QPoint(0, self._widget.height()))
+            QToolTip.showText(below, self._widget.toolTip(), self._widget)

@@ -1,0 +1,68 @@
+"""The papers behind what is shown: readable offline, opened in the user's browser on a click."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+
+from app.help.resources import RESOURCES
+from grpo_core.errors import GrpoError
+
+
+class ReferencesError(GrpoError):
+    """The file of the references cannot be used; the message says where."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """A paper, or the documentation of a program.
+
+    Attributes:
+        id: stable name.
+        short: what it is called in passing.
+        title, authors, year, where: as cited.
+        url: its page.
+        gist: what it says that matters here, in one sentence.
+    """
+
+    id: str
+    short: str
+    title: str
+    authors: str
+    year: int
+    where: str
+    url: str
+    gist: str
+
+    @property
+    def citation(self) -> str:
+        return f"{self.authors} ({self.year}). {self.title}. {self.where}."
+
+
+def load_references(path: Path) -> tuple[Reference, ...]:
+    """The references in ``path``, oldest first.
+
+    Raises:
+        ReferencesError: the file is not readable, or an entry lacks a part.
+    """
+    try:
+        stored = json.loads(path.read_text("utf-8"))
+    except json.JSONDecodeError as error:
+        raise ReferencesError(f"References, line {error.lineno}: this is not JSON.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReferencesError(f"References: {path} cannot be read ({error}).") from None
+    parts = {field.name for field in fields(Reference)}
+    found = []
+    for number, entry in enumerate(stored, start=1):
+        if not isinstance(entry, dict) or set(entry) != parts:
+            raise ReferencesError(f"References, entry {number}: its parts must be {', '.join(sorted(parts))}.")
+        found.append(Reference(**entry))
+    return tuple(sorted(found, key=lambda reference: reference.year))
+
+
+@cache
+def references() -> tuple[Reference, ...]:
+    """The shipped references, read once, when they are first needed."""
+    return load_references(RESOURCES / "references.json")

@@ -1,0 +1,46 @@
+"""The references to read: each with what it says, and a link."""
+
+from __future__ import annotations
+
+import html
+
+from PySide6.QtCore import QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
+
+from app.help.references import Reference, references
+
+
+class ReferencesPanel(QWidget):
+    """All references, oldest first. A click opens the page in the user's browser; nothing is fetched by the program.
+
+    Signals:
+        refused: no browser could be opened; a sentence with the address.
+    """
+
+    refused = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None, papers: tuple[Reference, ...] | None = None) -> None:
+        super().__init__(parent)
+        self.browser = QTextBrowser(self)
+        self.browser.setAccessibleName("References")
+        self.browser.setOpenLinks(False)
+        self.browser.setHtml("".join(_block(paper) for paper in (references() if papers is None else papers)))
+        self.browser.anchorClicked.connect(self.open_page)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.browser)
+
+    @Slot(QUrl)
+    def open_page(self, url: QUrl) -> None:
+        """Hand ``url`` to the user's browser."""
+        if not QDesktopServices.openUrl(url):
+            self.refused.emit(f"No browser could be opened. The page is {url.toString()}.")
+
+
+def _block(paper: Reference) -> str:
+    address = html.escape(paper.url, quote=True)
+    return (
+        f"<p><b>{html.escape(paper.short)}</b> {html.escape(paper.gist)}<br>{html.escape(paper.citation)} "
+        f'<a href="{address}">{address}</a></p>'
+    )

@@ -1,0 +1,66 @@
+"""What every panel is: a widget that draws a ``View``, and nothing else."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QWidget
+
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+
+
+class Panel(QWidget):
+    """A dock's content. It draws the workspace's current view, once a frame at most, and only while it is visible.
+
+    Attributes:
+        id: stable name, also of the dock.
+        title: shown on the dock.
+        empty: what stands here before there is anything to show, in one sentence.
+    """
+
+    id = "panel"
+    title = "Panel"
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.workspace = workspace
+        self._drawn: tuple[object, ...] | None = None
+        self.setObjectName(self.id)
+        self.setAccessibleName(self.title)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        workspace.frame.connect(self.on_frame)
+
+    def on_frame(self) -> None:
+        """A frame is due: draw if something that could show has changed and anybody could see it."""
+        if not self.isVisible():
+            return
+        view = self.workspace.view
+        if view.stamp != self._drawn:
+            self._drawn = view.stamp
+            self.draw(view)
+            self.setAccessibleDescription(self.summary(view))
+
+    @abstractmethod
+    def draw(self, view: View) -> None:
+        """Show ``view``. Called in the GUI thread with at most a frame's worth of time."""
+
+    def summary(self, view: View) -> str:
+        """What the panel shows, in one sentence, for screen readers."""
+        return ""
+
+    def minimumSizeHint(self) -> QSize:
+        """Never so much that a large scale would push the window beyond a small screen."""
+        scale = self.workspace.scale
+        return super().minimumSizeHint().boundedTo(QSize(round(220 * scale), round(100 * scale)))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.on_frame()
+
+    def redraw(self) -> None:
+        """Forget what is drawn and draw again."""
+        self._drawn = None
+        self.on_frame()

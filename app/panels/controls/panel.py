@@ -1,0 +1,242 @@
+"""The controls: the settings of the next update at the head."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.panels.base import Panel
+from app.panels.controls.rows import NumberRow, Row, row_for
+from app.panels.controls.scale import shown
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import PRESETS, About, BanditTask, Learner, Objective, Optimizer, Settings, about, described
+from grpo_core.config.presets import preset_of
+from grpo_core.errors import SettingsError
+
+MIXTURE = "Own mixture"
+PARTS: tuple[tuple[str, str, type], ...] = (
+    ("objective", "Objective", Objective),
+    ("learner", "Learner", Learner),
+    ("optimizer", "Optimizer", Optimizer),
+    ("task", "Task", BanditTask),
+)
+FIRST = ("learner.group_size", "objective.clip", "objective.beta", "optimizer.learning_rate", "learner.mu")
+CLIP = ("objective.clip_low", "objective.clip_high")
+
+
+class ControlsPanel(Panel):
+    """Preset, task, the five knobs that matter most, and everything else under “More”.
+
+    Signals:
+        new_run: start a new run with the wanted settings.
+    """
+
+    id = "controls"
+    title = "Controls"
+    new_run = Signal()
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.rows: list[Row] = []
+        self.preset = QComboBox()
+        self.preset.setAccessibleName("Algorithm")
+        self.preset.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        for name, preset in PRESETS.items():
+            self.preset.addItem(name)
+            tip = f"{preset.source}. {preset.not_covered}".strip()
+            self.preset.setItemData(self.preset.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
+        self.preset.activated.connect(self._on_preset)
+        self.preset_note = _muted("")
+        inside = QWidget()
+        inside.setObjectName("controlsInside")
+        self._column = QVBoxLayout(inside)
+        self._column.setContentsMargins(12, 12, 12, 12)
+        self._column.setSpacing(12)
+        self._column.addWidget(_section("Algorithm"))
+        self._column.addWidget(self.preset)
+        self._column.addWidget(self.preset_note)
+        self._add("task.landscape", about(BanditTask, "landscape"), "single_peak", self._column)
+        self._column.addWidget(_section("Next update"))
+        for path in FIRST:
+            self._add_first(path)
+        self._waiting = self._build_waiting()
+        self._column.addWidget(self._waiting)
+        self._build_more()
+        self._column.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setWidget(inside)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(scroll)
+
+    # -- building ----------------------------------------------------------------------------------------------------
+
+    def _add_first(self, path: str) -> None:
+        if path == "objective.clip":
+            rule = dataclasses.replace(about(Objective, "clip_low"), title="Clip range")
+            self._place(NumberRow(CLIP, rule, whole=False), self._column)
+            return
+        part, name = path.split(".")
+        cls = {key: cls for key, _, cls in PARTS}[part]
+        self._add(path, about(cls, name), _default(cls, name), self._column)
+
+    def _build_more(self) -> None:
+        self.more = QToolButton()
+        self.more.setText("More settings")
+        self.more.setCheckable(True)
+        self.more.setArrowType(Qt.ArrowType.RightArrow)
+        self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.more.toggled.connect(self._on_more)
+        self._column.addWidget(self.more)
+        self._rest = QWidget()
+        column = QVBoxLayout(self._rest)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(12)
+        self.source = _muted("")
+        column.addWidget(self.source)
+        taken = {path for row in self.rows for path in row.paths if path not in CLIP}
+        for part, title, cls in PARTS:
+            column.addWidget(_section(title))
+            for name, rule in described(cls):
+                if f"{part}.{name}" not in taken:
+                    self._add(f"{part}.{name}", rule, _default(cls, name), column)
+        column.addWidget(_section("Run"))
+        self._add("seed", about(Settings, "seed"), 7, column)
+        self._rest.hide()
+        self._column.addWidget(self._rest)
+
+    def _build_waiting(self) -> QFrame:
+        frame = QFrame()
+        frame.setObjectName("strip")
+        column = QVBoxLayout(frame)
+        column.setContentsMargins(8, 8, 8, 8)
+        self._waiting_text = QLabel()
+        self._waiting_text.setWordWrap(True)
+        self._start = QPushButton("New run")
+        self._start.setProperty("primary", True)
+        self._start.clicked.connect(self.new_run)
+        self._forget = QPushButton("Keep this run")
+        self._forget.clicked.connect(self._on_forget)
+        for widget in (self._waiting_text, self._start, self._forget):
+            column.addWidget(widget)
+        frame.hide()
+        return frame
+
+    def _add(self, path: str, rule: About, default: Any, column: QVBoxLayout) -> None:
+        self._place(row_for(path, rule, default), column)
+
+    def _place(self, row: Row, column: QVBoxLayout) -> None:
+        row.edited.connect(self._on_edited)
+        self.rows.append(row)
+        column.addWidget(row)
+
+    # -- editing -----------------------------------------------------------------------------------------------------
+
+    @Slot(tuple, object, object)
+    def _on_edited(self, paths: tuple[str, ...], value: object, gesture: int | None) -> None:
+        row = next(r for r in self.rows if r.paths == paths)
+        try:
+            self.workspace.editing.edit(dict.fromkeys(paths, value), f"Change {row.about.title.lower()}", gesture)
+        except SettingsError as error:
+            row.refuse(f"{row.about.title} stays {shown(self._value(row))}: {error.allowed}.")
+        else:
+            row.accept()
+        row.show_value(self._value(row))
+
+    @Slot(int)
+    def _on_preset(self, index: int) -> None:
+        name = self.preset.itemText(index)
+        if name in PRESETS:
+            wanted = PRESETS[name].applied_to(self.workspace.editing.wanted)
+            changes = {path: new for path, (_, new) in self.workspace.editing.wanted.differences(wanted).items()}
+            self.workspace.editing.edit(changes, f"Choose {name}")
+        self.redraw()
+
+    @Slot()
+    def _on_forget(self) -> None:
+        settings = self.workspace.editing.settings
+        changes = {path: settings.get(path) for path in self.workspace.editing.pending}
+        self.workspace.editing.edit(changes, "Keep this run")
+
+    @Slot(bool)
+    def _on_more(self, shown_now: bool) -> None:
+        self.more.setArrowType(Qt.ArrowType.DownArrow if shown_now else Qt.ArrowType.RightArrow)
+        self._rest.setVisible(shown_now)
+
+    def _value(self, row: Row) -> Any:
+        return self.workspace.editing.wanted.get(row.paths[0])
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self.setMinimumWidth(round(220 * view.scale))
+        wanted, here = self.workspace.editing.wanted, view.step.settings
+        for row in self.rows:
+            value = wanted.get(row.paths[0])
+            row.show_value(value)
+            then = here.get(row.paths[0])
+            row.mark("" if view.at_head or then == value else f"Update {view.cursor.step} ran with {shown(then)}.")
+        self._draw_preset(wanted)
+        self._draw_waiting()
+
+    def _draw_preset(self, wanted: Settings) -> None:
+        name = preset_of(wanted)
+        mixture = self.preset.findText(MIXTURE)
+        with QSignalBlocker(self.preset):
+            if name is None and mixture < 0:
+                self.preset.addItem(MIXTURE)
+            elif name is not None and mixture >= 0:
+                self.preset.removeItem(mixture)
+            self.preset.setCurrentText(name or MIXTURE)
+        told = f"{PRESETS[name].source}. {PRESETS[name].not_covered}" if name else "Settings of no preset."
+        self.preset.setToolTip(f"<p>{told}</p>")
+        self.preset.setAccessibleDescription(told)
+        self.source.setText(told)
+        warnings = " ".join(wanted.objective.warnings)
+        self.preset_note.setText(warnings)
+        self.preset_note.setVisible(bool(warnings))
+
+    def _draw_waiting(self) -> None:
+        pending = self.workspace.editing.pending
+        names = ", ".join(f"{path.split('.')[-1].replace('_', ' ')} {shown(value)}" for path, value in pending.items())
+        self._waiting_text.setText(f"Needs a new run: {names}." if names else "")
+        self._waiting.setVisible(bool(names))
+
+    def summary(self, view: View) -> str:
+        return f"Settings of update {view.head + 1}: {preset_of(view.next_settings) or MIXTURE}."
+
+
+def _default(cls: type, name: str) -> Any:
+    return next(f.default for f in dataclasses.fields(cls) if f.name == name)
+
+
+def _section(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setObjectName("section")
+    return label
+
+
+def _muted(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setObjectName("muted")
+    label.setWordWrap(True)
+    label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+    return label

@@ -1,0 +1,220 @@
+"""One row of the controls for each kind of setting: a number, a word, a switch, a list of numbers."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QLineEdit, QSlider, QVBoxLayout, QWidget
+
+from app.help.hover import explain_on_hover
+from app.panels.controls.scale import SliderScale, parsed, shown
+from grpo_core.config import About
+
+GESTURES = itertools.count(1)
+
+
+class Row(QWidget):
+    """A setting's name, its value and, below, what was wrong with an entry.
+
+    Attributes:
+        paths: dotted paths of the settings that the row changes together.
+
+    Signals:
+        edited: paths, value, gesture (None for a single edit).
+    """
+
+    edited = Signal(tuple, object, object)
+
+    def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.paths = paths
+        self.about = about
+        self.name = QLabel(f"{about.title} {about.symbol}".strip())
+        self.error = QLabel()
+        self.error.setObjectName("refusal")
+        self.error.setWordWrap(True)
+        self.error.hide()
+        self.head = QHBoxLayout()
+        self.head.setContentsMargins(0, 0, 0, 0)
+        self.head.addWidget(self.name, 1)
+        self.body = QVBoxLayout(self)
+        self.body.setContentsMargins(0, 0, 0, 0)
+        self.body.setSpacing(4)
+        self.body.addLayout(self.head)
+        self.body.addWidget(self.error)
+        explain_on_hover(self.name, about.title, f"{about.help} {usual(about)}")
+
+    def label(self, widget: QWidget) -> None:
+        """Give the editing widget the setting's name and what the glossary says of it."""
+        explain_on_hover(widget, self.about.title, f"{self.about.help} {usual(self.about)}")
+        widget.setAccessibleName(self.about.title)
+        self.name.setBuddy(widget)
+
+    def show_value(self, value: Any) -> None:
+        """Show the setting's value, which is in force."""
+        raise NotImplementedError
+
+    def refuse(self, sentence: str) -> None:
+        """Say beside the field what was wrong and what is allowed."""
+        self.error.setText(sentence)
+        self.error.show()
+
+    def accept(self) -> None:
+        """The last entry was fine."""
+        self.error.hide()
+
+    def mark(self, sentence: str) -> None:
+        """Say that the update shown ran under another value; an empty sentence says that it did not."""
+        title = f"{self.about.title} {self.about.symbol}".strip()
+        self.name.setText(f"{title} •" if sentence else title)
+        note = f"{sentence} {self.about.help} {usual(self.about)}".strip()
+        explain_on_hover(self.name, self.about.title, note)
+
+
+def usual(about: About) -> str:
+    """Usual range and what is allowed, in words."""
+    parts = [] if about.usual is None else [f"Usual: {about.usual[0]:g} to {about.usual[1]:g}."]
+    parts.append(f"Allowed: {about.allowed}.")
+    return " ".join(parts)
+
+
+class NumberRow(Row):
+    """A field to type into and, where the setting has a usual range, a slider under it."""
+
+    def __init__(self, paths: tuple[str, ...], about: About, whole: bool, parent: QWidget | None = None) -> None:
+        super().__init__(paths, about, parent)
+        self._whole = whole
+        self._shown = ""
+        self.field = QLineEdit()
+        self.field.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.field.setObjectName("valueField")
+        self.field.setPlaceholderText("off" if about.optional else "")
+        self.fit()
+        self.field.editingFinished.connect(self._on_typed)
+        self.field.returnPressed.connect(self.field.clearFocus)
+        self.label(self.field)
+        self.head.addWidget(self.field)
+        self.slider: QSlider | None = None
+        if about.usual is not None:
+            self._scale = SliderScale.of(about, whole)
+            self.slider = QSlider(Qt.Orientation.Horizontal)
+            self.slider.setRange(0, self._scale.steps)
+            self.slider.setPageStep(max(self._scale.steps // 10, 1))
+            self.slider.setAccessibleName(about.title)
+            self.slider.sliderPressed.connect(self._on_pressed)
+            self.slider.valueChanged.connect(self._on_slid)
+            self.body.insertWidget(1, self.slider)
+        self._gesture: int | None = None
+
+    def fit(self) -> None:
+        """Room for seven digits at the present size of the font."""
+        self.field.setFixedWidth(self.field.fontMetrics().horizontalAdvance("0") * 9 + 12)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "field"):
+            self.fit()
+
+    def show_value(self, value: Any) -> None:
+        text = shown(value)
+        self._shown = text
+        if not self.field.hasFocus() or not self.field.isModified():
+            self.field.setText(text)
+        if self.slider is not None and value is not None:
+            with QSignalBlocker(self.slider):
+                self.slider.setValue(self._scale.position(float(value)))
+
+    @Slot()
+    def _on_pressed(self) -> None:
+        self._gesture = next(GESTURES)
+
+    @Slot(int)
+    def _on_slid(self, position: int) -> None:
+        value = self._scale.value(position)
+        gesture = self._gesture if self.slider is not None and self.slider.isSliderDown() else None
+        self.edited.emit(self.paths, int(value) if self._whole else value, gesture)
+
+    @Slot()
+    def _on_typed(self) -> None:
+        if self.field.text().strip() != self._shown:
+            self.edited.emit(self.paths, parsed(self.field.text(), self._whole), None)
+        self.field.setModified(False)
+
+
+class ChoiceRow(Row):
+    """A word out of a few."""
+
+    def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
+        super().__init__(paths, about, parent)
+        self.box = QComboBox()
+        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.box.setMinimumContentsLength(10)
+        for choice in about.choices:
+            self.box.addItem(choice.replace("_", " ").capitalize(), choice)
+        self.box.activated.connect(self._on_chosen)
+        self.label(self.box)
+        self.body.insertWidget(1, self.box)
+
+    def show_value(self, value: Any) -> None:
+        with QSignalBlocker(self.box):
+            self.box.setCurrentIndex(self.box.findData(value))
+
+    @Slot(int)
+    def _on_chosen(self, index: int) -> None:
+        self.edited.emit(self.paths, self.box.itemData(index), None)
+
+
+class SwitchRow(Row):
+    """On or off."""
+
+    def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
+        super().__init__(paths, about, parent)
+        self.box = QCheckBox()
+        self.box.clicked.connect(self._on_clicked)
+        self.label(self.box)
+        self.head.addWidget(self.box)
+
+    def show_value(self, value: Any) -> None:
+        with QSignalBlocker(self.box):
+            self.box.setChecked(bool(value))
+
+    @Slot(bool)
+    def _on_clicked(self, checked: bool) -> None:
+        self.edited.emit(self.paths, checked, None)
+
+
+class ListRow(Row):
+    """Several numbers, separated by commas."""
+
+    def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
+        super().__init__(paths, about, parent)
+        self.field = QLineEdit()
+        self.field.editingFinished.connect(self._on_typed)
+        self.field.returnPressed.connect(self.field.clearFocus)
+        self.label(self.field)
+        self.body.insertWidget(1, self.field)
+        self._shown = ""
+
+    def show_value(self, value: Any) -> None:
+        self._shown = shown(value)
+        if not self.field.hasFocus():
+            self.field.setText(self._shown)
+
+    @Slot()
+    def _on_typed(self) -> None:
+        if self.field.text().strip() != self._shown:
+            parts = self.field.text().replace(";", ",").split(",")
+            self.edited.emit(self.paths, tuple(parsed(part, whole=False) for part in parts if part.strip()), None)
+
+
+def row_for(path: str, about: About, default: Any) -> Row:
+    """The row that fits a setting."""
+    if about.choices:
+        return ChoiceRow((path,), about)
+    if isinstance(default, bool):
+        return SwitchRow((path,), about)
+    if isinstance(default, tuple):
+        return ListRow((path,), about)
+    return NumberRow((path,), about, whole=isinstance(default, int))

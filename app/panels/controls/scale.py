@@ -1,0 +1,79 @@
+"""How the positions of a slider map to the values of a setting."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from grpo_core.config import About
+
+STEPS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliderScale:
+    """A slider's range: linear, over powers of ten, or over whole numbers."""
+
+    low: float
+    high: float
+    whole: bool
+    logarithmic: bool
+
+    @classmethod
+    def of(cls, about: About, whole: bool) -> SliderScale:
+        """The range that a setting calls usual."""
+        low, high = about.usual or (about.low, about.high)
+        return cls(low=low, high=high, whole=whole, logarithmic=about.logarithmic and low > 0)
+
+    @property
+    def steps(self) -> int:
+        """Positions of the slider beyond the first."""
+        return round(self.high - self.low) if self.whole else STEPS
+
+    def value(self, position: int) -> float:
+        """The setting at a slider position, rounded to three significant digits."""
+        if self.whole:
+            return round(self.low) + position
+        share = position / STEPS
+        if self.logarithmic:
+            return _rounded(self.low * (self.high / self.low) ** share)
+        return round(self.low + (self.high - self.low) * share, 3)
+
+    def position(self, value: float) -> int:
+        """The slider position nearest to a value; values beyond the range stand at its end."""
+        value = min(max(value, self.low), self.high)
+        if self.whole:
+            return round(value - self.low)
+        if self.logarithmic:
+            return round(STEPS * math.log(value / self.low) / math.log(self.high / self.low))
+        return round(STEPS * (value - self.low) / (self.high - self.low))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+def shown(value: object) -> str:
+    """A setting as its field shows it: plain digits, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, tuple):
+        return ", ".join(f"{v:.6g}" for v in value)
+    return str(value)
+
+
+def parsed(text: str, whole: bool) -> object:
+    """What a person typed, as a number where it is one; a decimal comma is understood."""
+    text = text.strip().replace("\u2212", "-")
+    if not text:
+        return None
+    candidate = text.replace(",", ".") if text.count(",") == 1 and "." not in text else text
+    try:
+        return int(candidate) if whole else float(candidate)
+    except ValueError:
+        try:
+            return float(candidate)
+        except ValueError:
+            return text

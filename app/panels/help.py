@@ -1,0 +1,51 @@
+"""Glossary and references as panels: they draw no update, only look and theme."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.help.glossary_panel import GlossaryPanel
+from app.help.references_panel import ReferencesPanel
+from app.panels.base import Panel
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+
+
+class GlossaryDockPanel(Panel):
+    """Every term of the field that the program uses."""
+
+    id = "glossary"
+    title = "Glossary"
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.words = GlossaryPanel(self)
+        _fill(self, self.words)
+
+    def draw(self, view: View) -> None:
+        self.words.set_look(view.theme, view.scale)
+
+
+class ReferencesDockPanel(Panel):
+    """The papers and programs behind what is shown."""
+
+    id = "references"
+    title = "References"
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.papers = ReferencesPanel(self)
+        self.papers.refused.connect(self._on_refused)
+        _fill(self, self.papers)
+
+    def draw(self, view: View) -> None:
+        """Nothing depends on the update."""
+
+    def _on_refused(self, sentence: str) -> None:
+        self.workspace.problem.emit(sentence, "warning")
+
+
+def _fill(panel: Panel, widget: QWidget) -> None:
+    column = QVBoxLayout(panel)
+    column.setContentsMargins(8, 4, 8, 8)
+    column.addWidget(widget)

@@ -1,0 +1,194 @@
+"""The cards: six numbers of the update under the cursor, each with the reason for a zero, each a door to explain."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QWidget
+
+from app.help.hover import explain_on_hover
+from app.panels.base import Panel
+from app.plotting.numbers import full, shown
+from app.plotting.theme import Theme
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.explain import Quantity
+from grpo_core.metrics import METRICS
+from grpo_core.reasons import Reason
+
+CARDS = ("updates", "reward_mean", "kl", "max_prob", "entropy", "clip_fraction")
+SHARES = ("clip_fraction", "dead_groups")
+
+
+class Card(QWidget):
+    """One number.
+
+    Signals:
+        activated: show where this number comes from (its name).
+        replaced: show another metric here instead (this name, that name).
+    """
+
+    activated = Signal(str)
+    replaced = Signal(str, str)
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.name = name
+        self._title, self._value, self._chip = "", "", ""
+        self._theme: Theme | None = None
+        self._scale = 1.0
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    def sizeHint(self) -> QSize:
+        small = self.fontMetrics().height()
+        return QSize(round(small * 6.5), round(small * 4.1))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.sizeHint().height())
+
+    def show_number(self, theme: Theme, scale: float, title: str, value: float, reason: Reason | None) -> None:
+        """Show a value with its reason."""
+        self._theme, self._scale, self._title = theme, scale, title
+        if self.name == "updates":
+            self._value = f"{int(value):,}"
+        elif self.name in SHARES and value == value:
+            self._value = f"{100 * value:.0f} %"
+        else:
+            self._value = shown(value, METRICS[self.name].decimals)
+        self._chip = reason.chip if reason else ""
+        metric = METRICS.get(self.name)
+        told = [metric.help if metric else "Updates computed so far."]
+        if value == value and metric:
+            told.append(f"Full precision: {full(value)}.")
+        told += [reason.sentence] if reason else []
+        explain_on_hover(self, title, " ".join(told))
+        self.setAccessibleName(f"{title} {self._value}")
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._theme is None:
+            return
+        theme, painter = self._theme, QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        area = QRectF(self.rect()).adjusted(10, 6, -6, -6)
+        small, large = theme.font("small", self._scale), theme.font("number", self._scale)
+        painter.setFont(small)
+        painter.setPen(theme.colour("muted"))
+        line = painter.fontMetrics().height()
+        title = painter.fontMetrics().elidedText(self._title, Qt.TextElideMode.ElideRight, round(area.width()))
+        painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, title)
+        painter.setFont(large)
+        painter.setPen(theme.colour("muted" if self._value in ("—", "") else "text"))
+        painter.drawText(
+            area.adjusted(0, line, 0, 0), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, self._value
+        )
+        if self._chip:
+            self._paint_chip(painter, area.adjusted(0, line + painter.fontMetrics().height(), 0, 0))
+        painter.setPen(QPen(theme.colour("border"), 1))
+        painter.drawLine(self.rect().topRight(), self.rect().bottomRight())
+        if self.hasFocus():
+            painter.setPen(QPen(theme.colour("selection"), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(2, 2, -3, -3), 6, 6)
+
+    def _paint_chip(self, painter: QPainter, area: QRectF) -> None:
+        assert self._theme is not None
+        painter.setFont(self._theme.font("small", self._scale * 0.92))
+        metrics = painter.fontMetrics()
+        text = metrics.elidedText(self._chip, Qt.TextElideMode.ElideRight, round(area.width()) - 12)
+        box = QRectF(area.left(), area.top(), metrics.horizontalAdvance(text) + 12, metrics.height() + 2)
+        painter.setPen(QPen(self._theme.colour("border"), 1))
+        painter.setBrush(self._theme.colour("surface"))
+        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
+        painter.setPen(self._theme.colour("muted"))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton:
+            self.setFocus(Qt.FocusReason.MouseFocusReason)
+            self.activated.emit(self.name)
+
+    def explain_current(self) -> None:
+        """Explain this card's number."""
+        self.activated.emit(self.name)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.activated.emit(self.name)
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if self.name == "updates":
+            return
+        menu = QMenu("Show here", self)
+        for name, metric in METRICS.items():
+            menu.addAction(metric.title).setData(name)
+        chosen = menu.exec(event.globalPos())
+        if chosen is not None:
+            self.replaced.emit(self.name, chosen.data())
+        menu.deleteLater()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+
+class MetricsPanel(Panel):
+    """Up to six cards of equal width, as many as find room, so that nothing jumps when digits change."""
+
+    id = "metrics"
+    title = "Metric cards"
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.cards = [Card(name) for name in CARDS]
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        for card in self.cards:
+            card.activated.connect(self._on_activated)
+            card.replaced.connect(self._on_replaced)
+            row.addWidget(card, 1)
+
+    def draw(self, view: View) -> None:
+        values = view.step.metrics
+        hint = self.cards[0].sizeHint()
+        self.setFixedHeight(hint.height())
+        room = max(self.width() // hint.width(), 1)
+        for place, card in enumerate(self.cards):
+            card.setVisible(place < room)
+        for card in self.cards:
+            if card.name == "updates":
+                card.show_number(view.theme, view.scale, "Updates", float(view.cursor.step), None)
+            else:
+                title = METRICS[card.name].title
+                card.show_number(view.theme, view.scale, title, values[card.name], view.step.reasons.get(card.name))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.redraw()
+
+    def summary(self, view: View) -> str:
+        said = [f"{METRICS[c.name].title} {shown(view.step.metrics[c.name])}" for c in self.cards[1:]]
+        return f"Update {view.cursor.step}: " + ", ".join(said) + "."
+
+    def _on_activated(self, name: str) -> None:
+        if name in METRICS:
+            self.workspace.explain(Quantity(name=name))
+
+    def _on_replaced(self, old: str, new: str) -> None:
+        card = next(c for c in self.cards if c.name == old)
+        card.name = new
+        self.redraw()

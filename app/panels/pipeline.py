@@ -1,0 +1,217 @@
+"""The pipeline: the four stages of an update, each a place to stand, and the objective with this update's values."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from app.formula.objective_terms import objective_terms
+from app.formula.term_strip import TermStrip
+from app.panels.base import Panel
+from app.plotting.numbers import shown
+from app.plotting.theme import LIGHT, Theme
+from app.workspace.cursor import Stage
+from app.workspace.step_view import advantage_of
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.explain import Quantity
+
+HELP = {
+    Stage.SAMPLE: "The old policy answers each prompt G times.",
+    Stage.SCORE: "Each answer gets its reward.",
+    Stage.NORMALIZE: "Each reward is compared with its group: that is the advantage.",
+    Stage.UPDATE: "Each pass steps down the gradient of the loss on the same samples.",
+}
+
+
+class StageButton(QAbstractButton):
+    """One stage: a number in a ring and a name; reached stages are solid, the one shown is framed."""
+
+    def __init__(self, stage: Stage, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.stage = stage
+        self._theme, self._scale = LIGHT, 1.0
+        self._reached = self._current = False
+        self.setToolTip(HELP[stage])
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def show_stage(self, theme: Theme, scale: float, text: str, reached: bool, current: bool) -> None:
+        """Show where the update stands."""
+        self._theme, self._scale, self._reached, self._current = theme, scale, reached, current
+        state = "shown" if current else "done" if reached else "to come"
+        self.setAccessibleName(f"Stage {self.stage + 1}: {text}, {state}")
+        self.setFont(theme.font("strong" if current else "body", scale))
+        if text != self.text():
+            self.setText(text)
+            self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = self.fontMetrics()
+        high = round(metrics.height() * 1.5)
+        return QSize(metrics.horizontalAdvance(self.text()) + high + 14, high)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.sizeHint().height(), self.sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme = QPainter(self), self._theme
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        frame = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        if self._current or self.hasFocus():
+            painter.setPen(QPen(theme.colour("selection" if self.hasFocus() else "border"), theme.ring_width / 1.5))
+            painter.setBrush(theme.colour("surface"))
+            painter.drawRoundedRect(frame, frame.height() / 2, frame.height() / 2)
+        ink = theme.colour("text" if self._reached else "muted")
+        size = frame.height() * 0.68
+        ring = QRectF(frame.left() + 6, frame.center().y() - size / 2, size, size)
+        painter.setPen(QPen(ink, 1.2))
+        painter.setBrush(ink if self._reached else Qt.BrushStyle.NoBrush)
+        painter.drawEllipse(ring)
+        painter.setFont(theme.font("small", self._scale))
+        painter.setPen(theme.colour("ground") if self._reached else ink)
+        painter.drawText(ring, Qt.AlignmentFlag.AlignCenter, str(self.stage + 1))
+        painter.setFont(self.font())
+        painter.setPen(ink)
+        place = frame.adjusted(size + 12, 0, -4, 0)
+        text = painter.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, round(place.width()))
+        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+
+
+class PipelinePanel(Panel):
+    """Where in the update the eye is, and what the loss is made of there."""
+
+    id = "pipeline"
+    title = "Pipeline"
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.stages = {stage: StageButton(stage) for stage in Stage}
+        self.strip = TermStrip()
+        self.strip.term_activated.connect(self._on_term)
+        self.which = QLabel()
+        self.which.setObjectName("muted")
+        top = QHBoxLayout()
+        top.setContentsMargins(0, 0, 0, 0)
+        top.setSpacing(4)
+        for stage, button in self.stages.items():
+            button.clicked.connect(self._on_stage)
+            if stage:
+                arrow = QLabel("›")
+                arrow.setObjectName("muted")
+                top.addWidget(arrow)
+            top.addWidget(button)
+        top.addStretch(1)
+        top.addWidget(self.which)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 6, 12, 4)
+        column.setSpacing(4)
+        column.addLayout(top)
+        column.addWidget(self.strip)
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        for stage, button in self.stages.items():
+            reached = view.step.step is not None and stage <= view.cursor.stage
+            current = view.step.step is not None and stage is view.cursor.stage
+            button.setEnabled(view.step.step is not None)
+            button.show_stage(view.theme, view.scale, _name(stage, view), reached, current)
+        settings = view.step.settings if view.step.step is not None else view.next_settings
+        self.strip.set_look(view.theme, view.scale)
+        self.strip.set_terms(objective_terms(settings.objective))
+        place = self._place(view)
+        self.strip.set_values(_values(view, *place) if place else {})
+        self.strip.highlight(_highlighted(view))
+        top = max(button.sizeHint().height() for button in self.stages.values())
+        self.setFixedHeight(top + self.strip.heightForWidth(max(self.width() - 20, 200)) + 16)
+        self.which.setText(f"values of sample {place[0] + 1}" + _token(view, place) if place else "")
+
+    def _place(self, view: View) -> tuple[int, int] | None:
+        """The completion and token whose values stand below the terms."""
+        step = view.step.step
+        if step is None:
+            return None
+        row = view.selection.row
+        if row is None or row >= len(step.group):
+            return (0, 0) if bool(step.mask[0].any()) else None
+        return row, min(view.selection.token, max(int(step.mask[row].sum()) - 1, 0))
+
+    def summary(self, view: View) -> str:
+        if view.step.step is None:
+            return "No update yet: sample, score, normalize and update come with the first one."
+        return f"Update {view.cursor.step}: {_name(view.cursor.stage, view)}."
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_stage(self) -> None:
+        button = self.sender()
+        if isinstance(button, StageButton):
+            self.workspace.show_stage(button.stage)
+
+    @Slot(str)
+    def _on_term(self, key: str) -> None:
+        view = self.workspace.view
+        place = self._place(view)
+        if place is None:
+            return
+        row, token = place
+        passed = view.step.passed
+        if key == "loss":
+            self.workspace.explain(Quantity("loss", passed=passed))
+        elif key in ("ratio", "advantage", "weight", "kl", "clipped", "logp"):
+            self.workspace.explain(Quantity(key, passed=passed, row=row, token=token))
+        else:
+            self.workspace.explain(Quantity("token_loss", passed=passed, row=row, token=token))
+
+
+def _name(stage: Stage, view: View) -> str:
+    settings = view.step.settings if view.step.step is not None else view.next_settings
+    if stage is Stage.SAMPLE:
+        prompts = settings.task.prompts
+        times = f"{prompts} × " if prompts > 1 else ""
+        return f"Sample {times}{settings.learner.group_size}"
+    if stage is Stage.SCORE:
+        return "Score"
+    if stage is Stage.NORMALIZE:
+        return "Normalize in group" if settings.objective.baseline in ("group_mean", "leave_one_out") else "Compare"
+    passes = view.step.passes or settings.learner.mu
+    if view.step.step is None or view.cursor.stage is not Stage.UPDATE:
+        return f"Update, {passes} passes" if passes > 1 else "Update"
+    return f"Update, pass {view.step.passed + 1} of {passes}"
+
+
+def _values(view: View, row: int, token: int) -> dict[str, str]:
+    """Live values by key, as far as the stage has revealed them."""
+    terms, step, stage = view.step.terms, view.step.step, view.cursor.stage
+    if terms is None or step is None:
+        return {}
+    values = {"logp": shown(float(step.logp[view.step.passed, row, token]))}
+    if stage >= Stage.NORMALIZE:
+        values["advantage"] = shown(advantage_of(view.step, row, token))
+    if stage is Stage.UPDATE:
+        objective = view.step.objective
+        ratio = float(terms.ratio[row, token])
+        values |= {"ratio": shown(ratio), "weight": f"{terms.weight[row, token]:.4g}", "loss": shown(float(terms.loss))}
+        if objective.surrogate == "clip":
+            values["clipped"] = shown(float(np.clip(ratio, 1 - objective.clip_low, 1 + objective.clip_high)))
+        elif objective.surrogate == "cispo":
+            values["clipped"] = shown(min(ratio, objective.clip_high))
+        if terms.kl is not None:
+            values["kl"] = shown(float(terms.kl[row, token]))
+    return values
+
+
+def _token(view: View, place: tuple[int, int]) -> str:
+    step = view.step.step
+    return f", token {place[1] + 1}" if step is not None and step.tokens.shape[1] > 1 else ""
+
+
+def _highlighted(view: View) -> str | None:
+    name = view.quantity.name if view.quantity is not None else None
+    return {"gradient": None, "token_loss": None}.get(name, name) if name else None

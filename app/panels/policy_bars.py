@@ -1,0 +1,135 @@
+"""Policy bars: π now, before and of the reference over the actions, with the rewards and the samples just drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtWidgets import QComboBox, QLabel, QStackedLayout, QWidget
+
+from app.panels.bars_plot import BarsPlot
+from app.panels.base import Panel
+from app.panels.policy_data import PolicyPicture, picture
+from app.plotting.legend import Entry
+from app.plotting.twin_stack import TwinStack
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core import learners
+from grpo_core.config import BanditTask, Settings
+from grpo_core.errors import SettingsError
+from grpo_core.explain import Quantity
+
+KEYS = (
+    Entry("now", "policy"),
+    Entry("before", "old", "outline"),
+    Entry("reference", "reference", "line"),
+    Entry("reward", "reward", "diamond"),
+    Entry("samples", "text", "dot"),
+)
+
+
+class PolicyBarsPanel(Panel):
+    """The policy in one context; where several prompts or states exist, one is chosen."""
+
+    id = "policy_bars"
+    title = "Policy π(a) over actions"
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.context = 0
+        self._picture: PolicyPicture | None = None
+        self._rewards: tuple[BanditTask, np.ndarray | None] | None = None
+        self.choice = QComboBox()
+        self.choice.setAccessibleName("Context")
+        self.choice.activated.connect(self._on_context)
+        self.plot = BarsPlot()
+        self.plot.chosen.connect(self._on_chosen)
+        self.plot.explained.connect(self._on_explained)
+        self.plot.dragged.connect(self._on_dragged)
+        self.twin = TwinStack(self.plot, KEYS)
+        self.twin.title.hide()
+        self.empty = QLabel("This run does not record the whole distribution, so there are no bars to draw.")
+        self.empty.setObjectName("muted")
+        self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.twin.add_to_header(self.choice)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self.twin)
+        self._stack.addWidget(self.empty)
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self._fill_contexts(view)
+        shown = picture(view.step, self.context, self._action_rewards(view))
+        self._picture = shown
+        self._stack.setCurrentIndex(0 if shown is not None else 1)
+        if shown is None:
+            return
+        self.twin.set_look(view.theme, view.scale)
+        self.plot.show_picture(shown, view.selection.action)
+        self.twin.set_summary(self.summary(view))
+        self.twin.refresh()
+
+    def _fill_contexts(self, view: View) -> None:
+        names = view.run.origin.context_names
+        row, step = view.selection.row, view.step.step
+        if row is not None and step is not None and step.context is not None and row < len(step.context):
+            self.context = int(step.context[row, min(view.selection.token, step.context.shape[1] - 1)])
+        self.context = min(self.context, max(len(names) - 1, 0))
+        with QSignalBlocker(self.choice):
+            if [self.choice.itemText(i) for i in range(self.choice.count())] != list(names):
+                self.choice.clear()
+                self.choice.addItems(names)
+            self.choice.setCurrentIndex(self.context)
+        self.choice.setVisible(len(names) > 1)
+
+    def _action_rewards(self, view: View) -> np.ndarray | None:
+        """Rewards under the settings of the update shown; at the head, of the next one."""
+        settings: Settings = view.next_settings if view.at_head else view.step.settings
+        if self._rewards is None or self._rewards[0] != settings.task:
+            self._rewards = settings.task, learners.origin(settings).action_rewards
+        return self._rewards[1]
+
+    def summary(self, view: View) -> str:
+        shown = self._picture
+        if shown is None:
+            return "No distribution is recorded."
+        best = int(shown.now.argmax())
+        moved = f", {shown.old[best]:.2f} before" if view.step.step is not None else ""
+        return (
+            f"Update {view.cursor.step}: the likeliest action is {shown.names[best]} with {shown.now[best]:.2f}{moved}."
+        )
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot(int)
+    def _on_context(self, index: int) -> None:
+        self.context = index
+        self.workspace.select()
+        self.redraw()
+
+    @Slot(int)
+    def _on_chosen(self, action: int) -> None:
+        shown = self._picture
+        rows = shown.rows[action] if shown is not None and action < len(shown.rows) else []
+        self.workspace.select(row=rows[0] if rows else None, action=action)
+
+    @Slot(int)
+    def _on_explained(self, action: int) -> None:
+        view = self.workspace.view
+        name = "new_probability" if view.step.updated else "probability"
+        passed = view.step.passed if view.step.updated else 0
+        self.workspace.explain(Quantity(name, passed=passed, context=self.context, action=action))
+
+    @Slot(int, float, int)
+    def _on_dragged(self, action: int, reward: float, gesture: int) -> None:
+        """A custom reward was dragged to another height."""
+        settings = self.workspace.editing.settings
+        if settings.task.landscape != "custom":
+            return
+        custom = list(settings.task.custom)
+        custom[action] = round(min(max(reward, 0.0), 1.0), 2)
+        try:
+            self.workspace.editing.edit({"task.custom": tuple(custom)}, "Drag a reward", gesture)
+        except SettingsError as error:
+            self.workspace.problem.emit(str(error), "warning")

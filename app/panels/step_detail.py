@@ -1,0 +1,202 @@
+"""Step detail: one row a sample of the update shown, every number of it, in the pass shown."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
+
+from app.panels.base import Panel
+from app.plotting.numbers import shown
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.workspace.cursor import Stage
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core import step_table
+from grpo_core.explain import Quantity
+from grpo_core.record import Step
+
+KINDS = {"advantage": "push", "gradient": "signed", "clipped": "chip", "completion": "mono", "token": "mono"}
+WIDTHS = {"sample": 2.5, "prompt": 9, "action": 3, "completion": 18, "place": 3, "clipped": 7, "reward": 5.5,
+          "advantage": 7, "ratio": 5.5}  # fmt: skip
+FIRST = (
+    "sample",
+    "prompt",
+    "action",
+    "completion",
+    "place",
+    "token",
+    "reward",
+    "advantage",
+    "ratio",
+    "clipped",
+    "gradient",
+)
+"""Columns from the left; what is not named here follows."""
+SHORT = {
+    "reward": "R",
+    "advantage": "A",
+    "ratio": "r",
+    "gradient": "∂L/∂log π",
+    "token_loss": "loss",
+    "clipped": "clip",
+    "action": "a",
+}
+UNTIL: dict[Stage, tuple[str, ...]] = {
+    Stage.SAMPLE: (),
+    Stage.SCORE: ("reward",),
+    Stage.NORMALIZE: ("reward", "advantage"),
+}
+"""Columns that a stage has revealed; what comes later is blank until then."""
+
+
+class StepDetailPanel(Panel):
+    """A table that follows the cursor; a cell explains itself on Return, E or a double click."""
+
+    id = "step_detail"
+    title = "Step detail"
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._columns: tuple[step_table.Column, ...] = ()
+        self._rows: list[step_table.Row] = []
+        self.passes = QComboBox()
+        self.passes.setAccessibleName("Pass")
+        self.passes.activated.connect(self._on_pass)
+        self.table = TableTwin(title="Step detail")
+        self.table.selected.connect(self._on_selected)
+        self.table.activated_cell.connect(self._on_cell)
+        self.foot = QLabel()
+        self.foot.setObjectName("muted")
+        self.foot.setWordWrap(True)
+        self.empty = QLabel("One row a sample appears here with every number of the update. Press Step to compute one.")
+        self.empty.setObjectName("muted")
+        self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setMargin(16)
+        top = QHBoxLayout()
+        top.setContentsMargins(12, 4, 12, 4)
+        top.setSpacing(6)
+        label = QLabel("Pass")
+        label.setObjectName("muted")
+        top.addWidget(label)
+        top.addWidget(self.passes)
+        top.addStretch(1)
+        full = QWidget()
+        column = QVBoxLayout(full)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(top)
+        column.addWidget(self.table, 1)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(12, 4, 12, 8)
+        foot.addWidget(self.foot)
+        column.addLayout(foot)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(full)
+        self._stack.addWidget(self.empty)
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        step = view.step.step
+        self._stack.setCurrentIndex(0 if step is not None else 1)
+        if step is None:
+            return
+        self._fill_passes(view, step)
+        columns = [
+            c for c in step_table.columns(step) if not (c.name == "prompt" and len(view.run.origin.prompts) == 1)
+        ]
+        columns.sort(key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
+        places = [step_table.columns(step).index(c) for c in columns]
+        self._columns = tuple(columns)
+        self._rows = step_table.rows(step, view.step.passed, origin=view.run.origin)
+        self.table.set_look(view.theme, view.scale)
+        self.table.set_columns([_column(c) for c in columns])
+        revealed = UNTIL.get(view.cursor.stage)
+        self.table.set_rows([[_cell(c, row.cells[i], revealed) for i, c in zip(places, columns, strict=True)]
+                             for row in self._rows])  # fmt: skip
+        self.table.select_row(self._place_of(view))
+        self.foot.setText(_foot(step, revealed, view))
+        self.table.set_summary(self.summary(view))
+
+    def _fill_passes(self, view: View, step: Step) -> None:
+        with QSignalBlocker(self.passes):
+            if self.passes.count() != step.passes:
+                self.passes.clear()
+                self.passes.addItems([f"{n + 1} of {step.passes}" for n in range(step.passes)])
+            self.passes.setCurrentIndex(view.step.passed)
+
+    def _place_of(self, view: View) -> int | None:
+        """The table's row of the selected completion and token."""
+        wanted = view.selection
+        if wanted.row is None:
+            return None
+        here = [i for i, row in enumerate(self._rows) if row.row == wanted.row]
+        exact = [i for i in here if self._rows[i].token == wanted.token]
+        return next(iter(exact or here), None)
+
+    def summary(self, view: View) -> str:
+        if view.step.step is None:
+            return "No update yet."
+        clipped = sum(
+            1 for row in self._rows if row.cells[[c.name for c in step_table.columns(view.step.step)].index("clipped")]
+        )
+        return f"Update {view.cursor.step}, pass {view.step.passed + 1}: {len(self._rows)} tokens, {clipped} clipped."
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot(int)
+    def _on_pass(self, index: int) -> None:
+        self.workspace.show_stage(Stage.UPDATE, index)
+
+    @Slot(int)
+    def _on_selected(self, place: int) -> None:
+        step = self.workspace.view.step.step
+        if step is not None and 0 <= place < len(self._rows):
+            row = self._rows[place]
+            self.workspace.select(row=row.row, token=row.token, action=int(step.tokens[row.row, row.token]))
+
+    @Slot(int, str)
+    def _on_cell(self, place: int, key: str) -> None:
+        column = next((c for c in self._columns if c.name == key), None)
+        if column is None or not 0 <= place < len(self._rows):
+            return
+        row, passed = self._rows[place], self.workspace.view.step.passed
+        quantity = step_table.address(row, column, passed)
+        self.workspace.explain(quantity or Quantity("gradient", passed=passed, row=row.row, token=row.token))
+
+
+def _column(column: step_table.Column) -> Column:
+    kind = KINDS.get(column.name, "number" if column.decimals is not None else "text")
+    return Column(
+        column.name,
+        SHORT.get(column.name, column.title),
+        chars=WIDTHS.get(column.name, 7.5),
+        decimals=3,
+        kind=kind,
+        help=f"{column.title}. {column.help}",
+        meaning="reward" if column.name == "reward" else "",
+    )
+
+
+def _cell(column: step_table.Column, value: object, revealed: tuple[str, ...] | None) -> object:
+    computed = column.decimals is not None or column.name == "clipped"
+    if computed and revealed is not None and column.name not in revealed:
+        return None
+    return ("clipped" if value else "") if column.name == "clipped" else value
+
+
+def _foot(step: Step, revealed: tuple[str, ...] | None, view: View) -> str:
+    """Mean and standard deviation of each group's rewards, once they are known."""
+    if revealed is not None and "reward" not in revealed:
+        return "Rewards come with the next stage."
+    said = []
+    groups = step_table.groups(step, origin=view.run.origin)
+    for group in groups[:4]:
+        name = f"{group.prompt}: " if len(groups) > 1 else ""
+        dead = " · no signal" if group.dead else ""
+        said.append(f"{name}mean R {shown(group.mean)} · std R {shown(group.std)}{dead}")
+    if len(groups) > 4:
+        said.append(f"and {len(groups) - 4} more groups")
+    return "   ".join(said)

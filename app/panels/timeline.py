@@ -1,0 +1,213 @@
+"""The timeline: every update of the run on one line, to drag, to hover over, to jump along."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QToolTip, QWidget
+
+from app.panels.base import Panel
+from app.plotting.numbers import shown
+from app.workspace.events import next_event
+from app.workspace.run_handle import RunHandle
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.metrics import METRICS
+
+PREVIEW = ("reward_mean", "kl", "entropy", "max_prob", "clip_fraction")
+
+
+class Track(QWidget):
+    """The line itself.
+
+    Signals:
+        moved: show this update.
+    """
+
+    moved = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._view: View | None = None
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setAccessibleName("Timeline")
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, 24)
+
+    def show_view(self, view: View) -> None:
+        """Draw this state."""
+        self._view = view
+        self.setAccessibleDescription(f"Update {view.cursor.step} of {view.head}.")
+        self.update()
+
+    def _x(self, step: float, head: int) -> float:
+        edge = self._radius() + 1
+        return edge + (self.width() - 2 * edge) * (step / max(head, 1))
+
+    def _step(self, x: float, head: int) -> int:
+        edge = self._radius() + 1
+        return round(min(max((x - edge) / max(self.width() - 2 * edge, 1), 0), 1) * head)
+
+    def _radius(self) -> float:
+        return max(self.fontMetrics().height() * 0.38, 5)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        view = self._view
+        if view is None:
+            return
+        theme, head, middle = view.theme, view.head, self.height() / 2
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        here = self._x(view.cursor.step, head) if head else self._x(0, 1)
+        left, right, thick = self._x(0, 1), self._x(1, 1), self._radius() * 0.6
+        painter.setPen(QPen(theme.colour("border"), thick, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+        painter.drawLine(QPointF(left, middle), QPointF(right, middle))
+        if head:
+            painter.setPen(QPen(theme.colour("accent"), thick, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+            painter.drawLine(QPointF(left, middle), QPointF(here, middle))
+        painter.setPen(QPen(theme.colour("text"), 1.5))
+        tall = self._radius() * 1.1
+        for first, _ in view.run.changes[1:]:
+            x = self._x(min(first, head), head)
+            painter.drawLine(QPointF(x, middle - tall), QPointF(x, middle + tall))
+        if view.run.branched_at is not None and head:
+            self._draw_branch(painter, view, middle)
+        painter.setPen(QPen(theme.colour("accent" if head else "muted"), 2))
+        painter.setBrush(theme.colour("ground"))
+        radius = self._radius()
+        painter.drawEllipse(QPointF(here, middle), radius, radius)
+        if self.hasFocus():
+            painter.setPen(QPen(theme.colour("selection"), 1.5))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawEllipse(QPointF(here, middle), radius + 2.5, radius + 2.5)
+
+    def _draw_branch(self, painter: QPainter, view: View, middle: float) -> None:
+        """A small wedge where the run left its parent."""
+        x, size = self._x(view.run.branched_at or 0, view.head), self._radius() * 0.8
+        painter.setBrush(view.theme.colour("text"))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.drawPolygon(
+            QPolygonF([QPointF(x - size, middle - 2 * size), QPointF(x + size, middle - 2 * size), QPointF(x, middle)])
+        )
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if self._view is not None and event.button() is Qt.MouseButton.LeftButton:
+            self.moved.emit(self._step(event.position().x(), self._view.head))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._view is None:
+            return
+        step = self._step(event.position().x(), self._view.head)
+        if event.buttons() & Qt.MouseButton.LeftButton:
+            self.moved.emit(step)
+        QToolTip.showText(event.globalPosition().toPoint(), preview(self._view.run, step), self)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self._view is None:
+            return
+        step, head = self._view.cursor.step, self._view.head
+        page = max(head // 10, 1)
+        targets = {
+            Qt.Key.Key_Left: step - 1,
+            Qt.Key.Key_Right: step + 1,
+            Qt.Key.Key_PageDown: step + page,
+            Qt.Key.Key_PageUp: step - page,
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: head,
+        }
+        target = targets.get(Qt.Key(event.key()))
+        if target is None:
+            super().keyPressEvent(event)
+        else:
+            self.moved.emit(min(max(target, 0), head))
+
+
+class TimelinePanel(Panel):
+    """Where the cursor stands among all updates, what is marked there, and the way to the next event.
+
+    Signals:
+        branch_wanted: begin a new run at the update shown.
+    """
+
+    id = "timeline"
+    title = "Timeline"
+    branch_wanted = Signal()
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.place = QLabel()
+        self.place.setTextFormat(Qt.TextFormat.RichText)
+        self.track = Track()
+        self.track.moved.connect(workspace.move_to)
+        self.next_button = QToolButton()
+        self.next_button.setAutoRaise(True)
+        self.next_button.setAccessibleName("Go to the next event")
+        self.next_button.clicked.connect(self.go_to_next)
+        self.behind = QLabel()
+        self.behind.setObjectName("muted")
+        self.branch = QToolButton()
+        self.branch.setText("Branch here")
+        self.branch.setProperty("quiet", True)
+        self.branch.clicked.connect(self.branch_wanted)
+        self.next_button.setProperty("quiet", True)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 0, 12, 0)
+        row.setSpacing(12)
+        row.addWidget(self.place)
+        row.addWidget(self.track, 1)
+        row.addWidget(self.behind)
+        row.addWidget(self.branch)
+        row.addWidget(self.next_button)
+
+    def draw(self, view: View) -> None:
+        verb = "Update" if view.following else "Viewing"
+        self.place.setText(f"{verb} <b>{view.cursor.step:,}</b> of {view.head:,}")
+        digits = self.fontMetrics().horizontalAdvance(f"Viewing {view.head:,} of {view.head:,}")
+        self.place.setMinimumWidth(max(self.place.minimumWidth(), digits))
+        self.track.show_view(view)
+        self.setFixedHeight(round(self.fontMetrics().height() * 1.9))
+        away = not view.at_head
+        self.behind.setText(f"controls apply to update {view.head + 1}" if away else "")
+        self.behind.setVisible(away)
+        self.branch.setVisible(away)
+        event = next_event(view.run, view.cursor.step) if not view.running else None
+        self.next_button.setEnabled(event is not None)
+        self.next_button.setText(f"Next: {event[1]} ›" if event else "No later event")
+        width = self.next_button.fontMetrics().horizontalAdvance("Next: settings changed ›") + 16
+        self.next_button.setMinimumWidth(width)
+
+    def summary(self, view: View) -> str:
+        marks = len(view.run.changes) - 1
+        return f"Update {view.cursor.step} of {view.head}; settings changed {marks} times."
+
+    @Slot()
+    def go_to_next(self) -> None:
+        """Show the next update at which something begins."""
+        self._go(True)
+
+    @Slot()
+    def go_to_previous(self) -> None:
+        """Show the last update before this one at which something began."""
+        self._go(False)
+
+    def _go(self, forwards: bool) -> None:
+        view = self.workspace.view
+        event = next_event(view.run, view.cursor.step, forwards)
+        if event is not None:
+            self.workspace.move_to(event[0])
+
+
+def preview(run: RunHandle, step: int) -> str:
+    """What an update would show, in a few lines."""
+    lines = [f"<b>Update {step:,}</b>"]
+    for name in PREVIEW:
+        values = run.series[name].values
+        if 0 < step <= len(values):
+            metric = METRICS[name]
+            lines.append(f"{metric.title}: {shown(float(values[step - 1]), metric.decimals)}")
+    changed = [first for first, _ in run.changes[1:] if first == step]
+    return "<br>".join(lines + (["Settings changed here"] if changed else []))

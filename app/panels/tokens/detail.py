@@ -1,0 +1,204 @@
+"""One token: its alternatives before and after the update, and where its push comes from."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.plotting.numbers import shown
+from app.plotting.theme import Theme
+from app.workspace.step_view import StepView, advantage_of
+from app.workspace.view import View
+from grpo_core.explain import Quantity
+
+TOP = 5
+
+
+class TokenDetail(QWidget):
+    """A painted column: bars of the likeliest alternatives, then a table of terms; each line is a door to explain.
+
+    Signals:
+        wanted: explain this quantity.
+    """
+
+    wanted = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._view: View | None = None
+        self._token = (0, 0)
+        self._lines: list[tuple[str, str, str, Quantity | None]] = []
+        self._alternatives: list[tuple[str, float, float, bool]] = []
+        self._title = ""
+        self._current = 0
+        self._places: list[tuple[QRectF, Quantity | None]] = []
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+
+    def sizeHint(self) -> QSize:
+        return QSize(280, 240)
+
+    def show_token(self, view: View, row: int, token: int) -> None:
+        """Show token ``token`` of completion ``row``."""
+        self._view, self._token = view, (row, token)
+        self.setMinimumWidth(round(230 * view.scale))
+        step = view.step.step
+        assert step is not None
+        words = view.run.origin.vocabulary
+        word = words[step.tokens[row, token]] if step.tokens[row, token] < len(words) else "?"
+        self._title = f"Token {token + 1} of completion {row + 1}: “{word}”"
+        self._alternatives = _alternatives(view.step, words, row, token)
+        self._lines = _lines(view.step, row, token)
+        self._current = min(self._current, max(len(self._lines) - 1, 0))
+        self.setAccessibleName(self._title)
+        self.setAccessibleDescription("; ".join(f"{name} {value}" for name, value, _, _ in self._lines))
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._view is None:
+            return
+        theme, scale = self._view.theme, self._view.scale
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(theme.font("section", scale))
+        line = painter.fontMetrics().height() * 1.45
+        width = self.width() - 24
+        y = self._heading(painter, theme, self._title, 8.0, line)
+        painter.setFont(theme.font("body", scale))
+        for word, before, after, taken in self._alternatives:
+            self._paint_alternative(painter, theme, QRectF(12, y, width, line), (word, before, after, taken))
+            y += line
+        painter.setFont(theme.font("section", scale))
+        y = self._heading(painter, theme, "Where its push comes from", y + 8, line)
+        painter.setFont(theme.font("body", scale))
+        self._places = []
+        for n, (name, value, colour, quantity) in enumerate(self._lines):
+            place = QRectF(12, y, width, line)
+            self._places.append((place, quantity))
+            painter.setPen(theme.colour("text"))
+            room = round(place.width() - painter.fontMetrics().horizontalAdvance(value) - 8)
+            short = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, room)
+            painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, short)
+            painter.setPen(theme.ink(colour))
+            painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, value)
+            painter.setPen(QPen(theme.colour("border"), 1))
+            painter.drawLine(place.bottomLeft(), place.bottomRight())
+            if self.hasFocus() and n == self._current:
+                painter.setPen(QPen(theme.colour("selection"), 2))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRoundedRect(place.adjusted(-4, 1, 4, -1), 4, 4)
+            y += line
+
+    def _heading(self, painter: QPainter, theme: Theme, text: str, y: float, line: float) -> float:
+        painter.setPen(theme.colour("muted"))
+        place = QRectF(12, y, self.width() - 24, line)
+        elided = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(place.width()))
+        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, elided)
+        return y + line
+
+    def _paint_alternative(
+        self, painter: QPainter, theme: Theme, place: QRectF, item: tuple[str, float, float, bool]
+    ) -> None:
+        """A bar for the probability after the update, a thin outlined one below for the one before."""
+        word, before, after, taken = item
+        glyph = painter.fontMetrics().horizontalAdvance("0")
+        label = QRectF(place.left(), place.top(), glyph * 4, place.height())
+        painter.setPen(theme.colour("text"))
+        painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, f"{word} ●" if taken else word)
+        numbers = f"{shown(before)} → {shown(after)}"
+        room = painter.fontMetrics().horizontalAdvance("0.000 → 0.000") + 8
+        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, numbers)
+        bar = QRectF(label.right() + 4, place.top(), max(place.width() - label.width() - room - 8, 20), place.height())
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.colour("policy"))
+        painter.drawRect(QRectF(bar.left(), bar.top() + bar.height() * 0.22, bar.width() * after, bar.height() * 0.3))
+        painter.setPen(QPen(theme.colour("old"), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(QRectF(bar.left(), bar.top() + bar.height() * 0.58, bar.width() * before, bar.height() * 0.16))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        for n, (place, quantity) in enumerate(self._places):
+            if place.contains(event.position()) and quantity is not None:
+                self._current = n
+                self.wanted.emit(quantity)
+        self.update()
+
+    def explain_current(self) -> None:
+        """Explain the line under the cursor."""
+        quantity = self._lines[self._current][3] if self._lines else None
+        if quantity is not None:
+            self.wanted.emit(quantity)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        last = len(self._lines) - 1
+        if event.key() == Qt.Key.Key_Down:
+            self._current = min(self._current + 1, last)
+        elif event.key() == Qt.Key.Key_Up:
+            self._current = max(self._current - 1, 0)
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.explain_current()
+        else:
+            super().keyPressEvent(event)
+        self.update()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+
+def _alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -> list[tuple[str, float, float, bool]]:
+    """The likeliest tokens of this place: (text, before, after, whether it was sampled)."""
+    step, old, now = view.step, view.old, view.now
+    if step is None or old is None or now is None or step.context is None:
+        return []
+    place = int(step.context[row, token])
+    sampled = int(step.tokens[row, token])
+    likeliest = np.argsort(-np.maximum(old[place], now[place]), kind="stable")[:TOP]
+    chosen = list(likeliest) if sampled in likeliest else [*likeliest[: TOP - 1], sampled]
+    return [(words[a], float(old[place, a]), float(now[place, a]), a == sampled) for a in chosen]
+
+
+def _lines(view: StepView, row: int, token: int) -> list[tuple[str, str, str, Quantity | None]]:
+    """(name, value, colour, quantity) of every term on the way to the token's push."""
+    terms, step = view.terms, view.step
+    if terms is None or step is None or view.gradient is None or not step.mask[row, token]:
+        return []
+
+    def door(name: str) -> Quantity:
+        return Quantity(name=name, passed=view.passed, row=row, token=token)
+
+    advantage = advantage_of(view, row, token) or 0.0
+    push = -float(view.gradient[row, token])
+    branch = "clip: stopped" if bool(terms.clipped[row, token]) else _branch(view, float(terms.ratio[row, token]))
+    lines: list[tuple[str, str, str, Quantity | None]] = [
+        ("Reward R", shown(float(step.rewards[row])), "reward", door("reward")),
+        ("Advantage A", marked(advantage), _colour(advantage), door("advantage")),
+        ("Ratio r", shown(float(terms.ratio[row, token])), "text", door("ratio")),
+        ("Branch taken", branch, "text", door("surrogate")),
+        ("Surrogate", shown(float(terms.surrogate[row, token])), "text", door("surrogate")),
+        ("Weight in the mean", f"{terms.weight[row, token]:.4g}", "text", door("weight")),
+        ("Token loss", shown(float(terms.token_loss[row, token])), "text", door("token_loss")),
+        ("Push on log π", marked(push), _colour(push), door("gradient")),
+    ]
+    if terms.kl is not None:
+        lines.insert(5, ("KL estimate", shown(float(terms.kl[row, token])), "kl", door("kl")))
+    return lines
+
+
+def _branch(view: StepView, ratio: float) -> str:
+    if view.objective.surrogate != "clip":
+        return view.objective.surrogate.replace("_", " ")
+    inside = 1 - view.objective.clip_low <= ratio <= 1 + view.objective.clip_high
+    return "r A (in the band)" if inside else "r A (outside)"
+
+
+def marked(value: float) -> str:
+    """A signed number whose glyph tells up from down without colour."""
+    glyph = "▲" if value > 0 else "▼" if value < 0 else "·"
+    return f"{glyph} {shown(abs(value))}"
+
+
+def _colour(value: float) -> str:
+    return "push_up" if value > 0 else "push_down" if value < 0 else "muted"

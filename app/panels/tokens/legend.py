@@ -1,0 +1,83 @@
+"""The scale under the token grid: what full colour means, with its sign in words, marks and glyphs."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.panels.tokens.tints import Tint
+from app.plotting.numbers import shown
+from app.plotting.theme import Theme
+
+
+class Legend(QWidget):
+    """A labelled colour scale."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme: Theme | None = None
+        self._text = ("", "", "")
+        self._signed = True
+        self._scale = 1.0
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, round(self.fontMetrics().height() * 1.4))
+
+    def show_scale(self, theme: Theme, scale: float, tint: Tint, limit: float, known: bool) -> None:
+        """Show what the ends of ``tint`` mean; ``known`` is False where the record lacks the quantity."""
+        self._theme, self._scale, self._signed = theme, scale, tint.signed
+        extent = f"fixed scale ±{shown(limit)}" if tint.signed else f"fixed scale 0 to {shown(limit)}"
+        self._text = (tint.low, tint.high, extent if known else "not recorded in this run")
+        self.setAccessibleName(f"Scale of {tint.title}: {', '.join(self._text)}")
+        self.setToolTip(tint.help)
+        self.updateGeometry()
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._theme is None:
+            return
+        theme, painter = self._theme, QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(theme.font("small", self._scale))
+        metrics = painter.fontMetrics()
+        low, high, extent = self._text
+        height = self.height()
+        x = 8.0
+        x = self._word(painter, x, f"▼ {low}" if self._signed else low)
+        bar = QRectF(x, height * 0.28, min(180.0, max(self.width() * 0.25, 60.0)), height * 0.44)
+        gradient = QLinearGradient(bar.topLeft(), bar.topRight())
+        clear = QColor(theme.colour("push_up"))
+        clear.setAlphaF(0.06)
+        down, up = QColor(theme.colour("push_down")), QColor(theme.colour("push_up"))
+        down.setAlphaF(0.8)
+        up.setAlphaF(0.8)
+        gradient.setColorAt(0, down if self._signed else clear)
+        gradient.setColorAt(0.5, clear) if self._signed else None
+        gradient.setColorAt(1, up)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(gradient)
+        painter.drawRoundedRect(bar, 3, 3)
+        if self._signed:
+            painter.setPen(QPen(theme.colour("push_down"), 2, Qt.PenStyle.DashLine))
+            painter.drawLine(QPointF(bar.left() + 2, bar.bottom()), QPointF(bar.center().x() - 4, bar.bottom()))
+            painter.setPen(QPen(theme.colour("push_up"), 2))
+            painter.drawLine(QPointF(bar.center().x() + 4, bar.top()), QPointF(bar.right() - 2, bar.top()))
+        x = bar.right() + 8
+        x = self._word(painter, x, f"{high} ▲" if self._signed else high)
+        room = round(self.width() - x - 8)
+        said = f"{extent}    hatched: clipped"
+        painter.drawText(
+            QPointF(x + 8, self._base(painter)), metrics.elidedText(said, Qt.TextElideMode.ElideRight, room)
+        )
+
+    def _base(self, painter: QPainter) -> float:
+        metrics = painter.fontMetrics()
+        return (self.height() + metrics.ascent() - metrics.descent()) / 2
+
+    def _word(self, painter: QPainter, x: float, text: str) -> float:
+        assert self._theme is not None
+        painter.setPen(self._theme.colour("muted"))
+        painter.drawText(QPointF(x, self._base(painter)), text)
+        return x + painter.fontMetrics().horizontalAdvance(text) + 8

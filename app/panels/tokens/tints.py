@@ -1,0 +1,120 @@
+"""What a token can be tinted by: a quantity of the update shown, on a fixed and labelled scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.workspace.step_view import StepView
+from grpo_core import recompute
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tint:
+    """A quantity of every token.
+
+    Attributes:
+        title: the name shown.
+        help: one sentence.
+        quantity: name of the number for explain.
+        values: (B, T), None where the record lacks it.
+        limit: the value of full tint; it depends on settings, not on the update, so that colours compare.
+        signed: whether negative values have a colour of their own.
+        low, high: what the ends of the scale are called.
+    """
+
+    title: str
+    help: str
+    quantity: str
+    values: Callable[[StepView], np.ndarray | None]
+    limit: Callable[[StepView], float]
+    signed: bool = True
+    low: str = "less"
+    high: str = "more"
+
+
+def largest_advantage(view: StepView) -> float:
+    """The largest advantage that a group of this size can give: (G − 1)/√G with n − 1, √(G − 1) with n, else 1."""
+    group = max(view.settings.learner.group_size, 2)
+    if view.objective.std == "sample":
+        return (group - 1) / math.sqrt(group)
+    return math.sqrt(group - 1) if view.objective.std == "population" else 1.0
+
+
+def _push(view: StepView) -> np.ndarray | None:
+    return None if view.gradient is None else -view.gradient
+
+
+def _push_limit(view: StepView) -> float:
+    weight = 0.0 if view.terms is None else float(view.terms.weight.max(initial=0.0))
+    return max(largest_advantage(view) * weight, 1e-12)
+
+
+def _fork(view: StepView) -> np.ndarray | None:
+    if view.gradient is None or view.step is None:
+        return None
+    here = np.where(view.step.mask, view.step.logp[view.passed], 0.0)
+    return -view.gradient * -np.expm1(here)
+
+
+def _change(view: StepView) -> np.ndarray | None:
+    if view.step is None:
+        return None
+    return np.where(view.step.mask, view.step.logp[view.updated] - view.step.old_logp, 0.0)
+
+
+def _of_terms(name: str) -> Callable[[StepView], np.ndarray | None]:
+    def values(view: StepView) -> np.ndarray | None:
+        return None if view.terms is None else getattr(view.terms, name)
+
+    return values
+
+
+def _log_ratio(view: StepView) -> np.ndarray | None:
+    return None if view.terms is None else np.log(view.terms.ratio)
+
+
+def _entropy(view: StepView) -> np.ndarray | None:
+    return None if view.step is None else recompute.exact_entropy(view.step, view.passed)
+
+
+TINTS: dict[str, Tint] = {
+    "fork": Tint(
+        title="Push on the choice", help="Push on log π times 1 − π: how far this token's own logit is moved.",
+        quantity="gradient", values=_fork, limit=_push_limit, low="push down", high="push up",
+    ),
+    "push": Tint(
+        title="Push on log π", help="−∂loss/∂log π of the token in this pass.",
+        quantity="gradient", values=_push, limit=_push_limit, low="push down", high="push up",
+    ),
+    "change": Tint(
+        title="Change of log π", help="log π after the pass shown minus before the update.",
+        quantity="log_ratio", values=_change, limit=lambda view: 1.0, low="less likely", high="more likely",
+    ),
+    "token_loss": Tint(
+        title="Token loss", help="The token's own term, before its weight.",
+        quantity="token_loss", values=_of_terms("token_loss"), limit=largest_advantage, low="negative", high="positive",
+    ),
+    "ratio": Tint(
+        title="Ratio", help="π / π_old, on a logarithmic scale from one half to two.",
+        quantity="ratio", values=_log_ratio, limit=lambda view: math.log(2), low="r = 0.5", high="r = 2",
+    ),
+    "kl": Tint(
+        title="KL estimate", help="The token's KL estimate from the reference policy, in nats.",
+        quantity="kl", values=_of_terms("kl"), limit=lambda view: 1.0, signed=False, low="0", high="1 nat",
+    ),
+    "weight": Tint(
+        title="Weight in the mean", help="How much of the loss one token counts.",
+        quantity="weight", values=_of_terms("weight"), limit=lambda view: 1 / max(view.settings.learner.group_size, 1),
+        signed=False, low="0", high="1/G",
+    ),
+    "entropy": Tint(
+        title="Entropy", help="Entropy of the policy at the token's place, in nats.",
+        quantity="entropy", values=_entropy, limit=lambda view: math.log(max(len(view.origin.vocabulary), 2)),
+        signed=False, low="certain", high="uniform",
+    ),
+}  # fmt: skip
+DEFAULT = "fork"

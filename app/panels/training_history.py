@@ -1,0 +1,148 @@
+"""Training history: the scalars of every update on one time axis; hover to read, click to jump."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
+
+from app.panels.base import Panel
+from app.plotting.axis import Scale
+from app.plotting.numbers import shown
+from app.plotting.plot import Plot
+from app.plotting.twin_stack import TwinStack
+from app.workspace.run_handle import RunHandle
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.metrics import METRICS
+
+UNIT = ("reward_mean", "max_prob", "clip_fraction", "dead_groups")
+NATS = ("kl", "entropy")
+OTHER = ("grad_norm", "loss", "reward_std", "length")
+SHOWN = ("reward_mean", "max_prob", "kl", "entropy")
+LABELS = {
+    "reward_mean": "reward", "max_prob": "max π", "clip_fraction": "clipped", "dead_groups": "dead", "kl": "KL",
+    "entropy": "entropy", "grad_norm": "grad norm", "loss": "loss", "reward_std": "reward std", "length": "length",
+}  # fmt: skip
+
+
+class Chart(Plot):
+    """One of the stacked plots: the series that share an axis."""
+
+    def __init__(self, title: str, y: Scale, names: tuple[str, ...], last: bool) -> None:
+        super().__init__(title, Scale(label="update" if last else "", low=1, whole=True), y, zoomable=True)
+        self.names = names
+        for name in names:
+            self.add_curve(name, LABELS[name], METRICS[name].colour)
+
+
+class TrainingHistoryPanel(Panel):
+    """Up to three plots above each other with one cursor; which series are drawn is the user's choice."""
+
+    id = "training_history"
+    title = "Training history"
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.charts = (
+            Chart("Rewards and shares over updates", Scale(low=0, high=1), UNIT, last=False),
+            Chart("KL and entropy over updates, in nats", Scale(unit="nats", low=0), NATS, last=True),
+            Chart("Other series over updates", Scale(), OTHER, last=True),
+        )
+        self.boxes: dict[str, QCheckBox] = {}
+        for chart in self.charts:
+            chart.cursor_moved.connect(self._on_jump)
+        self.twins = [TwinStack(chart) for chart in self.charts]
+        plots = QHBoxLayout()
+        plots.setContentsMargins(0, 0, 0, 0)
+        plots.setSpacing(0)
+        for twin in self.twins:
+            twin.hide_header()
+            plots.addWidget(twin, 1)
+        self._run: RunHandle | None = None
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        top = QHBoxLayout()
+        top.setContentsMargins(0, 0, 8, 0)
+        top.addWidget(self._build_choice(), 1)
+        top.addWidget(self.table)
+        outer.addLayout(top)
+        outer.addLayout(plots, 1)
+
+    def _build_choice(self) -> QScrollArea:
+        inside = QWidget()
+        row = QHBoxLayout(inside)
+        row.setContentsMargins(12, 0, 12, 0)
+        row.setSpacing(12)
+        for name in (*UNIT, *NATS, *OTHER):
+            box = QCheckBox(LABELS[name])
+            box.setChecked(name in SHOWN)
+            box.setToolTip(METRICS[name].help)
+            box.setAccessibleName(f"Show {METRICS[name].title}")
+            box.toggled.connect(self._on_choice)
+            self.boxes[name] = box
+            row.addWidget(box)
+        row.addStretch(1)
+        self.table = QToolButton()
+        self.table.setText("Table")
+        self.table.setCheckable(True)
+        self.table.setProperty("quiet", True)
+        self.table.setAccessibleName("Show the numbers as tables")
+        self.table.toggled.connect(self._on_table)
+        area = QScrollArea()
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inside)
+        self._choice = area, inside
+        return area
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        if view.run is not self._run:
+            self._run = view.run
+            for chart in self.charts:
+                for curve in chart.curves:
+                    curve.series = view.run.series[curve.key]
+        area, inside = self._choice
+        area.setFixedHeight(inside.sizeHint().height())
+        marks = np.array([first for first, _ in view.run.changes[1:]], dtype=float)
+        for chart, twin in zip(self.charts, self.twins, strict=True):
+            wanted = [name for name in chart.names if self.boxes[name].isChecked()]
+            twin.setVisible(bool(wanted))
+            if not wanted:
+                continue
+            for curve in chart.curves:
+                curve.setVisible(curve.key in wanted)
+            chart.empty = "Each update adds a point. Press Run (Space) to begin."
+            twin.set_look(view.theme, view.scale)
+            chart.set_marks(marks)
+            chart.set_cursor(float(view.cursor.step) if view.cursor.step else None)
+            twin.set_summary(self.summary(view))
+            twin.refresh()
+
+    def summary(self, view: View) -> str:
+        if not view.head:
+            return "No update yet."
+        first, last = (view.run.series["reward_mean"].values[i] for i in (0, -1))
+        return f"{view.head} updates: mean reward from {shown(float(first))} to {shown(float(last))}."
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot(float)
+    def _on_jump(self, x: float) -> None:
+        self.workspace.move_to(round(x))
+
+    @Slot(bool)
+    def _on_table(self, wanted: bool) -> None:
+        for twin in self.twins:
+            if twin.shows_table is not wanted:
+                twin.toggle()
+
+    @Slot(bool)
+    def _on_choice(self, shown_now: bool) -> None:
+        self.redraw()

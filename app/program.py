@@ -1,0 +1,242 @@
+"""The program: everything that belongs together, made in one place and taken apart in the right order."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.commands.actions import Actions
+from app.commands.menus import fill_menus
+from app.commands.palette import CommandPalette
+from app.commands.sheet import ShortcutSheet
+from app.commands.table import commands
+from app.crash.hooks import CrashHooks
+from app.crash.report_bar import BarAction, Message, Severity
+from app.deeds import Deeds
+from app.main_window import MainWindow
+from app.panels.base import Panel
+from app.plotting.look import Look
+from app.plotting.twin_stack import TwinStack
+from app.resources import icon
+from app.settings.layouts import Layouts
+from app.settings.paths import Paths
+from app.settings.preferences import Preferences, save_preferences
+from app.training.controller import Controller
+from app.transport import Transport
+from app.workspace.player import Player
+from app.workspace.session import Session
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
+from grpo_core.explain import Quantity
+
+T = TypeVar("T")
+SEVERITIES = {"info": Severity.INFO, "warning": Severity.WARNING, "error": Severity.ERROR}
+SETTLE_MS = 2000
+"""Preferences are written this long after the last change."""
+
+
+class Program(QObject):
+    """One window with all that moves it.
+
+    Attributes:
+        preferences: what outlives the session.
+        look: theme and scale.
+        workspace: the model.
+        controller: the worker's representative.
+        player: the transport.
+        session: the runs.
+        window: the main window.
+        actions: the commands as actions.
+    """
+
+    def __init__(
+        self, app: QApplication, paths: Paths, preferences: Preferences, hooks: CrashHooks | None = None
+    ) -> None:
+        super().__init__()
+        self._app = app
+        self.paths = paths
+        self.preferences = preferences
+        self._hooks = hooks
+        self.look = Look(app, preferences.theme, preferences.scale, self)
+        self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self)
+        self.controller = Controller(self)
+        self.player = Player(self.workspace, self.controller, self)
+        self.player.set_speed(preferences.speed)
+        self.player.length = preferences.run_length
+        self.player.staged = not preferences.reduced_motion
+        self.session = Session(self.workspace, self.controller, self.player, paths.runs, self)
+        self.session.limit = round(preferences.size_limit * 1e9)
+        paths.runs.mkdir(parents=True, exist_ok=True)
+        self.session.new_run(Settings())
+        self.layouts = Layouts(paths.layouts)
+        self.window = MainWindow(self.workspace)
+        self.deeds = Deeds(self)
+        self.actions = Actions(self.window, commands(self.deeds), self._icon)
+        fill_menus(self.window.menuBar(), self.actions)
+        self.palette = CommandPalette(self.actions, self.window)
+        self.sheet = ShortcutSheet(self.actions, self.window)
+        self.transport = Transport(self.player, self.session, self.workspace, self.actions)
+        self.transport.dress(self.look.scale)
+        self.window.add_toolbars(self.transport)
+        self._save = QTimer(self)
+        self._save.setSingleShot(True)
+        self._save.setInterval(SETTLE_MS)
+        self._save.timeout.connect(self._on_save)
+        self._connect()
+        self.window.show_layout(preferences.layout)
+
+    def _connect(self) -> None:
+        self.look.changed.connect(self._on_look)
+        self.workspace.frame.connect(self._on_frame)
+        self.workspace.problem.connect(self.say)
+        self.player.changed.connect(self._on_player)
+        self.actions.rebuilt.connect(self._on_rebuilt)
+        self.actions.ran.connect(self._on_ran)
+        self.window.closing.connect(self.close)
+        self.window.dropped.connect(self._on_dropped)
+        self.window.panels["controls"].new_run.connect(self.deeds.new_run)  # type: ignore[attr-defined]
+        self.window.panels["timeline"].branch_wanted.connect(self.deeds.branch)  # type: ignore[attr-defined]
+        self.controller.finished.connect(self._on_finished)
+        self.controller.still_busy.connect(self._on_still_busy)
+        self._app.focusChanged.connect(self._on_focus)
+
+    # -- what it tells -----------------------------------------------------------------------------------------------
+
+    @Slot(str, str)
+    def say(self, sentence: str | None, severity: str = "warning") -> None:
+        """Tell the user something, without standing in the way."""
+        self.window.messages.say(sentence, SEVERITIES[severity])
+
+    def rebuild_commands(self) -> None:
+        """The commands have changed, as after a layout was saved."""
+        self.actions.set_commands(commands(self.deeds))
+
+    def prefer(self, preferences: Preferences) -> None:
+        """Other preferences; they are written a little later."""
+        self.preferences = preferences
+        self._save.start()
+
+    def explain_selection(self) -> None:
+        """Explain the number that the selection stands for, or the loss."""
+        view = self.workspace.view
+        if view.step.step is None:
+            self.workspace.explain(Quantity("loss"))
+        elif view.selection.row is not None:
+            self.workspace.explain(Quantity("advantage", row=view.selection.row, token=view.selection.token))
+        else:
+            self.workspace.explain(Quantity("loss", passed=view.step.passed))
+
+    def panel_in_focus(self) -> Panel | None:
+        """The panel that holds the keyboard's focus."""
+        return _above(QApplication.focusWidget(), Panel)  # type: ignore[type-abstract]
+
+    def twin_in_focus(self) -> TwinStack | None:
+        """The plot with a table twin that holds the focus."""
+        return _above(QApplication.focusWidget(), TwinStack)
+
+    def _icon(self, name: str) -> QIcon:
+        theme = self.look.theme
+        ink = theme.on(theme.colour("accent")) if name == "run" else theme.colour("text")
+        return icon(name.replace("_", "-"), ink.name())
+
+    # -- what it hears -----------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_frame(self) -> None:
+        self.actions.refresh(self.deeds.state())
+        if self._hooks is not None:
+            for report in self._hooks.take_reports():
+                self.window.messages.report(report)
+
+    @Slot()
+    def _on_look(self) -> None:
+        self.actions.refresh_icons()
+        self.transport.dress(self.look.scale)
+        self.workspace.set_look(self.look.theme, self.look.scale)
+        self.prefer(self.preferences.replace(theme=self.look.choice, scale=self.look.scale))
+
+    @Slot()
+    def _on_player(self) -> None:
+        changes = self.preferences.replace(speed=self.player.speed, run_length=self.player.length)
+        if changes != self.preferences:
+            self.prefer(changes)
+        self.workspace.request_frame()
+
+    @Slot()
+    def _on_rebuilt(self) -> None:
+        fill_menus(self.window.menuBar(), self.actions)
+
+    @Slot(str)
+    def _on_ran(self, name: str) -> None:
+        self.workspace.request_frame()
+
+    @Slot()
+    def _on_focus(self) -> None:
+        self.workspace.request_frame()
+
+    @Slot(list)
+    def _on_dropped(self, names: list[str]) -> None:
+        for name in names:
+            self.deeds.open_path(Path(name))
+
+    @Slot()
+    def _on_save(self) -> None:
+        self.say(save_preferences(self.preferences, self.paths.preferences))
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def close(self) -> None:
+        """Stop the worker, then close the window; while an update is finishing, say so."""
+        self.player.stop()
+        if self.controller.shutdown(timeout=0.2):
+            self._on_finished()
+        else:
+            self.say(f"Finishing update {self.controller.head + 1}, then the window closes.", "info")
+
+    @Slot()
+    def _on_finished(self) -> None:
+        if self.window.may_close:
+            return
+        run = self.workspace.run
+        if run is not None and run.path.exists():
+            self.preferences = self.preferences.replace(last_run=str(run.path))
+        self._save.stop()
+        save_preferences(self.preferences, self.paths.preferences)
+        self.layouts.save(self.window)
+        self.workspace.close()
+        self.window.may_close = True
+        self.window.close()
+        self._app.quit()
+
+    @Slot()
+    def _on_still_busy(self) -> None:
+        quit_now = BarAction(text="Quit now", run=lambda: os._exit(0))
+        text = "The update is still being computed. Every finished update is on disk; you can wait or quit now."
+        self.window.messages.post(Message(text=text, severity=Severity.WARNING, actions=(quit_now,), id="busy"))
+
+    def reopen(self, path: Path) -> None:
+        """Show a run of an earlier session, paused; the untouched new run makes room for it.
+
+        A run that cannot be opened is told, and the new one stays.
+        """
+        blank = self.workspace.run
+        try:
+            self.session.open(path)
+        except GrpoError as error:
+            self.say(str(error), "warning")
+            return
+        if blank is not None and blank.head == 0:
+            self.session.close_run(blank)
+
+
+def _above(widget: QWidget | None, kind: type[T]) -> T | None:
+    while widget is not None and not isinstance(widget, kind):
+        widget = widget.parentWidget()
+    return widget

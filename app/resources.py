@@ -1,0 +1,65 @@
+"""What is shipped beside the code: fonts, icons, lessons. Found from the source tree and in a frozen program alike."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QFontDatabase, QIcon, QIconEngine, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+SANS, MONO = "Inter", "JetBrains Mono"
+DRAWN_AS = "#000"
+"""The colour in which icons are drawn, which is replaced."""
+
+
+def resource(name: str) -> Path:
+    """The path of a shipped file or folder, such as ``icons/run.svg``."""
+    frozen = getattr(sys, "_MEIPASS", None)
+    root = Path(frozen) if frozen else Path(__file__).parent.parent
+    return root / "resources" / name
+
+
+@cache
+def load_fonts() -> tuple[str, str]:
+    """Register the shipped fonts; their families (sans, mono), empty where one is missing: the system's then."""
+    for path in sorted(resource("fonts").glob("*.[ot]tf")):
+        QFontDatabase.addApplicationFont(str(path))
+    there = set(QFontDatabase.families())
+    return (SANS if SANS in there else "", MONO if MONO in there else "")
+
+
+def icon(name: str, colour: str) -> QIcon:
+    """The icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size; an empty icon where there is none."""
+    path = resource(f"icons/{name}.svg")
+    if not path.is_file():
+        return QIcon()
+    return QIcon(_Drawing(path.read_text("utf-8").replace(DRAWN_AS, colour)))
+
+
+class _Drawing(QIconEngine):
+    """An icon that is drawn anew for every size, and fainter when it is disabled."""
+
+    def __init__(self, svg: str) -> None:
+        super().__init__()
+        self._svg = svg
+        self._renderer = QSvgRenderer(QByteArray(svg.encode("utf-8")))
+
+    def clone(self) -> QIconEngine:
+        return _Drawing(self._svg)
+
+    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
+        painter.save()
+        painter.setOpacity(0.4 if mode is QIcon.Mode.Disabled else 1.0)
+        self._renderer.render(painter, QRectF(rect))
+        painter.restore()
+
+    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
+        image = QPixmap(size)
+        image.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(image)
+        self.paint(painter, image.rect(), mode, state)
+        painter.end()
+        return image

@@ -1,0 +1,57 @@
+"""Writing small files so that either the old or the new content is there, whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than the system allows",
+    errno.EROFS: "the folder is read-only",
+    errno.EACCES: "the program is not allowed to use the folder",
+    errno.EPERM: "the program is not allowed to use the folder",
+    errno.ENOENT: "the folder does not exist",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.EEXIST: "a file of that name is in the way",
+    errno.EISDIR: "a folder of that name is in the way",
+}
+
+
+def reason(error: OSError) -> str:
+    """Why the system refused, in plain words without a full stop."""
+    return _REASONS.get(error.errno or 0, error.strerror or "the system refused")
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace the content of ``path`` by ``data``, or leave it as it was.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full; no temporary file stays behind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def write_or_say(path: Path, data: bytes, what: str) -> str | None:
+    """Like :func:`write_atomically`, but a refusal becomes a sentence about ``what``."""
+    try:
+        write_atomically(path, data)
+    except OSError as error:
+        return f"{what} could not be saved in {path.parent}: {reason(error)}."
+    return None

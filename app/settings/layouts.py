@@ -1,0 +1,159 @@
+"""Where docks and windows stand, kept so that a damaged file can never reach Qt.
+
+One flipped byte in what ``saveState`` returns can crash ``restoreState``. The state is therefore kept with a checksum,
+the version of the layout and of Qt; whatever does not match is left alone, and the window stays as it was built.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from PySide6.QtCore import QRect, Qt, qVersion
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow
+
+from app.settings.files import reason, write_or_say
+
+LAYOUT_VERSION = 1
+"""Grows when docks are renamed or no longer fit older layouts."""
+LAST = "Last used"
+"""The layout in which the window was closed; not among the names."""
+LONGEST_NAME = 60
+
+
+class Layouts:
+    """Named layouts, one file each, in one folder.
+
+    Build the default layout first and restore onto it: a refusal then leaves the default standing.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def names(self) -> tuple[str, ...]:
+        """Layouts that the user has saved, in alphabetical order."""
+        found = {unquote(path.stem.removeprefix("layout-")) for path in self._folder.glob("layout-*.json")}
+        return tuple(sorted(found - {LAST}))
+
+    def save(self, window: QMainWindow, name: str = LAST) -> str | None:
+        """Keep the layout of ``window``; a sentence when that was not possible.
+
+        Floating docks are put back first: where they floated need not exist the next time.
+        """
+        if not name.strip() or len(name) > LONGEST_NAME:
+            return f"A layout needs a name of 1 to {LONGEST_NAME} characters."
+        for dock in window.findChildren(QDockWidget):
+            if dock.isFloating():
+                dock.setFloating(False)
+        return write_or_say(self._path(name), _packed(_state(window)), f"The layout “{name}”")
+
+    def restore(self, window: QMainWindow, name: str = LAST) -> str | None:
+        """Arrange ``window`` as it was kept; a sentence when the layout could not be used.
+
+        Without such a layout nothing happens, and nothing is said about the one last used.
+        """
+        try:
+            content = self._path(name).read_bytes()
+        except FileNotFoundError:
+            return None if name == LAST else f"There is no layout “{name}”."
+        except OSError as error:
+            return f"The layout “{name}” could not be read: {reason(error)}. The window stays as it is."
+        try:
+            _arrange(window, _unpacked(content))
+        except LayoutError as refused:
+            return f"The layout “{name}” was left alone: {refused}. The window stays as it is."
+        return None
+
+    def delete(self, name: str) -> str | None:
+        """Forget a layout; a sentence when that was not possible."""
+        try:
+            self._path(name).unlink(missing_ok=True)
+        except OSError as error:
+            return f"The layout “{name}” could not be deleted: {reason(error)}."
+        return None
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"layout-{quote(name, safe=' ')}.json"
+
+
+class LayoutError(Exception):
+    """A kept layout that must not be handed to Qt; the text says why, without a full stop."""
+
+
+def clamped(wanted: QRect, screens: Sequence[QRect]) -> QRect:
+    """``wanted``, made no larger than the screen it overlaps most (else the first) and moved inside it."""
+    if not screens:
+        return wanted
+
+    def shared(screen: QRect) -> int:
+        common = screen.intersected(wanted)
+        return common.width() * common.height() if common.isValid() else 0
+
+    screen = max(screens, key=shared)
+    size = wanted.size().boundedTo(screen.size())
+    left = min(max(wanted.left(), screen.left()), screen.left() + screen.width() - size.width())
+    top = min(max(wanted.top(), screen.top()), screen.top() + screen.height() - size.height())
+    return QRect(left, top, size.width(), size.height())
+
+
+def _state(window: QMainWindow) -> dict[str, Any]:
+    box = window.normalGeometry() if window.isMaximized() or window.isFullScreen() else window.geometry()
+    return {
+        "docks": base64.b64encode(bytes(window.saveState(LAYOUT_VERSION).data())).decode("ascii"),
+        "box": [box.x(), box.y(), box.width(), box.height()],
+        "maximized": window.isMaximized(),
+    }
+
+
+def _arrange(window: QMainWindow, state: dict[str, Any]) -> None:
+    """Put ``window`` into ``state``.
+
+    Raises:
+        LayoutError: the state has another form, or Qt does not take it.
+    """
+    try:
+        docks = base64.b64decode(state["docks"], validate=True)
+        box = QRect(*(int(number) for number in state["box"]))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise LayoutError("it has another form than this version writes") from None
+    if box.isValid():
+        window.setGeometry(clamped(box, [screen.availableGeometry() for screen in QApplication.screens()]))
+    if state.get("maximized"):
+        window.setWindowState(window.windowState() | Qt.WindowState.WindowMaximized)
+    if not window.restoreState(docks, LAYOUT_VERSION):
+        raise LayoutError("it belongs to a window with other panels")
+
+
+def _packed(state: dict[str, Any]) -> bytes:
+    data = json.dumps(state, sort_keys=True)
+    sum_ = hashlib.sha256(data.encode("ascii")).hexdigest()
+    return json.dumps({"layout": LAYOUT_VERSION, "qt": qVersion(), "sha256": sum_, "data": data}).encode("ascii")
+
+
+def _unpacked(content: bytes) -> dict[str, Any]:
+    """The state in the bytes of a file.
+
+    Raises:
+        LayoutError: the file is damaged, or written by another version.
+    """
+    try:
+        kept = json.loads(content)
+        layout, qt, sum_, data = kept["layout"], kept["qt"], kept["sha256"], kept["data"]
+        actual = hashlib.sha256(data.encode("ascii")).hexdigest()
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise LayoutError("its file is damaged") from None
+    if layout != LAYOUT_VERSION:
+        raise LayoutError("it was saved by another version of the program")
+    if qt != qVersion():
+        raise LayoutError(f"it was saved with Qt {qt}, and this is Qt {qVersion()}")
+    if sum_ != actual:
+        raise LayoutError("its file is damaged, the checksum does not match")
+    state = json.loads(data)
+    if not isinstance(state, dict):
+        raise LayoutError("its file is damaged")
+    return state

@@ -1,0 +1,95 @@
+"""The folders the program writes to."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import PlatformDirs
+
+from app.settings.files import reason
+
+HOME_VARIABLE = "GRPO_LAB_HOME"
+"""Environment variable that puts all four folders below one folder."""
+
+_PURPOSE = {"data": "runs", "config": "preferences", "cache": "temporary pictures", "log": "log files"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paths:
+    """Four folders that exist and can be written.
+
+    Attributes:
+        data: runs that were not saved elsewhere.
+        config: preferences and window layouts.
+        cache: what can be made again.
+        log: log files.
+        said: one sentence for each folder that had to be replaced by a temporary one.
+    """
+
+    data: Path
+    config: Path
+    cache: Path
+    log: Path
+    said: tuple[str, ...] = ()
+
+    @property
+    def preferences(self) -> Path:
+        """The file of the preferences."""
+        return self.config / "preferences.json"
+
+    @property
+    def layouts(self) -> Path:
+        """The folder of the window layouts."""
+        return self.config / "layouts"
+
+    @property
+    def runs(self) -> Path:
+        """The folder of the runs that save themselves."""
+        return self.data / "runs"
+
+
+def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
+    """The user's folders, made if need be. Never raises: what cannot be written is replaced, and said."""
+    wanted = _wanted(environment.get(HOME_VARIABLE, ""))
+    found: dict[str, Path] = {}
+    said = []
+    for kind, folder in wanted.items():
+        refusal = _refusal(folder)
+        if refusal:
+            replacement = Path(tempfile.mkdtemp(prefix=f"grpo-lab-{kind}-"))
+            said.append(
+                f"The folder for {_PURPOSE[kind]}, {folder}, cannot be written: {refusal}. "
+                f"Until that is put right they go to {replacement}, which the system may clear."
+            )
+            folder = replacement
+        found[kind] = folder
+    return Paths(**found, said=tuple(said))
+
+
+def _wanted(home: str) -> dict[str, Path]:
+    """The folder of each kind that should be used."""
+    if home:
+        root = Path(home).expanduser().absolute()
+        return {kind: root / kind for kind in _PURPOSE}
+    system = PlatformDirs("grpo-lab", appauthor=False)
+    return {
+        "data": system.user_data_path,
+        "config": system.user_config_path,
+        "cache": system.user_cache_path,
+        "log": system.user_log_path,
+    }
+
+
+def _refusal(folder: Path) -> str:
+    """Why ``folder`` cannot be written; empty when it can."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # permissions alone do not tell: a network share or a mount may refuse what the mode bits allow
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return reason(error)

@@ -1,0 +1,176 @@
+"""What the user prefers, as one frozen object that goes to a JSON file and back.
+
+A preference that cannot be read costs that preference alone, and the user is told.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.settings.files import reason, write_atomically, write_or_say
+from grpo_core.config.fields import check, described, setting
+from grpo_core.errors import SettingsError
+
+RECENT = 10
+"""Recent files that are kept."""
+LARGEST = 1_000_000
+"""Bytes of a preferences file beyond which it cannot be ours."""
+MIN_SCALE, MAX_SCALE, SCALE_STEP = 0.8, 2.5, 0.1
+SPEEDS: tuple[float | None, ...] = (1.0, 2.0, 5.0, 10.0, 30.0, None)
+"""Speeds on offer, in updates per second; None is as fast as the machine can."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preferences:
+    """What outlives a session. The text beside each field is its only help text.
+
+    Raises:
+        SettingsError: a field is outside its range.
+    """
+
+    theme: str = setting(
+        "system",
+        "Colours: those of the system, light, dark, or with the strong contrast that a projector needs.",
+        "Theme",
+        choices=("system", "light", "dark", "projector"),
+    )
+    scale: float = setting(
+        1.0, "Size of everything in the window.", "Scale", low=MIN_SCALE, high=MAX_SCALE, usual=(MIN_SCALE, MAX_SCALE)
+    )
+    reduced_motion: bool = setting(False, "Nothing moves to show where it went.", "Reduced motion")
+    speed: float | None = setting(
+        5.0,
+        "Updates per second while running; nothing means as fast as the machine can.",
+        "Speed",
+        unit="updates per second",
+        low=0,
+        above=True,
+        high=1000,
+        usual=(1, 30),
+        optional=True,
+    )
+    run_length: int | None = setting(
+        200,
+        "A run pauses after this many more updates; nothing means no limit.",
+        "Run length",
+        unit="updates",
+        low=1,
+        high=10**9,
+        usual=(1, 1000),
+        optional=True,
+    )
+    size_limit: float = setting(
+        2.0, "A run pauses when its file reaches this size.", "Size limit", unit="GB", low=0.01, high=10_000
+    )
+    kept_runs: int = setting(
+        20, "Unsaved runs that are kept before the program asks.", "Kept runs", unit="runs", low=1, high=100_000
+    )
+    kept_size: float = setting(
+        5.0, "Total size of unsaved runs that is kept before the program asks.", "Kept size", unit="GB", low=0.01,
+        high=10_000,
+    )  # fmt: skip
+    layout: str = "Bandit"
+    recent: tuple[str, ...] = ()
+    last_run: str | None = None
+
+    def __post_init__(self) -> None:
+        check(self)
+        _check_text("layout", self.layout)
+        if self.last_run is not None:
+            _check_text("last_run", self.last_run)
+        _check_texts("recent", self.recent)
+
+    def replace(self, **changes: Any) -> Preferences:
+        """A copy with ``changes``, checked like a new one."""
+        return dataclasses.replace(self, **changes)
+
+    def with_recent(self, path: Path) -> Preferences:
+        """A copy in which ``path`` is the most recent file."""
+        others = [name for name in self.recent if name != str(path)]
+        return self.replace(recent=(str(path), *others)[:RECENT])
+
+    def zoomed(self, steps: int) -> Preferences:
+        """A copy that is larger by ``steps`` tenths, within the limits; 0 steps is 100 %."""
+        scale = 1.0 if steps == 0 else round(self.scale + steps * SCALE_STEP, 2)
+        return self.replace(scale=min(MAX_SCALE, max(MIN_SCALE, scale)))
+
+
+def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
+    """The preferences in ``path``, and a sentence for everything that had to be reset. Never raises."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        return Preferences(), ()
+    except OSError as error:
+        return Preferences(), (f"The preferences in {path} could not be read: {reason(error)}. The usual ones hold.",)
+    preferences, said = _parsed(content)
+    if said:
+        said = (*said, _kept_copy(path, content))
+    return preferences, said
+
+
+def save_preferences(preferences: Preferences, path: Path) -> str | None:
+    """Write ``preferences``; a sentence when that was not possible. Never raises."""
+    text = json.dumps(dataclasses.asdict(preferences), indent=1)
+    return write_or_say(path, text.encode("ascii"), "Preferences")
+
+
+def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
+    """Preferences from the bytes of a file, key by key, and what was reset."""
+    try:
+        if len(content) > LARGEST:
+            raise ValueError
+        stored = json.loads(content)
+        if not isinstance(stored, dict):
+            raise ValueError
+    except (ValueError, RecursionError):
+        return Preferences(), ("The preferences file is damaged; all preferences were reset.",)
+    preferences, said = Preferences(), []
+    known = {field.name for field in dataclasses.fields(Preferences)}
+    for name, value in stored.items():
+        if name not in known:
+            said.append(f"The preference “{_short(name)}” is unknown to this version and was left out.")
+            continue
+        try:
+            preferences = preferences.replace(**{name: tuple(value) if isinstance(value, list) else value})
+        except SettingsError:
+            said.append(f"The preference “{title(name)}” was {_short(value)}, which it cannot be; it was reset.")
+    return preferences, tuple(said)
+
+
+def title(name: str) -> str:
+    """What the preference ``name`` is called on screen."""
+    rules = dict(described(Preferences))
+    return rules[name].title if name in rules else name.replace("_", " ").capitalize()
+
+
+def _kept_copy(path: Path, content: bytes) -> str:
+    """Keep the bytes of a bad file beside it, and say where."""
+    backup = path.with_suffix(".bad.json")
+    try:
+        write_atomically(backup, content)
+    except OSError as error:
+        return f"The file as it was could not be kept: {reason(error)}."
+    return f"The file as it was is kept as {backup}."
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def _check_texts(name: str, values: object) -> None:
+    if not isinstance(values, tuple) or len(values) > RECENT:
+        raise SettingsError(name, values, f"allowed is a list of at most {RECENT} files")
+    for value in values:
+        _check_text(name, value)
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str) or "\0" in value or len(value) > 4096:
+        raise SettingsError(name, value, "allowed is a text")

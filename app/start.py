@@ -1,0 +1,86 @@
+"""From the command line to a window, or, without a display, to a run and its pictures on disk."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from app.crash.hooks import CrashHooks
+from app.crash.interrupt import Interrupt
+from app.crash.log import LogFiles
+from app.crash.safe_mode import EARLY_SECONDS, StartMarker
+from app.display import missing_display
+from app.settings.paths import find_paths
+from app.settings.preferences import load_preferences
+
+
+def start(arguments: list[str]) -> int:
+    """Open the window and stay until it is closed; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    absent = missing_display()
+    if absent is not None:
+        from app.headless import run_offscreen
+
+        return run_offscreen(absent, options.out)
+    return _windowed(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="grpo-lab", description="Every number of a GRPO update, live.")
+    parser.add_argument("run", nargs="?", type=Path, help="a run file (.grpo) to open")
+    parser.add_argument("--reset-layout", action="store_true", help="start with every panel where it stood at first")
+    parser.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
+    parser.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
+    parser.add_argument(
+        "--out", type=Path, default=Path("grpo-lab-run"), help="folder of the pictures without a display"
+    )
+    return parser
+
+
+def _windowed(options: argparse.Namespace) -> int:
+    paths = find_paths()
+    preferences, said = load_preferences(paths.preferences)
+    logs, hooks = LogFiles(paths.log), CrashHooks()
+    sentences = [*paths.said, *said, logs.open()]
+    hooks.install()
+    marker = StartMarker(paths.config)
+    application = QApplication(sys.argv[:1])
+    application.setApplicationName("GRPO Lab")
+    application.setDesktopFileName("grpo-lab")
+    from app.program import Program
+
+    safe = options.safe_mode or marker.safe_mode
+    program = Program(application, paths, preferences, hooks)
+    if not (safe or options.reset_layout):
+        sentences.append(program.layouts.restore(program.window))
+    program.window.show()
+    interrupt = Interrupt(program)
+    interrupt.requested.connect(program.close)
+    for sentence in (*sentences, marker.sentence):
+        program.say(sentence)
+    _first_run(program, options, safe)
+    QTimer.singleShot(round(EARLY_SECONDS * 1000), program, marker.settle)
+    status = application.exec()
+    marker.close()
+    hooks.uninstall()
+    logs.close()
+    return status
+
+
+def _first_run(program: object, options: argparse.Namespace, safe: bool) -> None:
+    """Open what was asked for, else the last run; a start in safe mode opens nothing by itself."""
+    from app.program import Program
+
+    assert isinstance(program, Program)
+    last = program.preferences.last_run
+    if options.run is not None:
+        program.deeds.open_path(options.run)
+    elif last and not safe and not options.new and Path(last).exists():
+        program.reopen(Path(last))
+
+
+__all__ = ["start"]

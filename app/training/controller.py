@@ -1,0 +1,258 @@
+"""The window's side of training: a state machine that posts commands to the worker and hears what became of them."""
+
+from __future__ import annotations
+
+import math
+import threading
+import uuid
+from itertools import count
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+
+from app.training.buffer import Buffer, Fresh
+from app.training.live_run import Learners, Writers, run_writer
+from app.training.mailbox import (
+    Begin,
+    Close,
+    Command,
+    Commit,
+    Mailbox,
+    OneStep,
+    Pause,
+    Run,
+    SetSettings,
+    SetSpeed,
+    Shutdown,
+)
+from app.training.worker import Failure, Report, State, Worker
+from grpo_core.config import Settings
+from grpo_core.errors import SettingsError
+from grpo_core.learners import learner
+from grpo_core.record import Step
+
+__all__ = ["RUN_LENGTH", "Controller", "Failure", "Fresh", "State"]
+
+RUN_LENGTH = 200
+"""Updates after which a run pauses by itself, unless it is told otherwise."""
+PATIENCE_MS = 5000
+"""How long a shutdown may take before the window offers to wait or to quit."""
+
+
+class Controller(QObject):
+    """One learner trains at a time. Every method returns at once, but for the waits of ``commit`` and ``shutdown``.
+
+    IDLE > PREPARING > PAUSED <> RUNNING, STOPPING between a press of pause (or close) and the end of the update in
+    progress, FAILED after an error; a failed run stands at its last finished update and may be run again.
+
+    Whoever closes the window calls :meth:`shutdown`; if that returns False, waits for ``finished``, and at
+    ``still_busy`` asks. To quit all the same is to end the process with ``os._exit``: a thread is never terminated,
+    and every committed update is safe in its file.
+
+    Attributes:
+        state: what the training is doing.
+        run_id: the current run, empty for none.
+        buffer: the current run's updates on their way, None before the first run; what was taken from it stays valid.
+
+    Signals:
+        state_changed: a :class:`State`; at a change only, never at an update.
+        failed: a :class:`Failure`.
+        closed: id of a run whose file has just been closed.
+        finished: the worker has ended.
+        still_busy: a shutdown has been waiting for five seconds.
+    """
+
+    state_changed = Signal(object)
+    failed = Signal(object)
+    closed = Signal(str)
+    finished = Signal()
+    still_busy = Signal()
+
+    def __init__(
+        self, parent: QObject | None = None, *, learners: Learners = learner, writers: Writers = run_writer
+    ) -> None:
+        super().__init__(parent)
+        self.state = State.IDLE
+        self.run_id = ""
+        self.buffer: Buffer | None = None
+        self._settings: Settings | None = None
+        self._orders = count(1)
+        self._order = 0
+        self._leaving = False
+        self._mailbox = Mailbox()
+        self._worker = Worker(self._mailbox, learners, writers, self)
+        self._worker.reported.connect(self._on_report, Qt.ConnectionType.QueuedConnection)
+        self._worker.finished.connect(self._on_finished, Qt.ConnectionType.QueuedConnection)
+        self._busy = QTimer(self)
+        self._busy.setSingleShot(True)
+        self._busy.setInterval(PATIENCE_MS)
+        self._busy.timeout.connect(self.still_busy)
+
+    # -- a run -----------------------------------------------------------------------------------------------------
+
+    def begin(
+        self,
+        settings: Settings,
+        path: Path,
+        *,
+        resume: Step | None = None,
+        parent: tuple[Path, int] | None = None,
+        title: str = "",
+        limit: int | None = None,
+        run_id: str | None = None,
+    ) -> str:
+        """Make a run the current one, at its head and paused; the one before is closed. Returns the run's id.
+
+        Args:
+            settings: of the next update.
+            path: its file. One that exists is continued, otherwise one is created with the first update.
+            resume: the update to go on from, None at update 0.
+            parent: (file of the run it branches from, update) for a branch that has no file yet.
+            title: the name kept in the file.
+            limit: bytes at which the run stops, None for the file's own default.
+            run_id: what to call it; by default a fresh id.
+        """
+        self.run_id = run_id if run_id is not None else uuid.uuid4().hex
+        self._settings = settings
+        self.buffer = Buffer(
+            self.run_id,
+            resume.settings if resume is not None else settings,
+            head=resume.step if resume is not None else 0,
+        )
+        begin = Begin(
+            order=self._next_order(),
+            run_id=self.run_id,
+            path=Path(path),
+            settings=settings,
+            buffer=self.buffer,
+            resume=resume,
+            parent=parent,
+            title=title,
+            limit=limit,
+        )
+        self._post(begin, State.PREPARING)
+        if not self._worker.isRunning():
+            self._worker.start()
+        return self.run_id
+
+    def close_run(self) -> None:
+        """Give up the update in progress and close the current run's file."""
+        if self.run_id:
+            run_id, self.run_id, self._settings = self.run_id, "", None
+            self._post(Close(order=self._next_order(), run_id=run_id), State.STOPPING)
+
+    @property
+    def head(self) -> int:
+        """Number of the current run's last finished update."""
+        return self.buffer.head if self.buffer is not None else 0
+
+    def take(self) -> Fresh | None:
+        """The current run's updates since the last call, for the frame timer; None if nothing is new."""
+        return self.buffer.take() if self.buffer is not None else None
+
+    def commit(self, timeout: float = 0.5) -> bool:
+        """Wait until every finished update is on disk, for at most ``timeout`` seconds; whether it is."""
+        if self.buffer is None or self.buffer.committed == self.buffer.head:
+            return True
+        done = threading.Event()
+        self._mailbox.post(Commit(run_id=self.run_id, done=done))
+        return done.wait(timeout) and self.buffer.committed == self.buffer.head
+
+    # -- how it moves ----------------------------------------------------------------------------------------------
+
+    def run(self, length: int | None = RUN_LENGTH) -> None:
+        """Make ``length`` further updates and pause; None for no limit. A run of one update is a step."""
+        if length == 1:
+            self.step()
+        elif self.run_id:
+            self._post(Run(order=self._next_order(), run_id=self.run_id, updates=length), self._moving)
+
+    def run_n(self, updates: int) -> None:
+        """Make exactly so many further updates."""
+        self.run(updates)
+
+    def step(self) -> None:
+        """One update at once, whatever the speed. Presses add up."""
+        if self.run_id:
+            self._post(OneStep(order=self._next_order(), run_id=self.run_id), self._moving)
+
+    def pause(self) -> None:
+        """Stand still after the update in progress."""
+        if self.state in (State.RUNNING, State.PREPARING):
+            stopping = State.STOPPING if self.state is State.RUNNING else State.PREPARING
+            self._post(Pause(order=self._next_order(), run_id=self.run_id), stopping)
+
+    def set_speed(self, speed: float | None) -> None:
+        """Updates per second; None for as many as possible.
+
+        Raises:
+            SettingsError: not a number above 0.
+        """
+        if speed is not None and not (math.isfinite(speed) and speed > 0):
+            raise SettingsError("speed", speed, "allowed is a number of updates per second above 0, or no limit")
+        self._mailbox.post(SetSpeed(speed=speed))
+
+    def set_settings(self, settings: Settings) -> None:
+        """What the next update runs under.
+
+        Raises:
+            SettingsError: a structural setting differs, which takes a new run; nothing has changed.
+        """
+        if self._settings is None or settings == self._settings:
+            return
+        self._settings.refuse_structural(settings)
+        self._settings = settings
+        self._mailbox.post(SetSettings(run_id=self.run_id, settings=settings))
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def shutdown(self, timeout: float = 0.0) -> bool:
+        """Close the run and end the worker; whether that happened within ``timeout`` seconds.
+
+        If not, ``finished`` comes later, and ``still_busy`` after five seconds without it.
+        """
+        if not self._worker.isRunning():
+            return True
+        if not self._leaving:
+            self._leaving, self.run_id, self._settings = True, "", None
+            self._post(Shutdown(order=self._next_order()), State.STOPPING)
+            self._busy.start()
+        ended = self._worker.wait(round(timeout * 1000))
+        if ended:
+            self._busy.stop()
+        return ended
+
+    @Slot()
+    def _on_finished(self) -> None:
+        self._leaving = False
+        self._busy.stop()
+        self._enter(State.IDLE)
+        self.finished.emit()
+
+    # -- what the worker says --------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def _on_report(self, report: Report) -> None:
+        if report.closed:
+            self.closed.emit(report.closed)
+        if report.order == self._order:
+            self._enter(report.state)
+        if report.failure is not None:
+            self.failed.emit(report.failure)
+
+    @property
+    def _moving(self) -> State:
+        return State.PREPARING if self.state is State.PREPARING else State.RUNNING
+
+    def _next_order(self) -> int:
+        self._order = next(self._orders)
+        return self._order
+
+    def _post(self, command: Command, state: State) -> None:
+        self._mailbox.post(command)
+        self._enter(state)
+
+    def _enter(self, state: State) -> None:
+        if state is not self.state:
+            self.state = state
+            self.state_changed.emit(state)

@@ -1,0 +1,220 @@
+"""One run in the worker's hands: its learner, its file, and what it has finished. Lives in one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import Protocol
+
+from app.training.mailbox import Begin
+from grpo_core.config import Settings
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, RunFileError
+from grpo_core.learners import Learner
+from grpo_core.metrics import metrics
+from grpo_core.record import Step
+from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.runs.writer import LIMIT
+
+
+class Learners(Protocol):
+    """Makes a learner, at its start or at the end of ``resume`` (:func:`grpo_core.learners.learner`)."""
+
+    def __call__(self, settings: Settings, *, resume: Step | None, cancelled: Callable[[], bool]) -> Learner: ...
+
+
+class Writer(Protocol):
+    """What the worker needs of :class:`grpo_core.runs.run_file.RunWriter`."""
+
+    committed: int
+    full: str | None
+
+    def append(self, step: Step) -> None: ...
+    def commit(self) -> None: ...
+    def close(self) -> None: ...
+
+
+Writers = Callable[[Begin, Settings, bool], Writer]
+"""(what the run was begun with, settings of its first update, whether the file is new) -> its writer."""
+
+
+def run_writer(begin: Begin, settings: Settings, new: bool) -> Writer:
+    """The writer of a run file.
+
+    Raises:
+        RunFileError: it cannot be written, or another window writes it.
+    """
+    limit = LIMIT if begin.limit is None else begin.limit
+    if not new:
+        return RunWriter.open(begin.path, limit=limit)
+    if begin.parent is None:
+        return RunWriter.create(begin.path, settings, title=begin.title, limit=limit)
+    path, point = begin.parent
+    with closing(RunReader.open(path)) as reader:
+        return RunWriter.create(begin.path, settings, title=begin.title, parent=(reader, point), limit=limit)
+
+
+class LiveRun:
+    """A run that can be continued, one update at a time.
+
+    After any exception it stands at its last finished update. What could not be written stays in the buffer and is
+    written first when the run goes on.
+
+    Attributes:
+        id: what commands and reports call it.
+    """
+
+    def __init__(self, begin: Begin, learners: Learners, writers: Writers, cancelled: Callable[[], bool]) -> None:
+        self.id = begin.run_id
+        self._begin = begin
+        self._buffer = begin.buffer
+        self._settings = begin.settings
+        self._learners, self._writers, self._cancelled = learners, writers, cancelled
+        self._learner: Learner | None = None
+        self._writer: Writer | None = None
+        self._appended = self._buffer.committed
+        self._last = begin.resume
+
+    @property
+    def head(self) -> int:
+        """Number of the last finished update."""
+        return self._last.step if self._last is not None else 0
+
+    @property
+    def full(self) -> bool:
+        """Whether the window has to take something before the run can go on."""
+        return self._buffer.full
+
+    def prepare(self) -> None:
+        """Have a learner that stands at the head.
+
+        Raises:
+            GrpoError: the run cannot be continued.
+        """
+        if self._learner is None:
+            self._learner = self._learners(self._settings, resume=self._last, cancelled=self._cancelled)
+
+    def set_settings(self, settings: Settings) -> None:
+        """What the next update runs under.
+
+        Raises:
+            SettingsError: a structural setting differs; the settings stay as they were.
+        """
+        if self._learner is not None:
+            self._learner.settings = settings
+        self._settings = settings
+
+    def update(self) -> None:
+        """One more update, into the buffer and on its way to the file.
+
+        Raises:
+            Cancelled: an urgent command waits.
+            NonFiniteError: a number of the update is not finite.
+            RunFileError: the update is finished, but could not be written.
+        """
+        self.save()
+        if self._writer is None and self._begin.path.exists():
+            with self._letting_go():
+                self._opened(self._settings)
+        step, scalars = self._computed()
+        self._last = step
+        self._buffer.put(step, scalars)
+        self.save()
+
+    def save(self) -> None:
+        """Give every finished update to the file, which commits when 50 ms have passed since the last time.
+
+        Raises:
+            RunFileError: writing failed, or the file or the disk is full.
+        """
+        with self._letting_go():
+            for step in self._buffer.waiting(self._appended):
+                writer = self._opened(step.settings)
+                if step.step > self._appended:
+                    writer.append(step)
+                    self._appended = step.step
+            self._note_committed()
+
+    def commit(self) -> None:
+        """Put every finished update on disk.
+
+        Raises:
+            RunFileError: as for :meth:`save`.
+        """
+        self.save()
+        with self._letting_go():
+            if self._writer is not None and self._buffer.committed < self._appended:
+                self._writer.commit()
+                self._note_committed()
+
+    def close(self) -> None:
+        """Close the file with everything in it.
+
+        Raises:
+            RunFileError: some updates could not be written; the message says how many.
+        """
+        reason: GrpoError | None = None
+        try:
+            self.save()
+        except GrpoError as error:
+            reason = error
+        try:
+            if self._writer is not None:
+                self._writer.close()
+        except GrpoError as error:
+            reason = error
+        self._forget_writer()
+        lost = self.head - self._buffer.committed
+        if reason is not None and lost:
+            raise RunFileError(f"The last {lost} updates could not be written to {self._begin.path.name}. {reason}")
+
+    def _computed(self) -> tuple[Step, dict[str, float]]:
+        self.prepare()
+        assert self._learner is not None
+        try:
+            step = next(self._learner)
+            return step, metrics(step)
+        except (Cancelled, NonFiniteError):
+            raise
+        except BaseException:
+            self._learner = None  # nobody knows where it stands: the next one is made from the last finished update
+            raise
+
+    def _opened(self, settings: Settings) -> Writer:
+        if self._writer is None:
+            start = self._begin.resume.step if self._begin.resume is not None else 0
+            new = self._buffer.committed == start and not self._begin.path.exists()
+            writer = self._writers(self._begin, settings, new)
+            self._writer = writer
+            if not self._buffer.committed <= writer.committed <= self.head:
+                raise RunFileError(
+                    f"{self._begin.path.name} holds {writer.committed} updates, but this run goes on from "
+                    f"update {self._buffer.committed}; open the file again, or branch into a new one."
+                )
+            self._appended = writer.committed
+        return self._writer
+
+    def _note_committed(self) -> None:
+        if self._writer is None:
+            return
+        if self._writer.committed > self._buffer.committed:
+            self._buffer.mark_committed(self._writer.committed)
+        if self._writer.full is not None:
+            raise RunFileError(self._writer.full)
+
+    @contextmanager
+    def _letting_go(self) -> Iterator[None]:
+        """After an error the file is closed; it is opened again, and what it holds counted, when the run goes on."""
+        try:
+            yield
+        except BaseException:
+            if self._writer is not None:
+                with suppress(Exception):
+                    self._writer.close()
+            self._forget_writer()
+            raise
+
+    def _forget_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None and self._buffer.committed < writer.committed <= self.head:
+            self._buffer.mark_committed(writer.committed)
+        self._appended = self._buffer.committed

@@ -1,0 +1,39 @@
+"""How fast a run goes: so many updates per second, on a clock that never jumps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+SPEEDS: tuple[float | None, ...] = (1.0, 2.0, 5.0, 10.0, 30.0, None)
+"""What the window offers, in updates per second; None is as many as possible."""
+
+
+class Pace:
+    """Says when the next update is due; whoever asks does the waiting, so that a command can end it."""
+
+    def __init__(self, speed: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._interval = 0.0
+        self._due = clock()
+        self.set_speed(speed)
+
+    def set_speed(self, speed: float | None) -> None:
+        """Updates per second, above 0; None for as many as possible. Acts on the wait in progress."""
+        began = self._due - self._interval
+        self._interval = 1 / speed if speed else 0.0
+        self._due = began + self._interval
+
+    def restart(self) -> None:
+        """The next update is due now."""
+        self._due = self._clock()
+
+    def delay(self) -> float:
+        """Seconds until the next update is due; 0 if it is."""
+        return max(0.0, self._due - self._clock()) if self._interval else 0.0
+
+    def began(self) -> None:
+        """An update begins now. Small delays are caught up, so that the average holds; long ones are forgotten."""
+        now = self._clock()
+        late = now - self._due
+        self._due = (self._due if 0 <= late < self._interval else now) + self._interval

@@ -1,0 +1,123 @@
+"""The toolbar: step back, step, run, run N, speed, branch; and which run this is."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QToolBar, QToolButton, QWidget
+
+from app.commands.actions import Actions
+from app.workspace.player import Mode, Player
+from app.workspace.session import Session
+from app.workspace.workspace import Workspace
+
+SPEEDS: tuple[tuple[str, float | None], ...] = (
+    ("1 / s", 1.0), ("2 / s", 2.0), ("5 / s", 5.0), ("10 / s", 10.0), ("30 / s", 30.0), ("max", None),
+)  # fmt: skip
+LENGTHS: tuple[tuple[str, int | None], ...] = (
+    ("50 updates", 50), ("200 updates", 200), ("1,000 updates", 1000), ("10,000 updates", 10_000), ("no limit", None),
+)  # fmt: skip
+
+
+class Transport(QToolBar):
+    """What moves the run. The buttons are the commands' own actions."""
+
+    def __init__(
+        self, player: Player, session: Session, workspace: Workspace, actions: Actions, parent: QWidget | None = None
+    ) -> None:
+        super().__init__("Transport", parent)
+        self.setObjectName("transport")
+        self.setMovable(False)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.dress(1.0)
+        self._player, self._session, self._workspace = player, session, workspace
+        for name in ("step_back", "step", "stage"):
+            self._button(actions[name])
+        self._run = self._button(actions["run"])
+        self._run.setProperty("primary", True)
+        self._button(actions["run_n"])
+        self.speed = self._choice("Speed", [text for text, _ in SPEEDS], self._on_speed)
+        self.length = self._choice("Stop after", [text for text, _ in LENGTHS], self._on_length)
+        self._button(actions["branch"])
+        spacer = QWidget()
+        spacer.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self.addWidget(spacer)
+        self.status = QLabel()
+        self.status.setObjectName("muted")
+        self.addWidget(self.status)
+        self.runs = QComboBox()
+        self.runs.setAccessibleName("Run")
+        self.runs.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.runs.activated.connect(self._on_run)
+        self.addWidget(self.runs)
+        player.changed.connect(self.refresh)
+        session.runs_changed.connect(self.refresh)
+        workspace.frame.connect(self._on_frame)
+        self.refresh()
+
+    def _button(self, action: QAction) -> QToolButton:
+        self.addAction(action)
+        button = self.widgetForAction(action)
+        assert isinstance(button, QToolButton)
+        button.setAccessibleName(action.text())
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        return button
+
+    def _choice(self, name: str, texts: list[str], slot: object) -> QComboBox:
+        label = QLabel(name)
+        label.setObjectName("muted")
+        self.addWidget(label)
+        box = QComboBox()
+        box.setAccessibleName(name)
+        box.addItems(texts)
+        box.activated.connect(slot)
+        self.addWidget(box)
+        return box
+
+    @Slot(int)
+    def _on_speed(self, index: int) -> None:
+        self._player.set_speed(SPEEDS[index][1])
+
+    @Slot(int)
+    def _on_length(self, index: int) -> None:
+        self._player.set_length(LENGTHS[index][1])
+
+    def dress(self, scale: float) -> None:
+        """Icons as large as the text."""
+        self.setIconSize(QSize(round(14 * scale), round(14 * scale)))
+
+    @Slot(int)
+    def _on_run(self, index: int) -> None:
+        self._session.show(self._workspace.runs[index])
+
+    @Slot()
+    def _on_frame(self) -> None:
+        """Say whether the run that is shown is on disk, and how large it is."""
+        run = self._workspace.run
+        if run is None:
+            return
+        said = "saved" if run.saved else "autosaved" if run.head else "no update yet"
+        if self._workspace.training not in (None, run) and self._player.mode is Mode.COMPUTING:
+            said = f"{self._workspace.training.title} is training"
+        if self.status.text() != said:
+            self.status.setText(said)
+
+    @Slot()
+    def refresh(self) -> None:
+        """Show the player's speed and length, and the list of runs."""
+        titles = [run.title for run in self._workspace.runs]
+        with QSignalBlocker(self.runs):
+            if [self.runs.itemText(i) for i in range(self.runs.count())] != titles:
+                self.runs.clear()
+                self.runs.addItems(titles)
+            if self._workspace.run in self._workspace.runs:
+                self.runs.setCurrentIndex(self._workspace.runs.index(self._workspace.run))
+        with QSignalBlocker(self.speed), QSignalBlocker(self.length):
+            self.speed.setCurrentIndex(_nearest([value for _, value in SPEEDS], self._player.speed))
+            self.length.setCurrentIndex(_nearest([value for _, value in LENGTHS], self._player.length))
+
+
+def _nearest(values: list[float | None] | list[int | None], value: float | None) -> int:
+    if value is None:
+        return len(values) - 1
+    return min(range(len(values) - 1), key=lambda i: abs((values[i] or 0) - value))

@@ -1,0 +1,70 @@
+"""Where the eye is: which update, which stage and pass of it, and what is selected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+
+class Stage(IntEnum):
+    """The stages of one update, in the order in which they happen."""
+
+    SAMPLE = 0
+    SCORE = 1
+    NORMALIZE = 2
+    UPDATE = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cursor:
+    """A place inside a run.
+
+    Attributes:
+        step: the update that is shown; 0 is the run before its first update.
+        stage: how much of it is revealed.
+        passed: the inner pass that is shown, counted from 0; −1 stands for the last, whatever their number.
+    """
+
+    step: int = 0
+    stage: Stage = Stage.UPDATE
+    passed: int = -1
+
+    def at(self, step: int) -> Cursor:
+        """The same kind of view of another update, fully revealed."""
+        return replace(self, step=step, stage=Stage.UPDATE, passed=-1)
+
+    def pass_of(self, passes: int) -> int:
+        """The pass shown, counted from 0, of an update that has ``passes``."""
+        return passes - 1 if self.passed < 0 else min(self.passed, passes - 1)
+
+    def next_stage(self, passes: int) -> Cursor | None:
+        """One stage further; None at the end of the update."""
+        if self.stage < Stage.UPDATE:
+            stage = Stage(self.stage + 1)
+            return replace(self, stage=stage, passed=0 if stage is Stage.UPDATE else -1)
+        here = self.pass_of(passes)
+        return replace(self, passed=here + 1) if here + 1 < passes else None
+
+    def previous_stage(self, passes: int) -> Cursor | None:
+        """One stage back; None at the beginning of the update."""
+        here = self.pass_of(passes)
+        if self.stage is Stage.UPDATE and here > 0:
+            return replace(self, passed=here - 1)
+        if self.stage > Stage.SAMPLE:
+            return replace(self, stage=Stage(self.stage - 1), passed=-1)
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """One selection for all panels.
+
+    Attributes:
+        row: the completion, counted from 0.
+        token: its token, counted from 0.
+        action: an entry of the vocabulary.
+    """
+
+    row: int | None = None
+    token: int = 0
+    action: int | None = None

@@ -1,0 +1,244 @@
+"""The transport: run, pause, step, step back, one stage. Behind the head it replays; at the head it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.training.controller import Controller, State
+from app.workspace.cursor import Cursor, Stage
+from app.workspace.workspace import Workspace
+from grpo_core.errors import GrpoError
+
+STAGED_SPEED = 2.0
+"""At this many updates per second and below, the stages of an update play one after the other."""
+FASTEST_REPLAY = 30.0
+
+
+class Mode(Enum):
+    """What the transport is doing."""
+
+    RESTING = "resting"
+    REPLAYING = "replaying"
+    COMPUTING = "computing"
+
+
+class Player(QObject):
+    """Moves the cursor through recorded updates and asks the controller for new ones.
+
+    Attributes:
+        speed: updates per second, None for as many as possible.
+        length: updates after which a run stops by itself, None for no limit.
+        staged: whether slow runs play the stages of each update (off with reduced motion).
+        prepare: gives the active run to the controller before anything is computed; may raise ``GrpoError``.
+
+    Signals:
+        changed: mode, speed or length are other ones.
+    """
+
+    changed = Signal()
+
+    def __init__(self, workspace: Workspace, controller: Controller, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._controller = controller
+        self.mode = Mode.RESTING
+        self.speed: float | None = 5.0
+        self.length: int | None = 200
+        self.staged = True
+        self._replay = QTimer(self)
+        self._replay.timeout.connect(self._on_replay)
+        self._stages = QTimer(self)
+        self._stages.timeout.connect(self._on_stage)
+        self._run_on = False
+        self._begin: Stage | None = None
+        self.prepare: Callable[[], None] = _nothing
+        controller.state_changed.connect(self._on_state)
+
+    # -- what people press -----------------------------------------------------------------------------------------
+
+    @Slot()
+    def toggle(self) -> None:
+        """Run, or pause what runs."""
+        elsewhere = self._workspace.training is not self._workspace.run
+        if self.mode is Mode.RESTING or (self.mode is Mode.COMPUTING and elsewhere):
+            self.run()
+        else:
+            self.pause()
+
+    @Slot()
+    def run(self) -> None:
+        """Replay up to the head, then compute on."""
+        self._reveal()
+        if self._behind:
+            self._run_on = True
+            self._start_replay()
+        else:
+            self._compute(self.length)
+
+    @Slot()
+    def pause(self) -> None:
+        """Stand still after the update that is being computed."""
+        self._run_on = False
+        self._replay.stop()
+        self._controller.pause()
+        if self.mode is Mode.REPLAYING:
+            self._enter(Mode.RESTING)
+
+    def rest(self) -> None:
+        """Stop replaying; what is being computed goes on."""
+        self._run_on = False
+        self._replay.stop()
+        self._stages.stop()
+        if self.mode is Mode.REPLAYING:
+            self._enter(Mode.RESTING)
+
+    @Slot()
+    def step(self) -> None:
+        """The next update: shown if it is recorded, computed if not. An update half revealed is revealed first."""
+        if self._half_revealed:
+            self._reveal()
+        elif self._behind:
+            self._workspace.move_to(self._workspace.cursor.step + 1)
+        else:
+            self._compute(1)
+
+    @Slot()
+    def step_back(self) -> None:
+        """The update before."""
+        if self.mode is Mode.COMPUTING:
+            self.pause()
+        self._workspace.move_to(self._workspace.cursor.step - 1)
+
+    @Slot()
+    def stage(self) -> None:
+        """One stage further into the update; past its end, into the next one."""
+        here = self._workspace.cursor.next_stage(self._passes)
+        if here is not None and self._workspace.cursor.step > 0:
+            self._workspace.show_stage(here.stage, here.passed)
+        elif self._behind:
+            self._workspace.move_to(self._workspace.cursor.step + 1)
+            self._workspace.show_stage(Stage.SAMPLE)
+        else:
+            self._compute(1, begin=Stage.SAMPLE)
+
+    @Slot()
+    def stage_back(self) -> None:
+        """One stage back; before the beginning, to the end of the update before."""
+        here = self._workspace.cursor.previous_stage(self._passes)
+        if here is not None and self._workspace.cursor.step > 0:
+            self._workspace.show_stage(here.stage, here.passed)
+        else:
+            self.step_back()
+
+    def run_n(self, updates: int) -> None:
+        """So many updates from here, then rest."""
+        self._reveal()
+        head = self._workspace.run.head if self._workspace.run else 0
+        ahead = self._workspace.cursor.step + updates - head
+        if ahead <= 0:
+            self._workspace.move_to(self._workspace.cursor.step + updates)
+        else:
+            self._workspace.follow()
+            self._compute(ahead)
+
+    def set_speed(self, speed: float | None) -> None:
+        """Updates per second; None for as many as possible."""
+        self.speed = speed
+        self._controller.set_speed(speed)
+        if self._replay.isActive():
+            self._start_replay()
+        self.changed.emit()
+
+    def set_length(self, length: int | None) -> None:
+        """Updates after which a run stops by itself; None for no limit."""
+        self.length = length
+        self.changed.emit()
+
+    # -- what follows ----------------------------------------------------------------------------------------------
+
+    def on_new_head(self) -> None:
+        """An update has arrived while the cursor follows: at slow speeds play its stages."""
+        slow = self.speed is not None and self.speed <= STAGED_SPEED
+        if self._begin is not None:
+            begin, self._begin = self._begin, None
+            self._workspace.show_stage(begin)
+        elif slow and self.staged and self.mode is Mode.COMPUTING and self._workspace.following:
+            self._workspace.show_stage(Stage.SAMPLE)
+            self._stages.start(round(1000 / (self.speed or 1) / (4 + self._passes)))
+
+    @property
+    def _behind(self) -> bool:
+        run = self._workspace.run
+        return run is not None and self._workspace.cursor.step < run.head
+
+    @property
+    def _passes(self) -> int:
+        return max(self._workspace.view.step.passes, 1)
+
+    @property
+    def _half_revealed(self) -> bool:
+        cursor = self._workspace.cursor
+        return cursor.step > 0 and cursor.next_stage(self._passes) is not None
+
+    def _reveal(self) -> None:
+        self._stages.stop()
+        cursor = self._workspace.cursor
+        if cursor != Cursor(step=cursor.step):
+            self._workspace.show_stage(Stage.UPDATE)
+
+    def _compute(self, updates: int | None, begin: Stage | None = None) -> None:
+        try:
+            self.prepare()
+        except GrpoError as error:
+            self._workspace.problem.emit(str(error), "error")
+            return
+        self._begin = begin
+        self._workspace.follow()
+        self._controller.run(updates)
+
+    def _start_replay(self) -> None:
+        self._replay.start(round(1000 / min(self.speed or FASTEST_REPLAY, FASTEST_REPLAY)))
+        self._enter(Mode.REPLAYING)
+
+    @Slot()
+    def _on_replay(self) -> None:
+        if self._behind:
+            self._workspace.move_to(self._workspace.cursor.step + 1)
+            return
+        self._replay.stop()
+        self._enter(Mode.RESTING)
+        if self._run_on:
+            self._run_on = False
+            self._compute(self.length)
+
+    @Slot()
+    def _on_stage(self) -> None:
+        here = self._workspace.cursor.next_stage(self._passes)
+        if here is None:
+            self._stages.stop()
+        else:
+            self._workspace.show_stage(here.stage, here.passed)
+
+    @Slot(object)
+    def _on_state(self, state: State) -> None:
+        if state in (State.RUNNING, State.STOPPING):
+            self._enter(Mode.COMPUTING)
+        elif self.mode is Mode.COMPUTING:
+            self._enter(Mode.RESTING)
+
+    def _enter(self, mode: Mode) -> None:
+        self.mode = mode
+        self._workspace.set_running(mode is not Mode.RESTING)
+        self.changed.emit()
+
+    def stop(self) -> None:
+        """No more timers."""
+        self._replay.stop()
+        self._stages.stop()
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,149 @@
+"""One run as the window holds it: its scalars in memory, its steps on disk or, while young, in the worker's buffer."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from app.plotting.pyramid import Pyramid
+from grpo_core.config import Settings
+from grpo_core.metrics import METRICS
+from grpo_core.record import Origin, Step
+from grpo_core.runs.library import Lineage
+from grpo_core.runs.run_file import RunReader
+
+KEPT_STEPS = 64
+"""Decoded steps that stay in memory."""
+
+
+class RunHandle:
+    """A run that is open in the window.
+
+    Attributes:
+        id: tells the runs of a window apart.
+        title: what the list of runs shows.
+        origin: the run before its first update.
+        path: its file; the file exists from the first update on.
+        branched_at: update of the parent that it goes on from, None for a run of its own.
+        parent: the run it goes on from, as long as that is open in this window.
+        head: last computed update.
+        series: every scalar, by name; index i is update i + 1.
+        changes: (first update under them, settings), in order.
+        version: grows when a panel might have to draw again.
+        saved: the user has named and kept this run.
+        note: why the run stands still, in a sentence, or empty.
+    """
+
+    def __init__(self, *, title: str, origin: Origin, path: Path) -> None:
+        self.id = str(path)
+        self.title = title
+        self.origin = origin
+        self.path = path
+        self.branched_at: int | None = None
+        self.head = 0
+        self.series: dict[str, Pyramid] = {name: Pyramid() for name in METRICS}
+        self.changes: list[tuple[int, Settings]] = [(1, origin.settings)]
+        self.version = 0
+        self.saved = False
+        self.note = ""
+        self.parent: RunHandle | None = None
+        self._lineage: Lineage | None = None
+        self._kept: OrderedDict[int, Step] = OrderedDict()
+        self.elsewhere: Callable[[int], Step | None] = _nowhere
+
+    @classmethod
+    def open(cls, path: Path) -> RunHandle:
+        """A run from its file.
+
+        Raises:
+            RunFileError: the file cannot be read; the message says why.
+        """
+        reader = RunReader.open(path)
+        handle = cls(title=reader.meta.title or path.stem, origin=reader.origin, path=path)
+        handle._lineage = Lineage(reader, path.parent)
+        handle.extend({name: reader.series(name) for name in METRICS}, reader.last)
+        handle.changes = list(reader.settings_changes()) or handle.changes
+        handle.branched_at = reader.meta.parent[1] if reader.meta.parent else None
+        return handle
+
+    def extend(self, scalars: dict[str, np.ndarray], head: int) -> None:
+        """Take in the scalars of the updates up to ``head``."""
+        for name, values in scalars.items():
+            if name in self.series:
+                self.series[name].extend(values)
+        self.head = head
+        self.version += 1
+
+    def inherit(self, parent: RunHandle, step: int) -> None:
+        """Begin as a branch of ``parent`` after its update ``step``: the same scalars and settings up to there."""
+        self.parent, self.branched_at = parent, step
+        self.extend({name: parent.series[name].values[:step] for name in METRICS}, step)
+        self.changes = [change for change in parent.changes if change[0] <= max(step, 1)]
+
+    def note_settings(self, step: int, settings: Settings) -> None:
+        """Remember that ``settings`` hold from update ``step`` on."""
+        if settings != self.changes[-1][1]:
+            self.changes.append((step, settings))
+            self.version += 1
+
+    def settings_at(self, step: int) -> Settings:
+        """What update ``step`` ran under."""
+        held = self.changes[0][1]
+        for first, settings in self.changes:
+            if first > step:
+                break
+            held = settings
+        return held
+
+    def keep(self, step: Step) -> None:
+        """Hold a decoded step in memory."""
+        self._kept[step.step] = step
+        self._kept.move_to_end(step.step)
+        while len(self._kept) > KEPT_STEPS:
+            self._kept.popitem(last=False)
+
+    def step(self, number: int) -> Step | None:
+        """The record of update ``number``; None at update 0.
+
+        Raises:
+            RunFileError: the file cannot be read there.
+        """
+        if number <= 0:
+            return None
+        if number not in self._kept:
+            found = self.elsewhere(number)
+            if found is None and self.parent is not None and number <= (self.branched_at or 0):
+                found = self.parent.step(number)
+            if found is None:
+                found = self._from_file(number)
+            if found is None:
+                return None
+            self.keep(found)
+        return self._kept[number]
+
+    def _from_file(self, number: int) -> Step | None:
+        if self._lineage is None:
+            if not self.path.exists():
+                return None
+            self._lineage = Lineage(RunReader.open(self.path), self.path.parent)
+        if number > self._lineage.reader.last:
+            self._lineage.reader.refresh()
+        return self._lineage.step(number) if number <= self._lineage.reader.last else None
+
+    def rest(self) -> None:
+        """The learner has left this run: everything is in its file now."""
+        self.elsewhere = _nowhere
+
+    def let_go(self) -> None:
+        """Let go of the file; it is opened again when a step is asked for."""
+        if self._lineage is not None:
+            self._lineage.close()
+            self._lineage.reader.close()
+            self._lineage = None
+
+
+def _nowhere(number: int) -> Step | None:
+    return None

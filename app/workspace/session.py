@@ -1,0 +1,192 @@
+"""The runs of a window: new, open, branch, save as, close; and the updates that arrive from the worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.training.controller import Controller, Failure, State
+from app.workspace.player import Player
+from app.workspace.run_handle import RunHandle
+from app.workspace.workspace import Workspace
+from grpo_core import learners
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
+from grpo_core.runs import library
+from grpo_core.runs.run_file import copy_run
+
+
+class Session(QObject):
+    """Connects the list of runs with the files on disk and with the one learner that trains.
+
+    Attributes:
+        folder: where runs save themselves.
+        limit: bytes at which a run pauses.
+
+    Signals:
+        runs_changed: a run was added, removed or renamed.
+    """
+
+    runs_changed = Signal()
+
+    def __init__(
+        self, workspace: Workspace, controller: Controller, player: Player, folder: Path, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._controller = controller
+        self._player = player
+        self._count = 0
+        self.folder = folder
+        self.limit: int | None = None
+        player.prepare = self.make_ready
+        workspace.pull.connect(self.take)
+        workspace.editing.changed.connect(self._on_edited)
+        controller.failed.connect(self._on_failed)
+
+    # -- runs ------------------------------------------------------------------------------------------------------
+
+    def new_run(self, settings: Settings) -> RunHandle:
+        """A run at update 0; it has no file before its first update."""
+        run = self._fresh(f"Run {self._next()}", settings)
+        self._show(run)
+        return run
+
+    def open(self, path: Path) -> RunHandle:
+        """A run from a file, at its last update; training goes on meanwhile.
+
+        Raises:
+            RunFileError: with a sentence that says what was wrong.
+        """
+        already = next((run for run in self._workspace.runs if run.path.resolve() == path.resolve()), None)
+        run = already or RunHandle.open(path)
+        self._show(run)
+        return run
+
+    def branch(self, step: int) -> RunHandle:
+        """A new run that goes on from update ``step`` of the active one, with the settings of the controls.
+
+        Raises:
+            GrpoError: the update is not recorded.
+        """
+        parent, wanted = self._workspace.run, self._workspace.editing.settings
+        assert parent is not None
+        if step == 0:
+            return self.new_run(wanted)
+        if parent.step(step) is None:
+            raise GrpoError(f"Update {step} of {parent.title} is not recorded, so no run can begin there.")
+        self._player.pause()
+        self._controller.commit()
+        run = RunHandle(
+            title=f"Run {self._next()} (from {parent.title}, update {step})",
+            origin=parent.origin,
+            path=library.new_path(self.folder, f"Run {self._count} from update {step}"),
+        )
+        run.inherit(parent, step)
+        self._show(run)
+        changes = {path: new for path, (_, new) in self._workspace.editing.settings.differences(wanted).items()}
+        if changes:
+            self._workspace.editing.edit(changes, "Branch with these settings")
+        return run
+
+    def save_as(self, run: RunHandle, target: Path) -> None:
+        """Copy a run's file to ``target``.
+
+        Raises:
+            RunFileError: with a sentence that says what was wrong.
+        """
+        if run is self._workspace.training:
+            self._controller.commit()
+        copy_run(run.path, target)
+        run.saved = True
+        self.runs_changed.emit()
+
+    def close_run(self, run: RunHandle) -> None:
+        """Take a run off the list; its file stays. A window without a run gets a new one."""
+        if run is self._workspace.training:
+            self._controller.close_run()
+            self._workspace.training = None
+        if len(self._workspace.runs) == 1:
+            self.new_run(run.origin.settings)
+        self._workspace.remove(run)
+        self.runs_changed.emit()
+
+    def show(self, run: RunHandle) -> None:
+        """Make another open run the active one; what trains goes on."""
+        self._show(run)
+
+    def _show(self, run: RunHandle) -> None:
+        self._player.rest()
+        self._workspace.activate(run)
+        self.runs_changed.emit()
+
+    def _fresh(self, title: str, settings: Settings) -> RunHandle:
+        return RunHandle(title=title, origin=learners.origin(settings), path=library.new_path(self.folder, title))
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
+
+    # -- training ----------------------------------------------------------------------------------------------------
+
+    def make_ready(self) -> None:
+        """Give the active run to the learner, unless it already has it.
+
+        Raises:
+            GrpoError: the run cannot be continued; the message says why.
+        """
+        run = self._workspace.run
+        assert run is not None
+        if run is self._workspace.training and self._controller.state is not State.IDLE:
+            return
+        resume = run.step(run.head) if run.head else None
+        if run.head and (resume is None or not resume.resume):
+            raise GrpoError(f"{run.title} can be looked at, but not continued: its last update holds no policy.")
+        parent = None
+        if run.branched_at == run.head and run.head and not run.path.exists():
+            parent = self._parent_of(run)
+        if self._workspace.training is not None:
+            self.take()
+            self._workspace.training.rest()
+        run.let_go()
+        settings = self._workspace.editing.settings
+        self._controller.begin(
+            settings, run.path, resume=resume, parent=parent, title=run.title, limit=self.limit, run_id=run.id
+        )
+        self._workspace.training = run
+        if self._controller.buffer is not None:
+            run.elsewhere = self._controller.buffer.uncommitted
+
+    def _parent_of(self, run: RunHandle) -> tuple[Path, int]:
+        parent = run.parent
+        assert parent is not None and run.branched_at is not None
+        while parent.branched_at is not None and run.branched_at <= parent.branched_at and parent.parent is not None:
+            parent = parent.parent  # the branch of a branch that lies before the first branch point
+        return parent.path, run.branched_at
+
+    @Slot()
+    def take(self) -> None:
+        """Take in the updates that have arrived since the last frame."""
+        run = self._workspace.training
+        fresh = self._controller.take() if run is not None else None
+        if run is None or fresh is None or fresh.run_id != run.id:
+            return
+        run.extend(fresh.scalars, fresh.head)
+        for step, settings in fresh.changes:
+            run.note_settings(step, settings)
+        run.keep(fresh.last)
+        if run is self._workspace.run:
+            self._workspace.head_moved()
+            self._player.on_new_head()
+
+    @Slot()
+    def _on_edited(self) -> None:
+        """What the controls say holds from the next update on, if the run that is shown is the one that trains."""
+        if self._workspace.training is not None and self._workspace.training is self._workspace.run:
+            self._controller.set_settings(self._workspace.editing.settings)
+
+    @Slot(object)
+    def _on_failed(self, failure: Failure) -> None:
+        self.take()
+        self._workspace.problem.emit(failure.sentence, "error")

@@ -1,0 +1,141 @@
+"""One update as every panel sees it: evaluated on demand, once, and shared by all of them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import cached_property
+
+import numpy as np
+
+from app.workspace.cursor import Stage
+from grpo_core import metrics, recompute
+from grpo_core.config import Objective, Settings
+from grpo_core.objective import Terms
+from grpo_core.reasons import Reason, reasons
+from grpo_core.record import Origin, Step
+
+
+class StepView:
+    """Everything that follows from (run, step, pass, objective); nothing is computed before it is asked for.
+
+    Attributes:
+        origin: the run before its first update.
+        step: the record, None at update 0.
+        stage: how much of the update is revealed.
+        passed: the pass shown, counted from 0.
+    """
+
+    def __init__(self, origin: Origin, step: Step | None, stage: Stage, passed: int) -> None:
+        self.origin = origin
+        self.step = step
+        self.stage = stage
+        self.passed = passed
+
+    @property
+    def number(self) -> int:
+        """The update's number, 0 before the first."""
+        return self.step.step if self.step else 0
+
+    @property
+    def passes(self) -> int:
+        """Inner passes of this update."""
+        return self.step.passes if self.step else 0
+
+    @property
+    def settings(self) -> Settings:
+        """What this update ran under."""
+        return self.step.settings if self.step else self.origin.settings
+
+    @property
+    def objective(self) -> Objective:
+        return self.settings.objective
+
+    @property
+    def updated(self) -> int:
+        """Passes whose effect is revealed: none before the last stage."""
+        return self.passed + 1 if self.stage is Stage.UPDATE and self.step else 0
+
+    @cached_property
+    def terms(self) -> Terms | None:
+        """The loss of the pass shown and every number on the way to it, (B, T)."""
+        return None if self.step is None else recompute.terms(self.step, self.passed)
+
+    @cached_property
+    def advantage(self) -> np.ndarray | None:
+        """(B,), or (B, T) with a critic."""
+        return None if self.step is None else recompute.advantage(self.step)
+
+    @cached_property
+    def gradient_parts(self) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """d loss / d log π of the pass shown, (B, T): from the surrogate, and from the KL."""
+        return None if self.step is None else recompute.token_gradient(self.step, self.passed)
+
+    @cached_property
+    def gradient(self) -> np.ndarray | None:
+        """d loss / d log π of the pass shown, (B, T)."""
+        if self.gradient_parts is None:
+            return None
+        push, pull = self.gradient_parts
+        return push if pull is None else push + pull
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """The scalars on the cards."""
+        return metrics.at_start(self.origin) if self.step is None else metrics.metrics(self.step)
+
+    @cached_property
+    def reasons(self) -> dict[str, Reason]:
+        """Why a zero is zero, by the name of what is zero."""
+        return {} if self.step is None else reasons(self.step, self.passed)
+
+    @cached_property
+    def dead(self) -> np.ndarray | None:
+        """Groups without signal, boolean (P,)."""
+        return None if self.step is None else recompute.dead_groups(self.step)
+
+    def policy(self, passed: int) -> np.ndarray | None:
+        """Probabilities (C, V) after ``passed`` passes; at update 0 the starting policy."""
+        logp = self.origin.dist_logp if self.step is None else self.step.distribution(passed)
+        return None if logp is None else np.exp(logp)
+
+    @cached_property
+    def now(self) -> np.ndarray | None:
+        """Probabilities (C, V) as far as the update is revealed."""
+        return self.policy(self.updated)
+
+    @cached_property
+    def old(self) -> np.ndarray | None:
+        """Probabilities (C, V) before the update."""
+        return self.policy(0)
+
+    @cached_property
+    def reference(self) -> np.ndarray | None:
+        """Probabilities (C, V) of the reference policy."""
+        source = self.step or self.origin
+        return None if source.ref_dist_logp is None else np.exp(source.ref_dist_logp)
+
+
+class StepViews:
+    """A small cache of step views, so that all panels and the explanations share one evaluation."""
+
+    def __init__(self, size: int = 32) -> None:
+        self._size = size
+        self._views: OrderedDict[tuple[str, int, Stage, int], StepView] = OrderedDict()
+
+    def get(self, run: str, origin: Origin, step: Step | None, stage: Stage, passed: int) -> StepView:
+        """The view of a step, evaluated at most once while it stays among the last few."""
+        key = (run, step.step if step else 0, stage, passed)
+        view = self._views.pop(key, None)
+        if view is None or view.step is not step:
+            view = StepView(origin, step, stage, passed)
+        self._views[key] = view
+        while len(self._views) > self._size:
+            self._views.popitem(last=False)
+        return view
+
+
+def advantage_of(view: StepView, row: int, token: int = 0) -> float | None:
+    """The advantage shown for one completion (its token, with a critic)."""
+    if view.advantage is None:
+        return None
+    return float(view.advantage[row] if view.advantage.ndim == 1 else view.advantage[row, token])

@@ -1,0 +1,56 @@
+"""What a panel draws from: one frozen picture of the whole state. Everything on screen is a function of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.plotting.theme import Theme
+from app.workspace.cursor import Cursor, Selection
+from app.workspace.run_handle import RunHandle
+from app.workspace.step_view import StepView
+from grpo_core.config import Settings
+from grpo_core.explain import Quantity
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class View:
+    """The state of the window at one frame.
+
+    Attributes:
+        run: the active run.
+        head: its last update.
+        step: the update under the cursor, evaluated on demand.
+        cursor: where the eye is.
+        following: the cursor follows the head.
+        selection: what is marked in every panel.
+        quantity: the number being explained, if any.
+        next_settings: what the next update at the head will run under.
+        running: updates are being computed or replayed.
+        theme: the colours.
+        scale: the user's scale, 1 = 100 %.
+    """
+
+    run: RunHandle
+    head: int
+    step: StepView
+    cursor: Cursor
+    following: bool
+    selection: Selection
+    quantity: Quantity | None
+    next_settings: Settings
+    running: bool
+    theme: Theme
+    scale: float
+
+    @property
+    def stamp(self) -> tuple[object, ...]:
+        """Equal stamps look the same; comparing them is all that an unchanged frame costs."""
+        return (
+            self.run.id, self.run.version, self.head, self.step, self.cursor, self.following, self.selection,
+            self.quantity, self.next_settings, self.running, self.theme, self.scale,
+        )  # fmt: skip
+
+    @property
+    def at_head(self) -> bool:
+        """Whether the newest update is shown."""
+        return self.cursor.step == self.head

@@ -1,0 +1,184 @@
+"""The model behind the window: the runs, the cursor, the selection. Panels read its ``view`` and call its methods."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.plotting.theme import Theme
+from app.workspace.cursor import Cursor, Selection, Stage
+from app.workspace.editing import Editing
+from app.workspace.frame import FrameTimer
+from app.workspace.run_handle import RunHandle
+from app.workspace.step_view import StepView, StepViews
+from app.workspace.view import View
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
+from grpo_core.explain import Quantity
+
+
+class Workspace(QObject):
+    """One window's state.
+
+    Attributes:
+        runs: every run that is open, the newest last.
+        run: the active one.
+        training: the one that the learner holds.
+        cursor: where the eye is.
+        following: the cursor moves with the head.
+        selection: what is marked in all panels.
+        quantity: the number being explained.
+        editing: the settings of the next update, with undo.
+
+    Signals:
+        frame: draw what has changed; at most 30 times a second.
+        pull: before each frame, take in what has been computed.
+        activated: another run became the active one.
+        problem: a sentence that the user should read, and the severity ("info", "warning", "error").
+    """
+
+    frame = Signal()
+    pull = Signal()
+    activated = Signal()
+    problem = Signal(str, str)
+
+    def __init__(self, settings: Settings, theme: Theme, scale: float = 1.0, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.runs: list[RunHandle] = []
+        self.run: RunHandle | None = None
+        self.training: RunHandle | None = None
+        self.cursor = Cursor()
+        self.following = True
+        self.selection = Selection()
+        self.quantity: Quantity | None = None
+        self.running = False
+        self.theme = theme
+        self.scale = scale
+        self.editing = Editing(settings, self)
+        self.editing.changed.connect(self.request_frame)
+        self._views = StepViews()
+        self._view: View | None = None
+        self._timer = FrameTimer(self)
+        self._timer.tick.connect(self._on_tick)
+
+    # -- what panels read ------------------------------------------------------------------------------------------
+
+    @property
+    def view(self) -> View:
+        """The state as of now; built once a frame."""
+        if self._view is None:
+            self._view = self._build()
+        return self._view
+
+    def _build(self) -> View:
+        assert self.run is not None, "a window always has an active run"
+        step_view = self._step_view(self.run)
+        return View(
+            run=self.run,
+            head=self.run.head,
+            step=step_view,
+            cursor=self.cursor,
+            following=self.following,
+            selection=self.selection,
+            quantity=self.quantity,
+            next_settings=self.editing.settings,
+            running=self.running and (self.training is None or self.training is self.run),
+            theme=self.theme,
+            scale=self.scale,
+        )
+
+    def _step_view(self, run: RunHandle) -> StepView:
+        try:
+            step = run.step(self.cursor.step)
+        except RunFileError as error:
+            self.problem.emit(str(error), "error")
+            step = None
+        passed = self.cursor.pass_of(step.passes) if step else 0
+        return self._views.get(run.id, run.origin, step, self.cursor.stage, passed)
+
+    # -- what panels do --------------------------------------------------------------------------------------------
+
+    def move_to(self, step: int) -> None:
+        """Show update ``step``, fully revealed; at the head the cursor follows from then on."""
+        head = self.run.head if self.run else 0
+        step = min(max(step, 0), head)
+        self.following = step == head
+        self.cursor = self.cursor.at(step)
+        self.request_frame()
+
+    def follow(self) -> None:
+        """Go to the head and stay there."""
+        self.move_to(self.run.head if self.run else 0)
+
+    def show_stage(self, stage: Stage, passed: int = -1) -> None:
+        """Reveal the update under the cursor up to ``stage`` (and its pass)."""
+        self.cursor = Cursor(step=self.cursor.step, stage=stage, passed=passed)
+        self.request_frame()
+
+    def select(self, *, row: int | None = None, token: int = 0, action: int | None = None) -> None:
+        """Mark a completion (and its token) or an action in every panel."""
+        self.selection = Selection(row=row, token=token, action=action)
+        self.request_frame()
+
+    def explain(self, quantity: Quantity) -> None:
+        """Show where a number comes from."""
+        self.quantity = quantity
+        self.request_frame()
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Other colours, another size."""
+        self.theme, self.scale = theme, scale
+        self.request_frame()
+
+    # -- runs ------------------------------------------------------------------------------------------------------
+
+    def activate(self, run: RunHandle) -> None:
+        """Make ``run`` the one that is shown, at its head."""
+        if run not in self.runs:
+            self.runs.append(run)
+        self.run = run
+        self.selection = Selection()
+        self.quantity = None
+        self.editing.restart(run.settings_at(run.head + 1))
+        self.cursor = Cursor()
+        self.follow()
+        self.activated.emit()
+
+    def remove(self, run: RunHandle) -> None:
+        """Take ``run`` off the list and let go of its file."""
+        self.runs.remove(run)
+        run.let_go()
+        if run is self.run and self.runs:
+            self.activate(self.runs[-1])
+
+    def head_moved(self) -> None:
+        """The active run has grown."""
+        if self.following and self.run is not None:
+            self.cursor = self.cursor.at(self.run.head)
+        self.request_frame()
+
+    # -- frames ----------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def request_frame(self) -> None:
+        """Something has changed: draw soon."""
+        self._view = None
+        self._timer.request()
+
+    def set_running(self, running: bool) -> None:
+        """Frames go on by themselves while updates may arrive."""
+        self.running = running
+        self._timer.set_live(running)
+        self.request_frame()
+
+    @Slot()
+    def _on_tick(self) -> None:
+        self.pull.emit()
+        self._view = None
+        if self.run is not None:
+            self.frame.emit()
+
+    def close(self) -> None:
+        """No more frames; every file is let go."""
+        self._timer.stop()
+        for run in self.runs:
+            run.let_go()

@@ -1,0 +1,47 @@
+"""Menus hold every command, in the order of the table."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMainWindow, QMenu
+
+from app.commands.actions import Actions
+from app.commands.command import State
+from app.commands.menus import fill_menus
+
+
+def entries(menu: QMenu) -> list[QAction]:
+    """Every action of a menu and of those below it."""
+    found: list[QAction] = []
+    for action in menu.actions():
+        below = action.menu()
+        found += entries(below) if isinstance(below, QMenu) else [action]
+    return [action for action in found if not action.isSeparator()]
+
+
+def tops(window: QMainWindow) -> list[QMenu]:
+    return [menu for action in window.menuBar().actions() if isinstance(menu := action.menu(), QMenu)]
+
+
+def test_every_command_is_in_a_menu_once(window: QMainWindow, actions: Actions) -> None:
+    fill_menus(window.menuBar(), actions)
+    assert [menu.title() for menu in tops(window)] == ["File", "Edit", "Run", "Go", "View", "Help"]
+    listed = [action for menu in tops(window) for action in entries(menu)]
+    assert sorted(action.objectName() for action in listed) == sorted(actions.by_id)
+
+
+def test_filling_again_replaces_the_menus(window: QMainWindow, actions: Actions) -> None:
+    for _ in range(3):
+        fill_menus(window.menuBar(), actions)
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    assert len(tops(window)) == 6
+    assert len(window.menuBar().findChildren(QMenu)) == len({command.menu for command in actions.commands})
+
+
+def test_one_theme_at_a_time_is_on(window: QMainWindow, actions: Actions) -> None:
+    fill_menus(window.menuBar(), actions)
+    for name in ("dark", "light"):
+        actions.refresh(State(theme=name))
+        on = [action.objectName() for action in actions if action.isChecked() and "theme" in action.objectName()]
+        assert on == [f"theme.{name}"]

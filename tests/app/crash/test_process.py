@@ -1,0 +1,114 @@
+"""What only a process of its own can show: crashes of the interpreter, signals, Qt's messages."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+
+def program(text: str, tmp_path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(text), str(tmp_path)],
+        env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_crash_of_the_interpreter_leaves_its_trace(tmp_path: Path) -> None:
+    run = program(
+        """
+        import faulthandler, sys
+        from pathlib import Path
+        from app.crash.log import LogFiles
+        assert LogFiles(Path(sys.argv[1])).open() is None
+        def deep_inside():
+            faulthandler._sigsegv()
+        deep_inside()
+        """,
+        tmp_path,
+    )
+    run.communicate(timeout=30)
+    assert run.returncode == -signal.SIGSEGV
+    text = (tmp_path / "crash.log").read_text()
+    assert "started" in text
+    assert "Segmentation fault" in text
+    assert "deep_inside" in text
+
+
+def test_messages_of_qt_and_exceptions_go_to_the_log(tmp_path: Path) -> None:
+    run = program(
+        """
+        import sys
+        from pathlib import Path
+        from PySide6.QtCore import QTimer, qWarning
+        from PySide6.QtWidgets import QApplication
+        from app.crash.hooks import CrashHooks
+        from app.crash.log import LogFiles
+        application = QApplication([])
+        log, hooks = LogFiles(Path(sys.argv[1])), CrashHooks()
+        log.open(); hooks.install()
+        qWarning("a dock is lost")
+        QTimer.singleShot(0, lambda: 1 / 0)
+        QTimer.singleShot(1, application.quit)
+        application.exec()
+        print([report.sentence for report in hooks.take_reports()])
+        hooks.uninstall(); log.close()
+        """,
+        tmp_path,
+    )
+    out, error = run.communicate(timeout=30)
+    assert run.returncode == 0, error
+    assert "ZeroDivisionError" in out
+    text = (tmp_path / "grpo-lab.log").read_text()
+    assert "WARNING qt.default: a dock is lost" in text
+    assert "ZeroDivisionError" in text
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_an_idle_program_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    run = program(
+        """
+        from PySide6.QtWidgets import QApplication
+        from PySide6.QtCore import QTimer
+        from app.crash.interrupt import Interrupt
+        application = QApplication([])
+        interrupt = Interrupt(application)
+        interrupt.requested.connect(application.quit)
+        QTimer.singleShot(0, lambda: print("ready", flush=True))
+        application.exec()
+        interrupt.close()
+        print("closed in order")
+        """,
+        tmp_path,
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline() == "ready\n"
+    run.send_signal(number)
+    out, error = run.communicate(timeout=30)
+    assert (run.returncode, out, error) == (0, "closed in order\n", "")
+
+
+def test_a_log_folder_that_cannot_be_written_gives_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("")
+    run = program(
+        """
+        import logging, sys
+        from pathlib import Path
+        from app.crash.log import LogFiles
+        log = LogFiles(Path(sys.argv[1]) / "log")
+        print(log.open())
+        log.close()
+        """,
+        tmp_path,
+    )
+    out, error = run.communicate(timeout=30)
+    assert out.startswith("No log can be written")
+    assert (run.returncode, error) == (0, "")

@@ -1,0 +1,187 @@
+"""Definitions appear on hover and on focus, and can be searched and followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QObject, Qt, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QLineEdit, QToolTip, QVBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.help.glossary import glossary, lookup
+from app.help.glossary_panel import GlossaryPanel
+from app.help.hover import FocusTip, explain_on_hover
+from app.help.references import Reference, references
+from app.help.references_panel import ReferencesPanel
+from app.plotting.theme import LIGHT
+
+
+@pytest.fixture
+def pair(qtbot: QtBot) -> Iterator[tuple[QLineEdit, QLineEdit]]:
+    """Two fields in an active window; the second is explained."""
+    holder = QWidget()
+    column = QVBoxLayout(holder)
+    first, second = QLineEdit(), QLineEdit()
+    column.addWidget(first)
+    column.addWidget(second)
+    qtbot.addWidget(holder)
+    explain_on_hover(second, "clip range", "Allowed: 0 to 1.")
+    holder.show()
+    holder.activateWindow()
+    qtbot.waitUntil(holder.isActiveWindow)
+    first.setFocus()
+    yield first, second
+    holder.close()
+
+
+def tip(widget: QWidget) -> FocusTip:
+    found = widget.findChild(FocusTip)
+    assert isinstance(found, FocusTip)
+    return found
+
+
+def test_tooltip_whats_this_and_accessible_description_are_set(pair: tuple[QLineEdit, QLineEdit]) -> None:
+    _, explained = pair
+    entry = lookup("clip range")
+    assert entry is not None
+    assert entry.sentence in explained.toolTip()
+    assert explained.whatsThis() == explained.toolTip()
+    assert explained.accessibleDescription() == f"{entry.sentence} Allowed: 0 to 1."
+
+
+def test_the_definition_shows_after_the_keyboard_focus_has_rested(
+    qtbot: QtBot, pair: tuple[QLineEdit, QLineEdit]
+) -> None:
+    first, explained = pair
+    QTest.keyClick(first, Qt.Key.Key_Tab)
+    assert explained.hasFocus()
+    qtbot.waitUntil(QToolTip.isVisible, timeout=3000)
+    assert "Clip range" in QToolTip.text()
+    QTest.keyClick(explained, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.waitUntil(lambda: not QToolTip.isVisible(), timeout=3000)
+
+
+def test_typing_or_leaving_keeps_the_definition_away(pair: tuple[QLineEdit, QLineEdit]) -> None:
+    first, explained = pair
+    QTest.keyClick(first, Qt.Key.Key_Tab)
+    assert tip(explained).waiting
+    QTest.keyClick(explained, Qt.Key.Key_1)
+    assert not tip(explained).waiting
+    QTest.keyClick(explained, Qt.Key.Key_Tab)
+    QTest.keyClick(first, Qt.Key.Key_Tab)
+    assert tip(explained).waiting
+    first.setFocus()
+    assert not tip(explained).waiting
+
+
+def test_the_mouse_does_not_start_it(pair: tuple[QLineEdit, QLineEdit]) -> None:
+    _, explained = pair
+    QTest.mouseClick(explained, Qt.MouseButton.LeftButton)
+    assert explained.hasFocus()
+    assert not tip(explained).waiting
+
+
+def test_explaining_again_replaces_the_term_and_adds_nothing(pair: tuple[QLineEdit, QLineEdit]) -> None:
+    _, explained = pair
+    explain_on_hover(explained, "entropy")
+    assert "Entropy" in explained.toolTip()
+    assert len(explained.findChildren(FocusTip)) == 1
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> GlossaryPanel:
+    made = GlossaryPanel()
+    qtbot.addWidget(made)
+    made.resize(600, 400)
+    made.show()
+    return made
+
+
+def test_the_panel_lists_every_term_and_shows_the_first(panel: GlossaryPanel) -> None:
+    assert len(panel.shown()) == len(glossary())
+    assert panel.term == panel.shown()[0]
+
+
+def test_searching_narrows_the_list_and_an_empty_result_is_said(panel: GlossaryPanel) -> None:
+    QTest.keyClicks(panel.line, "leave")
+    assert panel.shown()[0] == panel.term == "leave_one_out"
+    assert panel.empty.isHidden()
+    panel.line.setText("zebra")
+    assert panel.shown() == ()
+    assert panel.term == ""
+    assert panel.empty.isVisible()
+
+
+def test_a_term_can_be_shown_from_elsewhere_even_while_a_search_hides_it(panel: GlossaryPanel) -> None:
+    panel.line.setText("entropy")
+    assert panel.show_term("Dual clip")
+    assert panel.term == "dual_clip"
+    assert not panel.show_term("no such term")
+    assert panel.term == "dual_clip"
+
+
+def test_related_terms_can_be_followed(panel: GlossaryPanel) -> None:
+    for entry in glossary():
+        assert panel.show_term(entry.id)
+        for other in entry.see:
+            panel._page.see.linkActivated.emit(f"term:{other}")
+            assert panel.term == other
+            panel.show_term(entry.id)
+
+
+def test_sentences_are_shown_as_they_are_written(panel: GlossaryPanel) -> None:
+    for entry in glossary():
+        panel.show_term(entry.id)
+        labels = [label for label in panel.findChildren(QLabel) if label.text() == entry.sentence]
+        assert [label.textFormat() for label in labels] == [Qt.TextFormat.PlainText]
+
+
+def test_the_formula_follows_the_look_and_hides_where_there_is_none(panel: GlossaryPanel) -> None:
+    panel.show_term("k3")
+    panel.set_look(LIGHT, 1.5)
+    assert panel._page.formula.isVisible()
+    assert panel._page.formula.factor == 1.5
+    panel.show_term("prompt")
+    assert panel._page.formula.isHidden()
+
+
+class Browser(QObject):
+    """Stands where the system's browser would be called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[str] = []
+
+    @Slot(QUrl)
+    def open(self, url: QUrl) -> None:
+        self.opened.append(url.toString())
+
+
+def test_references_are_readable_offline_and_open_on_a_click(qtbot: QtBot) -> None:
+    panel, browser = ReferencesPanel(), Browser()
+    qtbot.addWidget(panel)
+    text = panel.browser.toPlainText()
+    for paper in references():
+        assert paper.title in text
+        assert paper.gist in text
+    QDesktopServices.setUrlHandler("https", browser, "open")  # type: ignore[arg-type]
+    try:
+        panel.browser.anchorClicked.emit(QUrl("https://arxiv.org/abs/2402.03300"))
+    finally:
+        QDesktopServices.unsetUrlHandler("https")
+    assert browser.opened == ["https://arxiv.org/abs/2402.03300"]
+
+
+def test_without_a_browser_the_address_is_told(qtbot: QtBot) -> None:
+    paper = Reference(
+        id="x", short="X", title="T", authors="A", year=2000, where="W", url="nowhere://x", gist="Says <this> & that."
+    )
+    panel = ReferencesPanel(papers=(paper,))
+    qtbot.addWidget(panel)
+    assert "Says <this> & that." in panel.browser.toPlainText()
+    with qtbot.waitSignal(panel.refused) as told:
+        panel.open_page(QUrl("relative-nothing:"))
+    assert "No browser could be opened" in told.args[0]

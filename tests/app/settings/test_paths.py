@@ -1,0 +1,42 @@
+"""The program finds folders it can write to, or says where it went instead."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from app.settings.paths import find_paths
+
+
+def test_one_variable_puts_everything_below_one_folder(tmp_path: Path) -> None:
+    paths = find_paths({"GRPO_LAB_HOME": str(tmp_path / "new" / "place")})
+    assert paths.said == ()
+    for folder in (paths.data, paths.config, paths.cache, paths.log):
+        assert folder.is_dir()
+        assert folder.parent == tmp_path / "new" / "place"
+        assert list(folder.iterdir()) == []
+
+
+def test_an_unwritable_place_is_replaced_by_a_temporary_one_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "home").write_text("a file where a folder is wanted")
+    paths = find_paths({"GRPO_LAB_HOME": str(tmp_path / "home")})
+    assert len(paths.said) == 4
+    assert "a part of the path is a file" in paths.said[0]
+    assert str(paths.data) in paths.said[0]
+    (paths.data / "x").write_text("can be written")
+
+
+def test_one_bad_folder_costs_that_folder_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "log").write_text("")
+    paths = find_paths({"GRPO_LAB_HOME": str(home)})
+    assert paths.data == home / "data"
+    assert len(paths.said) == 1
+    assert "log files" in paths.said[0]

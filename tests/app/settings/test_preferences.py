@@ -1,0 +1,150 @@
+"""Preferences survive damage: what cannot be read is reset alone, kept, and told."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.settings.preferences import (
+    RECENT,
+    SPEEDS,
+    Preferences,
+    load_preferences,
+    save_preferences,
+)
+from grpo_core.config.fields import described
+from grpo_core.errors import SettingsError
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "preferences.json"
+
+
+@contextmanager
+def largest_file(limit: int) -> Iterator[None]:
+    """The system refuses to write files beyond ``limit`` bytes, as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_what_is_saved_is_loaded(file: Path) -> None:
+    wanted = Preferences(theme="dark", scale=1.5, speed=None, run_length=None, reduced_motion=True)
+    wanted = wanted.with_recent(Path("/a/b.grpo")).replace(last_run="/a/b.grpo", layout="Mine")
+    assert save_preferences(wanted, file) is None
+    assert load_preferences(file) == (wanted, ())
+
+
+def test_a_missing_file_is_the_first_start_and_says_nothing(file: Path) -> None:
+    assert load_preferences(file) == (Preferences(), ())
+
+
+def test_each_bad_key_is_reset_alone_and_the_file_is_kept(file: Path) -> None:
+    bad = {"theme": "pink", "scale": 9, "run_length": 1.5, "speed": 10, "wings": 2, "recent": ["x", 3], "kept_runs": 7}
+    file.write_text(json.dumps(bad))
+    preferences, said = load_preferences(file)
+    assert preferences == Preferences(speed=10, kept_runs=7)
+    assert len(said) == 6
+    assert "“Theme” was pink" in said[0]
+    assert "wings" in said[3]
+    backup = file.with_suffix(".bad.json")
+    assert str(backup) in said[-1]
+    assert json.loads(backup.read_text()) == bad
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[1]", b"\xff\xfe\x00", b'{"scale": ' + b"9" * 5000 + b"}", b"[" * 100_000, b" " * 1_000_001],
+    ids=["empty", "cut", "list", "binary", "huge number", "deep", "too large"],
+)
+def test_a_damaged_file_resets_everything_with_a_sentence(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    preferences, said = load_preferences(file)
+    assert preferences == Preferences()
+    assert "all preferences were reset" in said[0]
+    assert file.with_suffix(".bad.json").read_bytes()[:1000] == content[:1000]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=200))
+def test_random_bytes_never_raise(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    preferences, _ = load_preferences(file)
+    assert isinstance(preferences, Preferences)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3),
+)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=st.dictionaries(st.sampled_from([*dict(described(Preferences)), "recent", "layout", "last_run"]), JSON))
+def test_any_json_gives_preferences_that_can_be_saved_again(file: Path, values: dict[str, object]) -> None:
+    file.write_text(json.dumps(values))
+    preferences, _ = load_preferences(file)
+    assert save_preferences(preferences, file) is None
+    assert load_preferences(file) == (preferences, ())
+
+
+def test_a_number_too_large_for_a_float_is_reset(file: Path) -> None:
+    file.write_text('{"scale": 1' + "0" * 400 + "}")
+    preferences, said = load_preferences(file)
+    assert preferences.scale == 1.0
+    assert "“Scale” was 1" in said[0]
+
+
+def test_a_folder_that_cannot_be_written_gives_a_sentence(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    said = save_preferences(Preferences(), blocked / "preferences.json")
+    assert said is not None
+    assert "Preferences could not be saved" in said
+    preferences, said_loading = load_preferences(blocked / "preferences.json")
+    assert preferences == Preferences()
+    assert "a part of the path is a file" in said_loading[0]
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_rubbish(file: Path) -> None:
+    save_preferences(Preferences(theme="dark"), file)
+    with largest_file(10):
+        said = save_preferences(Preferences(theme="light"), file)
+    assert said is not None
+    assert "larger than the system allows" in said
+    assert load_preferences(file)[0].theme == "dark"
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_recent_files_are_few_and_the_newest_first() -> None:
+    preferences = Preferences()
+    for number in range(RECENT + 3):
+        preferences = preferences.with_recent(Path(f"{number}.grpo"))
+    preferences = preferences.with_recent(Path("5.grpo"))
+    assert preferences.recent[:2] == ("5.grpo", f"{RECENT + 2}.grpo")
+    assert len(preferences.recent) == RECENT == len(set(preferences.recent))
+
+
+def test_zoom_moves_in_tenths_and_stops_at_the_limits() -> None:
+    assert Preferences().zoomed(1).scale == 1.1
+    assert Preferences(scale=2.5).zoomed(1).scale == 2.5
+    assert Preferences(scale=0.8).zoomed(-1).scale == 0.8
+    assert Preferences(scale=2.0).zoomed(0).scale == 1.0
+
+
+def test_every_offered_speed_is_allowed_and_a_bad_value_is_refused_with_words() -> None:
+    for speed in SPEEDS:
+        assert Preferences(speed=speed).speed == speed
+    with pytest.raises(SettingsError, match=r"from 0\.8 to 2\.5"):
+        Preferences(scale=3)

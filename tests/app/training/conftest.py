@@ -1,0 +1,65 @@
+"""What the tests of training share: a controller with the real learner and the real run file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.training.controller import Controller, Failure, State
+from app.training.live_run import Learners, Writers, run_writer
+from grpo_core.learners import learner
+
+
+class Trainer(Controller):
+    """A controller at full speed that keeps what it hears, and knows how to wait.
+
+    Attributes:
+        heard: every state it went through.
+        failures: every failure.
+    """
+
+    def __init__(self, qtbot: QtBot, *, learners: Learners = learner, writers: Writers = run_writer) -> None:
+        super().__init__(learners=learners, writers=writers)
+        self.qtbot = qtbot
+        self.heard: list[State] = []
+        self.failures: list[Failure] = []
+        self.state_changed.connect(self.heard.append)
+        self.failed.connect(self.failures.append)
+        self.set_speed(None)
+
+    def until(self, *states: State) -> None:
+        """Wait for one of ``states``."""
+        self.qtbot.waitUntil(lambda: self.state in states, timeout=10_000)
+
+    def until_rest(self) -> None:
+        """Wait until nothing moves."""
+        self.until(State.IDLE, State.PAUSED, State.FAILED)
+
+    def until_head(self, number: int) -> None:
+        """Wait until update ``number`` is finished."""
+        self.qtbot.waitUntil(lambda: self.head >= number, timeout=10_000)
+
+
+MakeTrainer = Callable[..., Trainer]
+
+
+@pytest.fixture
+def make_trainer(qtbot: QtBot) -> Iterator[MakeTrainer]:
+    """Makes controllers, and ends their workers afterwards."""
+    made: list[Trainer] = []
+
+    def make(*, learners: Learners = learner, writers: Writers = run_writer) -> Trainer:
+        made.append(Trainer(qtbot, learners=learners, writers=writers))
+        return made[-1]
+
+    yield make
+    for trainer in made:
+        assert trainer.shutdown(10)
+
+
+@pytest.fixture
+def trainer(make_trainer: MakeTrainer) -> Trainer:
+    """A controller with the real learner and the real run file."""
+    return make_trainer()

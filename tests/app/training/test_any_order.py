@@ -1,0 +1,150 @@
+"""Whatever is pressed in whatever order: no update is lost, doubled, or different from the learner run alone."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from pytestqt.qtbot import QtBot
+
+from app.training.buffer import Fresh
+from app.training.controller import State
+from app.training.live_run import Writer, run_writer
+from app.training.mailbox import Begin
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
+from grpo_core.learners import learner
+from grpo_core.metrics import metrics
+from grpo_core.record import Step
+from grpo_core.runs.run_file import RunReader
+from tests.app.training.conftest import Trainer
+
+
+class Anything(RuleBasedStateMachine):
+    """A person at the window, against a list of what must have come of it."""
+
+    qtbot: QtBot
+
+    @initialize()
+    def open_window(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.refusing = False
+        self.trainer = Trainer(self.qtbot, writers=self._writers)
+        self.count = 0
+        self.start(seed=0)
+
+    def _writers(self, begin: Begin, wanted: Settings, new: bool) -> Writer:
+        if self.refusing:
+            raise RunFileError("The disk is full.")
+        return run_writer(begin, wanted, new)
+
+    def _begin(self, wanted: Settings, resume: Step | None, parent: tuple[Path, int] | None) -> None:
+        self.count += 1
+        self.path = Path(self.folder.name) / f"{self.count}.grpo"
+        self.settings, self.resume = wanted, resume
+        self.taken: list[Fresh] = []
+        self.trainer.begin(wanted, self.path, resume=resume, parent=parent)
+
+    def _look(self) -> None:
+        if (fresh := self.trainer.take()) is not None:
+            self.taken.append(fresh)
+
+    @rule(seed=st.integers(0, 3))
+    def start(self, seed: int) -> None:
+        self._begin(Settings(seed=seed), None, None)
+
+    @rule(updates=st.sampled_from([1, 2, 9, None]))
+    def run_on(self, updates: int | None) -> None:
+        self.trainer.run(updates)
+        self._look()
+
+    @rule()
+    def step(self) -> None:
+        self.trainer.step()
+
+    @rule()
+    def pause(self) -> None:
+        self.trainer.pause()
+        self.trainer.until_rest()
+
+    @rule(updates=st.integers(1, 5))
+    def exactly(self, updates: int) -> None:
+        self.pause()
+        if self.trainer.state is State.PAUSED:
+            head = self.trainer.head
+            self.trainer.run_n(updates)
+            self.trainer.until_rest()
+            assert self.trainer.head == head + updates or self.trainer.failures
+
+    @precondition(lambda self: self.trainer.run_id)
+    @rule(beta=st.sampled_from([0.0, 0.04, 1.0]))
+    def turn_a_knob(self, beta: float) -> None:
+        self.settings = self.settings.replace({"objective.beta": beta})
+        self.trainer.set_settings(self.settings)
+
+    @rule(refusing=st.booleans())
+    def fill_or_free_the_disk(self, refusing: bool) -> None:
+        self.refusing = refusing
+
+    @precondition(lambda self: self.trainer.run_id and not self.refusing)
+    @rule(back=st.integers(0, 3))
+    def branch(self, back: int) -> None:
+        self.pause()
+        if self.trainer.state is State.PAUSED and self.trainer.head > (self.resume.step if self.resume else 0):
+            with RunReader.open(self.path) as reader:
+                assert reader.last == self.trainer.head
+                point = reader.step(max(reader.last - back, reader.first))
+            self._begin(self.settings, point, (self.path, point.step))
+
+    @rule()
+    def close(self) -> None:
+        self.refusing = False
+        self.trainer.close_run()
+        self.trainer.until_rest()
+        self._look()
+        self._check_run()
+
+    def _check_run(self) -> None:
+        """The window saw every update once; the file holds them; and the learner alone makes the same."""
+        start = self.resume.step if self.resume else 0
+        numbers = [n for fresh in self.taken for n in range(fresh.first, fresh.head + 1)]
+        assert numbers == list(range(start + 1, self.trainer.head + 1))
+        if not numbers:
+            return
+        with RunReader.open(self.path) as reader:
+            assert reader.last == self.trainer.head
+            steps = [reader.step(number) for number in numbers]
+            losses = reader.series("loss", start)
+        seen = np.concatenate([fresh.scalars["loss"] for fresh in self.taken])
+        np.testing.assert_array_equal(seen, losses)
+        np.testing.assert_array_equal(seen, [metrics(step)["loss"] for step in steps])
+        alone = learner(steps[0].settings, resume=self.resume)
+        for step in steps:
+            alone.settings = step.settings
+            [same] = islice(alone, 1)
+            np.testing.assert_array_equal(step.logp, same.logp)
+
+    def teardown(self) -> None:
+        if hasattr(self, "trainer"):
+            assert self.trainer.shutdown(10)
+            self.folder.cleanup()
+
+
+def test_whatever_is_pressed_nothing_is_lost_doubled_or_different(qtbot: QtBot) -> None:
+    Anything.qtbot = qtbot
+    run_state_machine_as_test(
+        Anything,
+        settings=settings(
+            max_examples=25,
+            stateful_step_count=20,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

@@ -1,0 +1,254 @@
+"""What goes wrong stops the run at its last finished update, says why, and loses nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.training.buffer import CAPACITY
+from app.training.controller import State
+from app.training.live_run import Writer, run_writer
+from app.training.mailbox import Begin
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
+from grpo_core.learners import Learner, learner
+from grpo_core.record import Step
+from grpo_core.runs.run_file import RunReader, RunWriter
+from tests.app.training.conftest import MakeTrainer, Trainer
+
+EXPLODING = Settings().replace({"optimizer.learning_rate": 1000.0, "objective.beta": 10.0})
+
+
+class FullDisk:
+    """A real writer on a disk that is full from update ``at`` on, as long as ``full`` stands."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.is_full = True
+
+    def __call__(self, begin: Begin, settings: Settings, new: bool) -> Writer:
+        real, disk = run_writer(begin, settings, new), self
+
+        class Refusing:
+            full: str | None = None
+
+            @property
+            def committed(self) -> int:
+                return real.committed
+
+            def append(self, step: Step) -> None:
+                if disk.is_full and step.step >= disk.at:
+                    raise RunFileError("a.grpo cannot be written: the disk is full.")
+                real.append(step)
+
+            def commit(self) -> None:
+                real.commit()
+
+            def close(self) -> None:
+                real.close()
+
+        return Refusing()  # type: ignore[return-value]  # committed can only be read here
+
+
+def held(path: Path) -> list[int]:
+    """Numbers of the updates in a run file."""
+    with RunReader.open(path) as reader:
+        return [reader.step(number).step for number in range(reader.first, reader.last + 1)]
+
+
+def test_a_number_that_is_not_finite_stops_the_run_at_the_update_before(trainer: Trainer, tmp_path: Path) -> None:
+    path = tmp_path / "a.grpo"
+    trainer.begin(Settings(), path)
+    trainer.run(5)
+    trainer.until(State.PAUSED)
+    trainer.set_settings(EXPLODING)
+    trainer.run(None)
+    trainer.until(State.FAILED)
+    [failure] = trainer.failures
+    assert failure.step == trainer.head
+    assert "not a finite number" in failure.sentence
+    assert held(path) == list(range(1, trainer.head + 1))
+
+
+def test_after_milder_settings_a_failed_run_goes_on(trainer: Trainer, tmp_path: Path) -> None:
+    path = tmp_path / "a.grpo"
+    trainer.begin(Settings(), path)
+    trainer.run(5)
+    trainer.until(State.PAUSED)
+    trainer.set_settings(EXPLODING)
+    trainer.run(None)
+    trainer.until(State.FAILED)
+    head = trainer.head
+    trainer.set_settings(Settings().replace({"optimizer.learning_rate": 0.0, "objective.beta": 0.0}))
+    trainer.run(3)
+    trainer.until(State.PAUSED)
+    assert held(path) == list(range(1, head + 4))
+
+
+def test_a_full_disk_stops_the_run_and_what_it_refused_is_written_later(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    path, disk = tmp_path / "a.grpo", FullDisk(at=4)
+    trainer = make_trainer(writers=disk)
+    trainer.begin(Settings(), path)
+    trainer.run(20)
+    trainer.until(State.FAILED)
+    assert [(failure.step, "disk is full" in failure.sentence) for failure in trainer.failures] == [(4, True)]
+    assert held(path) == [1, 2, 3]
+    assert trainer.buffer is not None
+    assert trainer.buffer.uncommitted(4) is not None
+    trainer.run(20)
+    trainer.until(State.FAILED)
+    assert trainer.head == 4
+    disk.is_full = False
+    trainer.run(6)
+    trainer.until(State.PAUSED)
+    assert held(path) == list(range(1, 11))
+
+
+def test_closing_on_a_full_disk_says_how_much_is_lost(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    trainer = make_trainer(writers=FullDisk(at=3))
+    trainer.begin(Settings(), tmp_path / "a.grpo")
+    trainer.run(20)
+    trainer.until(State.FAILED)
+    trainer.close_run()
+    trainer.until(State.IDLE)
+    assert "last 1 updates could not be written" in trainer.failures[-1].sentence
+    assert held(tmp_path / "a.grpo") == [1, 2]
+
+
+def test_at_its_size_limit_a_run_stops_with_a_sentence_and_everything_on_disk(trainer: Trainer, tmp_path: Path) -> None:
+    path = tmp_path / "a.grpo"
+    trainer.begin(Settings(), path, limit=300_000)
+    trainer.run(None)
+    trainer.until(State.FAILED)
+    assert "size limit" in trainer.failures[0].sentence
+    assert held(path) == list(range(1, trainer.head + 1))
+
+
+def test_a_file_that_another_window_writes_is_left_alone(trainer: Trainer, tmp_path: Path) -> None:
+    path = tmp_path / "a.grpo"
+    trainer.begin(Settings(), path)
+    trainer.run(3)
+    trainer.until(State.PAUSED)
+    trainer.close_run()
+    trainer.until(State.IDLE)
+    with RunReader.open(path) as reader:
+        resume = reader.step(3)
+    with RunWriter.open(path):
+        trainer.begin(Settings(), path, resume=resume)
+        trainer.run(3)
+        trainer.until(State.FAILED)
+        assert "another window" in trainer.failures[0].sentence
+        assert trainer.head == 3
+    trainer.run(3)
+    trainer.until(State.PAUSED)
+    assert held(path) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_file_that_has_moved_on_is_not_written_over(trainer: Trainer, tmp_path: Path) -> None:
+    path = tmp_path / "a.grpo"
+    trainer.begin(Settings(), path)
+    trainer.run(6)
+    trainer.until(State.PAUSED)
+    trainer.close_run()
+    trainer.until(State.IDLE)
+    with RunReader.open(path) as reader:
+        resume = reader.step(3)
+    trainer.begin(Settings(), path, resume=resume)
+    trainer.run(3)
+    trainer.until(State.FAILED)
+    assert "holds 6 updates, but this run goes on from update 3" in trainer.failures[0].sentence
+    assert held(path) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_folder_that_is_not_there_is_said_and_the_update_kept(trainer: Trainer, tmp_path: Path) -> None:
+    path = tmp_path / "absent" / "a.grpo"
+    trainer.begin(Settings(), path)
+    trainer.run(3)
+    trainer.until(State.FAILED)
+    assert "no folder" in trainer.failures[0].sentence
+    path.parent.mkdir()
+    trainer.run(2)
+    trainer.until(State.PAUSED)
+    assert held(path) == [1, 2, 3]
+
+
+class Stumbling:
+    """The real learner, but the first call of update ``at`` fails after the update was computed."""
+
+    def __init__(self, at: int) -> None:
+        self.at: int | None = at
+
+    def __call__(self, settings: Settings, *, resume: Step | None, cancelled: Callable[[], bool]) -> Learner:
+        stumbling, real = self, learner(settings, resume=resume, cancelled=cancelled)
+
+        class Inner:
+            def __init__(self) -> None:
+                self.settings = settings
+
+            def __iter__(self) -> Inner:
+                return self
+
+            def __next__(self) -> Step:
+                real.settings = self.settings
+                step = next(real)
+                if step.step == stumbling.at:
+                    stumbling.at = None
+                    raise ZeroDivisionError("a bug")
+                return step
+
+        return Inner()
+
+
+def test_a_bug_in_the_learner_stops_the_run_not_the_worker(
+    make_trainer: MakeTrainer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, trainer = tmp_path / "a.grpo", make_trainer(learners=Stumbling(at=4))
+    trainer.begin(Settings(), path)
+    with caplog.at_level(logging.ERROR):
+        trainer.run(20)
+        trainer.until(State.FAILED)
+    [failure] = trainer.failures
+    assert failure.step == 3
+    assert "stopped after update 3" in failure.sentence
+    assert "a bug" in failure.sentence
+    assert "Traceback" in caplog.text
+    assert held(path) == [1, 2, 3]
+    trainer.run(3)
+    trainer.until(State.PAUSED)
+    assert held(path) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_run_that_cannot_be_continued_says_so_when_it_is_begun(trainer: Trainer, tmp_path: Path) -> None:
+    path = tmp_path / "a.grpo"
+    trainer.begin(Settings(), path)
+    trainer.run(2)
+    trainer.until(State.PAUSED)
+    with RunReader.open(path) as reader:
+        resume = reader.step(2)
+    trainer.begin(Settings(seed=8), tmp_path / "b.grpo", resume=resume, parent=(path, 2))
+    trainer.until(State.FAILED)
+    assert "seed" in trainer.failures[0].sentence
+    assert not (tmp_path / "b.grpo").exists()
+
+
+def test_a_window_that_does_not_look_makes_the_worker_rest_rather_than_grow(trainer: Trainer, tmp_path: Path) -> None:
+    trainer.begin(Settings(), tmp_path / "a.grpo")
+    buffer = trainer.buffer
+    assert buffer is not None
+    buffer._scalars = buffer._scalars[:10]  # as if CAPACITY were small
+    assert CAPACITY > 10
+    trainer.run(25)
+    trainer.qtbot.waitUntil(lambda: buffer.full and buffer.committed == 10)
+    trainer.qtbot.wait(60)
+    assert trainer.head == 10
+    numbers: list[int] = []
+    while trainer.state is not State.PAUSED or len(numbers) < 25:
+        if (fresh := trainer.take()) is not None:
+            numbers += range(fresh.first, fresh.head + 1)
+        trainer.qtbot.wait(5)
+    assert numbers == list(range(1, 26))

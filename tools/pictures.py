@@ -1,0 +1,193 @@
+"""Contact sheets of every panel and of whole windows: theme x scale x empty, mid-run and full, in one process.
+
+python -m tools.pictures [PANEL ...]        sheets into pictures/
+python -m tools.pictures readme             the README's screenshots into docs/
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from PySide6.QtCore import QEventLoop, QPoint, QRect, Qt, QTimer
+from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtWidgets import QApplication
+
+from app.main_window import PANELS
+from app.panels.base import Panel
+from app.plotting.look import Look
+from app.program import Program
+from app.settings.paths import find_paths
+from app.settings.preferences import Preferences
+from app.training.controller import State
+from grpo_core.explain import Quantity
+
+OUT = Path("pictures")
+THEMES = ("light", "dark", "projector")
+SCALES = (1.0, 2.0)
+MOMENTS = (("empty", 0), ("mid-run", 13), ("full", 200))
+SIZES = {
+    "timeline": (1366, 28), "controls": (256, 640), "metrics": (768, 64), "pipeline": (768, 92),
+    "policy_bars": (768, 260), "training_history": (768, 220), "kl_over_beta": (768, 220),
+    "token_inspector": (768, 260), "step_detail": (340, 330), "explain": (340, 330),
+}  # fmt: skip
+WINDOWS = (("light", 1366, 768, 1.0), ("dark", 1366, 768, 1.0), ("projector", 1366, 768, 1.25),
+           ("light", 1280, 680, 1.0), ("dark", 1920, 1080, 1.5), ("light", 1366, 768, 2.0))  # fmt: skip
+
+
+def main(wanted: list[str]) -> int:
+    """Write the sheets of the panels named, or of all and of the windows."""
+    application = QApplication(sys.argv[:1])
+    with tempfile.TemporaryDirectory() as home:
+        program = Program(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
+        program.window.show()
+        if wanted == ["readme"]:
+            readme(program)
+        else:
+            sheets(program, wanted)
+        program.controller.finished.connect(application.quit)
+        program.close()
+        settle(200)
+    return 0
+
+
+def sheets(program: Program, wanted: list[str]) -> None:
+    """One sheet a panel, then one picture a window and moment."""
+    OUT.mkdir(exist_ok=True)
+    chosen = [cls for cls in PANELS if not wanted or cls.id in wanted]
+    shots: dict[str, list[tuple[str, QImage]]] = {cls.id: [] for cls in chosen}
+    for moment, updates in MOMENTS:
+        go_to(program, updates)
+        for theme in THEMES:
+            for scale in SCALES:
+                program.look.set(theme, scale)
+                for cls in chosen:
+                    label = f"{theme}, {scale:.0%}, {moment}"
+                    shots[cls.id].append((label, panel_picture(program, cls, scale)))
+        if not wanted:
+            windows(program, moment)
+    for name, images in shots.items():
+        looks = len(THEMES) * len(SCALES)
+        by_look = [images[moment * looks + look] for look in range(looks) for moment in range(len(MOMENTS))]
+        sheet(by_look, len(MOMENTS)).save(str(OUT / f"{name}.png"))
+        print(OUT / f"{name}.png")
+
+
+def panel_picture(program: Program, cls: type[Panel], scale: float) -> QImage:
+    """A panel of its own, at its usual size times the scale."""
+    panel = cls(program.workspace)
+    width, height = SIZES.get(cls.id, (340, 330))
+    panel.resize(round(width * scale), round(height * scale))
+    panel.show()
+    settle(40)
+    panel.redraw()
+    settle(40)
+    image = panel.grab().toImage()
+    panel.hide()
+    panel.deleteLater()
+    return image
+
+
+def windows(program: Program, moment: str) -> None:
+    """The whole window in the sizes and looks that matter."""
+    for theme, width, height, scale in WINDOWS:
+        program.look.set(theme, scale)
+        program.window.resize(width, height)
+        program.window.show_layout("Bandit")
+        settle(120)
+        program.window.show_layout("Bandit")
+        settle(150)
+        name = OUT / f"window-{moment}-{theme}-{width}x{height}-{scale:.0%}.png".replace("%", "")
+        program.window.grab().save(str(name))
+        print(name)
+
+
+def readme(program: Program) -> None:
+    """Screenshots for the README, kept small."""
+    folder = Path("docs")
+    folder.mkdir(exist_ok=True)
+    look: Look = program.look
+    stories: tuple[tuple[str, str, Callable[[], None]], ...] = (
+        ("bandit-light", "light", lambda: go_to(program, 13)),
+        ("branch-dark", "dark", lambda: branch(program)),
+    )
+    for name, theme, prepare in stories:
+        look.set(theme, 1.0)
+        program.window.resize(1366, 768)
+        program.window.show_layout("Bandit")
+        prepare()
+        settle(100)
+        program.window.show_layout("Bandit")
+        settle(200)
+        image = program.window.grab().toImage().convertToFormat(QImage.Format.Format_Indexed8)
+        image.save(str(folder / f"{name}.png"))
+        print(folder / f"{name}.png")
+
+
+def branch(program: Program) -> None:
+    """Branch at update 10 with another beta and run on."""
+    program.workspace.move_to(10)
+    program.session.branch(10)
+    program.workspace.editing.edit({"objective.beta": 0.3}, "Change beta")
+    run(program, 60)
+    program.workspace.explain(Quantity("kl"))
+
+
+def go_to(program: Program, updates: int) -> None:
+    """Run on to update ``updates`` and select something there."""
+    head = program.workspace.run.head if program.workspace.run else 0
+    if updates > head:
+        run(program, updates - head)
+        program.workspace.select(row=2, action=int(program.workspace.view.step.step.tokens[2, 0]))  # type: ignore[union-attr]
+        program.workspace.explain(Quantity("advantage", row=2, token=0))
+    settle(60)
+
+
+def run(program: Program, updates: int) -> None:
+    """So many updates, waited for."""
+    loop = QEventLoop()
+    program.player.run_n(updates)
+    while program.controller.state is not State.PAUSED:
+        QTimer.singleShot(20, loop.quit)
+        loop.exec()
+    settle(60)
+
+
+def settle(milliseconds: int) -> None:
+    """Let the window draw."""
+    loop = QEventLoop()
+    QTimer.singleShot(milliseconds, loop.quit)
+    loop.exec()
+
+
+def sheet(images: list[tuple[str, QImage]], columns: int) -> QImage:
+    """Labelled pictures in rows: one row a look, one column a moment; large ones are scaled down to half."""
+    smooth = Qt.TransformationMode.SmoothTransformation
+    shown = [(label, image if image.width() < 900 else image.scaledToWidth(image.width() // 2, smooth))
+             for label, image in images]  # fmt: skip
+    rows = [shown[i : i + columns] for i in range(0, len(shown), columns)]
+    widths = [max(row[c][1].width() for row in rows) for c in range(columns)]
+    heights = [max(image.height() for _, image in row) + 22 for row in rows]
+    whole = QImage(sum(widths) + 12 * columns, sum(heights) + 12, QImage.Format.Format_RGB32)
+    whole.fill(QColor("#888888"))
+    painter = QPainter(whole)
+    y = 6
+    for row, height in zip(rows, heights, strict=True):
+        x = 6
+        for (label, image), width in zip(row, widths, strict=True):
+            painter.setPen(QColor("white"))
+            painter.drawText(QRect(x, y, width, 18), Qt.AlignmentFlag.AlignVCenter, label)
+            painter.drawImage(QPoint(x, y + 20), image)
+            x += width + 12
+        y += height
+    painter.end()
+    return whole
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
