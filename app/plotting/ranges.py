@@ -43,7 +43,7 @@ def held_range(
     if held is not None and held[0] <= low and high <= held[1] and high - low >= SPARE * (held[1] - held[0]):
         return held
     if high - low <= 1e-12 * max(abs(low), abs(high), 1e-300):
-        room = 0.5 * abs(low) if low else 0.5
+        room = 0.5 * abs(low) if abs(low) > 1e-290 else 0.5
         low, high = (low, low + 2 * room) if tight else (low - room, high + room)
     step = round_step((high - low) / 5)
     found = (low if tight else math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step)
