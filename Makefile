@@ -1,62 +1,66 @@
-# GRPO Lab: `make run` opens the window, `make test` proves it. Everything is installed into .venv on the first call.
-SHELL := /bin/bash
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# `make run` opens the window, `make test` proves it. Everything is installed into .venv on the first call; stamps in it
+# remember what is there, so a second start installs nothing. PYTHON=... chooses the interpreter (3.11 or newer).
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 SOURCES := pyproject.toml constraints.txt
 OFFSCREEN := QT_QPA_PLATFORM=offscreen
-ARGS ?=
-PANEL ?=
 
-.PHONY: run run-lm test test-long lint bench pictures fonts clean help
+.PHONY: help run run-lm test test-long lint bench pictures clean system
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-run: $(VENV)/.app  ## open the window (without a display: a run offscreen, with pictures)
+run: $(VENV)/.app system  ## open the window (without a display: a run offscreen, with pictures)
 	@$(BIN)/python -m app $(ARGS)
 
-run-lm: $(VENV)/.app $(VENV)/.lm  ## the same with torch, which the language model needs
+run-lm: $(VENV)/.lm system  ## the same with torch, which the language model needs
 	@$(BIN)/python -m app $(ARGS)
 
-test: $(VENV)/.test  ## every test but the long ones
+test: $(VENV)/.test system  ## every test but the long ones
 	$(OFFSCREEN) $(BIN)/python -m pytest -q -n 2 -m "not long" $(ARGS)
 
-test-long: $(VENV)/.test  ## kills, fuzzing and endurance
+test-long: $(VENV)/.test system  ## kills, fuzzing and endurance
 	$(OFFSCREEN) $(BIN)/python -m pytest -q -m long $(ARGS)
 
 lint: $(VENV)/.lint  ## style and types
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy grpo_core app tools benchmarks
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy grpo_core app tools benchmarks
 
-bench: $(VENV)/.test  ## the benchmarks, side by side
+bench: $(VENV)/.test system  ## the benchmarks, side by side
 	$(OFFSCREEN) $(BIN)/python -m benchmarks $(ARGS)
 
-pictures: $(VENV)/.app  ## contact sheets of every panel into pictures/ (PANEL=name for one)
+pictures: $(VENV)/.app system  ## contact sheets of every panel into pictures/ (PANEL=name for one)
 	$(OFFSCREEN) $(BIN)/python -m tools.pictures $(PANEL)
 
 clean:  ## take away what was installed and built
 	rm -rf $(VENV) build dist pictures *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
+system: $(VENV)/.app
+	@sh tools/system_libraries.sh $(BIN)/python
+
+# Each stamp adds one set of packages to the one before it.
 $(VENV)/.made:
-	@bash tools/system_libraries.sh $(PYTHON)
-	$(PYTHON) -m venv $(VENV)
+	@PYTHON='$(PYTHON)' sh tools/make_venv.sh $(VENV)
 	@touch $@
 
 $(VENV)/.app: $(SOURCES) | $(VENV)/.made
-	$(PIP) install -c constraints.txt -e '.[app]'
+	@echo 'Installing what the window needs.'
+	@$(PIP) install -c constraints.txt -e '.[app]'
 	@touch $@
 
-$(VENV)/.lm: $(SOURCES) | $(VENV)/.made
-	$(PIP) install -c constraints.txt -e '.[app,lm]'
+$(VENV)/.lm: $(VENV)/.app
+	@echo 'Installing torch. Without a GPU, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu makes it far smaller.'
+	@$(PIP) install -c constraints.txt -e '.[app,lm]'
 	@touch $@
 
-$(VENV)/.test: $(SOURCES) | $(VENV)/.made
-	$(PIP) install -c constraints.txt -e '.[app,lm,test]'
+$(VENV)/.test: $(VENV)/.lm
+	@echo 'Installing what the tests need.'
+	@$(PIP) install -c constraints.txt -e '.[app,lm,test]'
 	@touch $@
 
-$(VENV)/.lint: $(SOURCES) | $(VENV)/.test
-	$(PIP) install -c constraints.txt -e '.[app,lm,test,lint]'
+$(VENV)/.lint: $(VENV)/.test
+	@echo 'Installing what the lint needs.'
+	@$(PIP) install -c constraints.txt -e '.[app,lm,test,lint]'
 	@touch $@

@@ -169,7 +169,7 @@ class Deeds:
         self._p.player.staged = not on
 
     def toggle_panel(self, id: str) -> None:
-        dock = self._p.window.docks[id]
+        dock = self._p.window.holders[id]
         dock.setVisible(not dock.isVisible())
         if dock.isVisible():
             dock.raise_()
@@ -241,7 +241,7 @@ class Deeds:
             scale=self._p.look.scale,
             reduced_motion=preferences.reduced_motion,
             layout=preferences.layout,
-            panels=frozenset(name for name, dock in window.docks.items() if dock.isVisible()),
+            panels=frozenset(name for name, dock in window.holders.items() if dock.isVisible()),
         )
 
     def quit(self) -> None:

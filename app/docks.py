@@ -7,11 +7,11 @@ from itertools import pairwise
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QPen
-from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QToolButton, QWidget
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QTabBar, QToolButton, QWidget
 
 from app.panels.base import Panel
 
-GRIPPED = ("timeline", "metrics", "pipeline")
+GRIPPED = ("metrics", "pipeline")
 """Panels so low that a title bar would cost too much: a narrow grip at their left side moves them."""
 
 
@@ -104,6 +104,7 @@ class Dock(QDockWidget):
         if panel.id in GRIPPED:
             self.setFeatures(self.features() | QDockWidget.DockWidgetFeature.DockWidgetVerticalTitleBar)
             self.setTitleBarWidget(DockGrip(self))
+            panel.row_changed.connect(self._on_row, Qt.ConnectionType.QueuedConnection)
         else:
             self._title, self._blank = DockTitle(self, panel.title), NoTitle(self)
             self._blank.hide()
@@ -111,6 +112,13 @@ class Dock(QDockWidget):
             self.visibilityChanged.connect(self.refresh_title)
             self.dockLocationChanged.connect(self.refresh_title)
             self.topLevelChanged.connect(self.refresh_title)
+
+    @Slot()
+    def _on_row(self) -> None:
+        """The panel needs another height: take it from, or leave it to, the neighbours."""
+        window = self.parent()
+        if isinstance(window, QMainWindow) and not self.isFloating() and self.panel.row_height:
+            window.resizeDocks([self], [self.panel.row_height], Qt.Orientation.Vertical)
 
     @Slot()
     def refresh_title(self, *_: object) -> None:
@@ -136,9 +144,8 @@ def arrange(window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit"
     for dock in docks.values():
         window.removeDockWidget(dock)
         dock.setFloating(False)
-    top, left = Qt.DockWidgetArea.TopDockWidgetArea, Qt.DockWidgetArea.LeftDockWidgetArea
+    left = Qt.DockWidgetArea.LeftDockWidgetArea
     across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
-    window.addDockWidget(top, docks["timeline"])
     window.addDockWidget(left, docks["controls"])
     main = "token_inspector" if name == "Language model" else "policy_bars"
     tabs = [n for n in ("training_history", "kl_over_beta", "token_inspector", "policy_bars") if n != main]
@@ -172,6 +179,9 @@ def arrange(window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit"
     if name == "Present":
         for hidden in ("step_detail", "kl_over_beta", "token_inspector"):
             docks[hidden].hide()
+    for bar in window.findChildren(QTabBar):
+        bar.setElideMode(Qt.TextElideMode.ElideNone)
+        bar.setUsesScrollButtons(True)
     resize(window, docks, main, tabs[0], right, scale)
 
 
@@ -180,14 +190,14 @@ def resize(
 ) -> None:
     """Share out the window: fixed rooms for controls and cards, the rest to the picture in the middle."""
     width = window.width()
-    controls, side = round(256 * scale), round(340 * scale) if right else 0
+    controls, side = round(256 * scale), round(352 * scale) if right else 0
     columns = [docks["controls"], docks["metrics"]] + ([docks[right[0]]] if right else [])
     sizes = [controls, max(width - controls - side, 300)] + ([side] if right else [])
     window.resizeDocks(columns, sizes, Qt.Orientation.Horizontal)
     room = max(window.height() - round(250 * scale), 300)
     if bottom != main:
-        shares = [round(room * 0.58), round(room * 0.42)]
-        window.resizeDocks([docks[main], docks[bottom]], shares, Qt.Orientation.Vertical)
-    window.resizeDocks([docks["timeline"]], [docks["timeline"].panel.height()], Qt.Orientation.Vertical)
+        low = [docks[name] for name in GRIPPED]
+        shares = [*(max(dock.panel.row_height, 1) for dock in low), round(room * 0.6), round(room * 0.4)]
+        window.resizeDocks([*low, docks[main], docks[bottom]], shares, Qt.Orientation.Vertical)
     if len(right) > 1:
         window.resizeDocks([docks[r] for r in right], [round(room * 0.5)] * 2, Qt.Orientation.Vertical)

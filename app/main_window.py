@@ -66,7 +66,8 @@ class MainWindow(QMainWindow):
         self.setCorner(Qt.Corner.TopLeftCorner, Qt.DockWidgetArea.TopDockWidgetArea)
         self.setCorner(Qt.Corner.TopRightCorner, Qt.DockWidgetArea.TopDockWidgetArea)
         self.panels = {cls.id: cls(workspace) for cls in PANELS}
-        self.docks = {name: Dock(panel, self) for name, panel in self.panels.items()}
+        self.docks = {name: Dock(panel, self) for name, panel in self.panels.items() if name != "timeline"}
+        self.timeline = self._bar("Timeline", self.panels["timeline"])
         self.messages = MessageBar(self)
         self.resize(1366, 768)
         arrange(self, self.docks)
@@ -75,14 +76,29 @@ class MainWindow(QMainWindow):
         """The transport on top, and below it the line of messages, which is there only while there are any."""
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, transport)
         self.addToolBarBreak(Qt.ToolBarArea.TopToolBarArea)
-        self._message_line = QToolBar("Messages", self)
-        self._message_line.setObjectName("messages")
-        self._message_line.setMovable(False)
-        self._message_line.setContentsMargins(0, 0, 0, 0)
-        self._message_action = self._message_line.addWidget(self.messages)
+        self.addToolBar(Qt.ToolBarArea.TopToolBarArea, self.timeline)
+        self.addToolBarBreak(Qt.ToolBarArea.TopToolBarArea)
+        self._message_line = self._bar("Messages", self.messages)
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, self._message_line)
         self._message_line.hide()
         self.messages.installEventFilter(self)
+
+    def _bar(self, title: str, widget: QWidget) -> QToolBar:
+        """A row of the window's own as wide as the window."""
+        bar = QToolBar(title, self)
+        bar.setObjectName(title.lower())
+        bar.setProperty("row", True)
+        bar.setMovable(False)
+        bar.addWidget(widget)
+        room = bar.layout()
+        if room is not None:
+            room.setContentsMargins(0, 0, 0, 0)
+        return bar
+
+    @property
+    def holders(self) -> dict[str, QWidget]:
+        """What each panel sits in, by its id: a dock, or the timeline's row."""
+        return {"timeline": self.timeline, **self.docks}
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.messages and event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
@@ -90,8 +106,10 @@ class MainWindow(QMainWindow):
         return super().eventFilter(watched, event)
 
     def show_layout(self, name: str) -> None:
-        """Arrange the docks as the named layout has them."""
+        """Arrange the docks as the named layout has them, with the eye on the picture."""
         arrange(self, self.docks, name, self.workspace.scale)
+        self.timeline.show()
+        self.panels["policy_bars"].focus_picture()  # type: ignore[attr-defined]
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.may_close:

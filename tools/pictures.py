@@ -124,7 +124,7 @@ def readme(program: Program) -> None:
         settle(100)
         program.window.show_layout("Bandit")
         settle(200)
-        image = program.window.grab().toImage().convertToFormat(QImage.Format.Format_Indexed8)
+        image = program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
         image.save(str(folder / f"{name}.png"))
         print(folder / f"{name}.png")
 

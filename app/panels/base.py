@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -18,9 +18,13 @@ class Panel(QWidget):
     Attributes:
         id: stable name, also of the dock.
         title: shown on the dock.
-        empty: what stands here before there is anything to show, in one sentence.
+        row_height: the height of a low panel that needs no more; 0 for all others.
+
+    Signals:
+        row_changed: it needs another height now.
     """
 
+    row_changed = Signal()
     id = "panel"
     title = "Panel"
 
@@ -28,6 +32,7 @@ class Panel(QWidget):
         super().__init__(parent)
         self.workspace = workspace
         self._drawn: tuple[object, ...] | None = None
+        self.row_height = 0
         self.setObjectName(self.id)
         self.setAccessibleName(self.title)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -54,7 +59,23 @@ class Panel(QWidget):
     def minimumSizeHint(self) -> QSize:
         """Never so much that a large scale would push the window beyond a small screen."""
         scale = self.workspace.scale
-        return super().minimumSizeHint().boundedTo(QSize(round(220 * scale), round(100 * scale)))
+        least = super().minimumSizeHint().boundedTo(QSize(round(220 * scale), round(80 * scale)))
+        return QSize(least.width(), self.row_height) if self.row_height else least
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return QSize(hint.width(), self.row_height) if self.row_height else hint
+
+    def set_row_height(self, height: int) -> None:
+        """Ask for exactly this height, by hints alone.
+
+        A fixed height that changes while docks are being arranged leaves a dock over its neighbour: the layout does
+        not hear that a size it has set was refused.
+        """
+        if height != self.row_height:
+            self.row_height = height
+            self.updateGeometry()
+            self.row_changed.emit()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

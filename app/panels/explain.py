@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -61,6 +62,7 @@ class ExplainPanel(Panel):
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(0)
+        self._grid.setColumnStretch(0, 1)
         self._build()
 
     def _build(self) -> None:
@@ -152,6 +154,8 @@ class ExplainPanel(Panel):
             child = explain(step, quantity)
             door = QPushButton(child.title)
             door.setObjectName("door")
+            door.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # cut rather than widen the panel
+            door.setToolTip(child.title)
             door.setProperty("quantity", n)
             door.setAccessibleName(f"{child.title}: {shown(child.value, 4)}. Explain")
             door.clicked.connect(self._on_input)

@@ -63,7 +63,7 @@ class Card(QWidget):
         if self.name == "updates":
             self._value = f"{int(value):,}"
         elif self.name in SHARES and value == value:
-            self._value = f"{100 * value:.0f} %"
+            self._value = f"{100 * value:.3g} %"
         else:
             self._value = shown(value, METRICS[self.name].decimals)
         self._chip = reason.chip if reason else ""
@@ -165,7 +165,7 @@ class MetricsPanel(Panel):
     def draw(self, view: View) -> None:
         values = view.step.metrics
         hint = self.cards[0].sizeHint()
-        self.setFixedHeight(hint.height())
+        self.set_row_height(hint.height())
         room = max(self.width() // hint.width(), 1)
         for place, card in enumerate(self.cards):
             card.setVisible(place < room)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.formula.objective_terms import objective_terms
@@ -24,6 +24,9 @@ HELP = {
     Stage.NORMALIZE: "Each reward is compared with its group: that is the advantage.",
     Stage.UPDATE: "Each pass steps down the gradient of the loss on the same samples.",
 }
+
+
+SHORT = {Stage.SAMPLE: "Sample", Stage.SCORE: "Score", Stage.NORMALIZE: "Normalize", Stage.UPDATE: "Update"}
 
 
 class StageButton(QAbstractButton):
@@ -112,6 +115,7 @@ class PipelinePanel(Panel):
         column.setSpacing(4)
         column.addLayout(top)
         column.addWidget(self.strip)
+        column.addStretch(1)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -121,6 +125,9 @@ class PipelinePanel(Panel):
             current = view.step.step is not None and stage is view.cursor.stage
             button.setEnabled(view.step.step is not None)
             button.show_stage(view.theme, view.scale, _name(stage, view), reached, current)
+        if sum(button.sizeHint().width() for button in self.stages.values()) > self.width() - 60 * view.scale:
+            for stage, button in self.stages.items():
+                button.setText(SHORT[stage])
         settings = view.step.settings if view.step.step is not None else view.next_settings
         self.strip.set_look(view.theme, view.scale)
         self.strip.set_terms(objective_terms(settings.objective))
@@ -128,8 +135,10 @@ class PipelinePanel(Panel):
         self.strip.set_values(_values(view, *place) if place else {})
         self.strip.highlight(_highlighted(view))
         top = max(button.sizeHint().height() for button in self.stages.values())
-        self.setFixedHeight(top + self.strip.heightForWidth(max(self.width() - 20, 200)) + 16)
+        self.set_row_height(top + self.strip.heightForWidth(max(self.width() - 20, 200)) + 16)
         self.which.setText(f"values of sample {place[0] + 1}" + _token(view, place) if place else "")
+        used = sum(button.sizeHint().width() for button in self.stages.values()) + 80 * view.scale
+        self.which.setVisible(used + self.which.sizeHint().width() < self.width())
 
     def _place(self, view: View) -> tuple[int, int] | None:
         """The completion and token whose values stand below the terms."""
@@ -140,6 +149,11 @@ class PipelinePanel(Panel):
         if row is None or row >= len(step.group):
             return (0, 0) if bool(step.mask[0].any()) else None
         return row, min(view.selection.token, max(int(step.mask[row].sum()) - 1, 0))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.redraw()
 
     def summary(self, view: View) -> str:
         if view.step.step is None:

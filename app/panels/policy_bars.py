@@ -31,7 +31,7 @@ class PolicyBarsPanel(Panel):
     """The policy in one context; where several prompts or states exist, one is chosen."""
 
     id = "policy_bars"
-    title = "Policy π(a) over actions"
+    title = "Policy π(a)"
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -69,6 +69,10 @@ class PolicyBarsPanel(Panel):
         self.plot.show_picture(shown, view.selection.action)
         self.twin.set_summary(self.summary(view))
         self.twin.refresh()
+
+    def focus_picture(self) -> None:
+        """Give the keyboard to the bars."""
+        self.plot.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _fill_contexts(self, view: View) -> None:
         names = view.run.origin.context_names

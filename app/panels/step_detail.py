@@ -17,8 +17,10 @@ from grpo_core.explain import Quantity
 from grpo_core.record import Step
 
 KINDS = {"advantage": "push", "gradient": "signed", "clipped": "chip", "completion": "mono", "token": "mono"}
-WIDTHS = {"sample": 2.5, "prompt": 9, "action": 3, "completion": 18, "place": 3, "clipped": 7, "reward": 5.5,
-          "advantage": 7, "ratio": 5.5}  # fmt: skip
+WIDTHS = {
+    "sample": 1, "prompt": 9, "action": 1, "completion": 18, "place": 3, "reward": 5.5, "advantage": 7.2, "ratio": 5.5,
+    "clipped": 4, "gradient": 6.5,
+}  # fmt: skip
 FIRST = (
     "sample",
     "prompt",
@@ -37,7 +39,7 @@ SHORT = {
     "reward": "R",
     "advantage": "A",
     "ratio": "r",
-    "gradient": "∂L/∂log π",
+    "gradient": "grad",
     "token_loss": "loss",
     "clipped": "clip",
     "action": "a",
@@ -184,7 +186,7 @@ def _cell(column: step_table.Column, value: object, revealed: tuple[str, ...] | 
     computed = column.decimals is not None or column.name == "clipped"
     if computed and revealed is not None and column.name not in revealed:
         return None
-    return ("clipped" if value else "") if column.name == "clipped" else value
+    return ("clip" if value else "") if column.name == "clipped" else value
 
 
 def _foot(step: Step, revealed: tuple[str, ...] | None, view: View) -> str:

@@ -169,7 +169,7 @@ class TimelinePanel(Panel):
         digits = self.fontMetrics().horizontalAdvance(f"Viewing {view.head:,} of {view.head:,}")
         self.place.setMinimumWidth(max(self.place.minimumWidth(), digits))
         self.track.show_view(view)
-        self.setFixedHeight(round(self.fontMetrics().height() * 1.9))
+        self.setFixedHeight(round(self.fontMetrics().height() * 1.7))
         away = not view.at_head
         self.behind.setText(f"controls apply to update {view.head + 1}" if away else "")
         self.behind.setVisible(away)

@@ -74,7 +74,7 @@ class TrainingHistoryPanel(Panel):
         inside = QWidget()
         row = QHBoxLayout(inside)
         row.setContentsMargins(12, 0, 12, 0)
-        row.setSpacing(12)
+        row.setSpacing(8)
         for name in (*UNIT, *NATS, *OTHER):
             box = QCheckBox(LABELS[name])
             box.setChecked(name in SHOWN)
@@ -109,6 +109,8 @@ class TrainingHistoryPanel(Panel):
                 for curve in chart.curves:
                     curve.series = view.run.series[curve.key]
         area, inside = self._choice
+        for box in self.boxes.values():
+            box.setFont(view.theme.font("small", view.scale))
         area.setFixedHeight(inside.sizeHint().height())
         marks = np.array([first for first, _ in view.run.changes[1:]], dtype=float)
         for chart, twin in zip(self.charts, self.twins, strict=True):

@@ -16,8 +16,13 @@ QMainWindow::separator {{ background: {border}; width: 1px; height: 1px; }}
 QMainWindow::separator:hover {{ background: {accent}; }}
 QDockWidget {{ font-size: {small}px; font-weight: 600; color: {muted}; }}
 QDockWidget::title {{ background: {ground}; padding: {s6}px {s12}px; text-align: left; }}
-QToolBar {{ background: {surface}; border: 0; border-bottom: 1px solid {border}; padding: {s6}px {s12}px;
+QToolBar {{ background: {surface}; border: 0; border-bottom: 1px solid {border}; padding: {s4}px {s12}px;
   spacing: {s8}px; }}
+QToolBar[row="true"] {{ background: {ground}; padding: 0; }}
+QToolButton#qt_toolbar_ext_button {{ padding: 0; min-width: {s20}px; border: 0; background: {hover}; }}
+QTabBar QToolButton {{ padding: 0; border: 0; border-radius: 0; background: {ground}; min-width: {s16}px; }}
+QLineEdit#valueField {{ border-color: transparent; padding: {s2}px {s4}px; }}
+QLineEdit#valueField:hover, QLineEdit#valueField:focus {{ border-color: {muted}; }}
 QMenuBar {{ background: {surface}; }}
 QMenuBar::item {{ padding: {s4}px {s8}px; background: transparent; }}
 QMenuBar::item:selected, QMenu::item:selected {{ background: {hover}; color: {text}; border-radius: {s4}px; }}

@@ -117,7 +117,7 @@ class TableTwin(QTableView):
         self.cell_font = self.theme.font("body", self.factor)
         metrics = QFontMetrics(self.cell_font)
         self.verticalHeader().setDefaultSectionSize(round(metrics.height() + 7 * self.factor))
-        digit, small = metrics.horizontalAdvance("0"), round(12 * self.factor)
+        digit, small = metrics.horizontalAdvance("0"), round(8 * self.factor)
         titles = QFontMetrics(self.theme.font("small", self.factor))
         for n, column in enumerate(self.table.columns):
             wide = max(column.chars * digit, titles.horizontalAdvance(column.title) + small)

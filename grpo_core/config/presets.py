@@ -6,6 +6,7 @@ Sources: the papers, and the code of TRL 1.16, verl 0.9 and oat as read in 2026.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from grpo_core.config.objective import Objective
 from grpo_core.config.settings import Settings
@@ -46,12 +47,24 @@ class Preset:
         )
 
 
+def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]:
+    """The preset that ``settings`` differ least from, and in what: dotted path -> (preset's value, value here).
+
+    The number of passes does not count: every preset may be run with another.
+    """
+    best: tuple[str, dict[str, tuple[Any, Any]]] = ("", {})
+    for name, preset in PRESETS.items():
+        changed = preset.applied_to(settings).differences(settings)
+        changed.pop("learner.mu", None)
+        if not best[0] or len(changed) < len(best[1]):
+            best = name, changed
+    return best
+
+
 def preset_of(settings: Settings) -> str | None:
     """Name of the preset whose objective, critic and resampling ``settings`` have; None for a mixture."""
-    for name, preset in PRESETS.items():
-        if preset.applied_to(settings).replace({"learner.mu": settings.learner.mu}) == settings:
-            return name
-    return None
+    name, changed = nearest_preset(settings)
+    return None if changed else name
 
 
 _TRL = Objective(beta=0.0, kl_importance=True, reduction="token")

@@ -24,10 +24,10 @@ from app.panels.controls.scale import shown
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS, About, BanditTask, Learner, Objective, Optimizer, Settings, about, described
-from grpo_core.config.presets import preset_of
+from grpo_core.config.presets import nearest_preset
 from grpo_core.errors import SettingsError
 
-MIXTURE = "Own mixture"
+CHANGED = " *"
 PARTS: tuple[tuple[str, str, type], ...] = (
     ("objective", "Objective", Objective),
     ("learner", "Learner", Learner),
@@ -163,11 +163,10 @@ class ControlsPanel(Panel):
 
     @Slot(int)
     def _on_preset(self, index: int) -> None:
-        name = self.preset.itemText(index)
-        if name in PRESETS:
-            wanted = PRESETS[name].applied_to(self.workspace.editing.wanted)
-            changes = {path: new for path, (_, new) in self.workspace.editing.wanted.differences(wanted).items()}
-            self.workspace.editing.edit(changes, f"Choose {name}")
+        name = list(PRESETS)[index]
+        wanted = PRESETS[name].applied_to(self.workspace.editing.wanted)
+        changes = {path: new for path, (_, new) in self.workspace.editing.wanted.differences(wanted).items()}
+        self.workspace.editing.edit(changes, f"Choose {name}")
         self.redraw()
 
     @Slot()
@@ -198,15 +197,18 @@ class ControlsPanel(Panel):
         self._draw_waiting()
 
     def _draw_preset(self, wanted: Settings) -> None:
-        name = preset_of(wanted)
-        mixture = self.preset.findText(MIXTURE)
+        """The nearest preset; where settings differ from it, its name says so and the tooltip says in what."""
+        name, changed = nearest_preset(wanted)
+        preset = PRESETS[name]
+        told = f"{preset.source}. {preset.not_covered}".strip()
+        if changed:
+            told += (
+                " Changed here: " + ", ".join(f"{_word(path)} {shown(now)}" for path, (_, now) in changed.items()) + "."
+            )
         with QSignalBlocker(self.preset):
-            if name is None and mixture < 0:
-                self.preset.addItem(MIXTURE)
-            elif name is not None and mixture >= 0:
-                self.preset.removeItem(mixture)
-            self.preset.setCurrentText(name or MIXTURE)
-        told = f"{PRESETS[name].source}. {PRESETS[name].not_covered}" if name else "Settings of no preset."
+            for place, known in enumerate(PRESETS):
+                self.preset.setItemText(place, f"{known}{CHANGED}" if changed and known == name else known)
+            self.preset.setCurrentIndex(list(PRESETS).index(name))
         self.preset.setToolTip(f"<p>{told}</p>")
         self.preset.setAccessibleDescription(told)
         self.source.setText(told)
@@ -216,12 +218,17 @@ class ControlsPanel(Panel):
 
     def _draw_waiting(self) -> None:
         pending = self.workspace.editing.pending
-        names = ", ".join(f"{path.split('.')[-1].replace('_', ' ')} {shown(value)}" for path, value in pending.items())
+        names = ", ".join(f"{_word(path)} {shown(value)}" for path, value in pending.items())
         self._waiting_text.setText(f"Needs a new run: {names}." if names else "")
         self._waiting.setVisible(bool(names))
 
     def summary(self, view: View) -> str:
-        return f"Settings of update {view.head + 1}: {preset_of(view.next_settings) or MIXTURE}."
+        return f"Settings of update {view.head + 1}: {self.preset.currentText()}."
+
+
+def _word(path: str) -> str:
+    """A setting's name within a sentence."""
+    return path.split(".")[-1].replace("_", " ")
 
 
 def _default(cls: type, name: str) -> Any:
