@@ -190,7 +190,7 @@ def resize(
 ) -> None:
     """Share out the window: fixed rooms for controls and cards, the rest to the picture in the middle."""
     width = window.width()
-    controls, side = round(256 * scale), round(352 * scale) if right else 0
+    controls, side = round(256 * scale), round(376 * scale) if right else 0
     columns = [docks["controls"], docks["metrics"]] + ([docks[right[0]]] if right else [])
     sizes = [controls, max(width - controls - side, 300)] + ([side] if right else [])
     window.resizeDocks(columns, sizes, Qt.Orientation.Horizontal)

@@ -2,33 +2,59 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+HOME = "HOME"
+BELOW_HOME = {
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_DATA_HOME": ".local/share",
+    "XDG_CACHE_HOME": ".cache",
+    "XDG_STATE_HOME": ".local/state",
+    "GRPO_LAB_HOME": "grpo-lab",
+}
+MAC_FOLDERS = ("Library/Application Support", "Library/Preferences", "Library/Caches", "Library/Logs")
+
+
+def _own(home: Path) -> list[Path]:
+    """What this program keeps below a home folder."""
+    places = [home / name for name in (*BELOW_HOME.values(), *MAC_FOLDERS)]
+    return sorted(top for place in places if place.is_dir() for top in place.iterdir() if "grpo" in top.name.lower())
+
+
+# Worker processes of one session inherit the environment that is changed below.
+REAL_HOME = Path(os.environ.setdefault("GRPO_LAB_TESTS_REAL_HOME", str(Path.home())))
+BEFORE = _own(REAL_HOME)
+
+# Before Qt is imported, and for everything that is made for more than one test.
+_session_home = tempfile.TemporaryDirectory(prefix="grpo-lab-tests-", ignore_cleanup_errors=True)
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-FOLDERS = ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "GRPO_LAB_HOME")
+os.environ[HOME] = _session_home.name
+os.environ.update({name: str(Path(_session_home.name, below)) for name, below in BELOW_HOME.items()})
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _the_real_home_is_untouched() -> Iterator[None]:
-    """No test writes to the user's own folders."""
-    places = [Path.home() / name / "grpo-lab" for name in (".config", ".local/share", ".cache", ".local/state")]
-    before = [place.exists() for place in places]
+    """No test writes to the user's own folders, nor to those that a path remembered from before its start leads to."""
     yield
-    assert [place.exists() for place in places] == before, "a test has written to the real home folder"
+    changed = [*(set(_own(REAL_HOME)) ^ set(BEFORE)), *_own(Path(_session_home.name))]
+    assert not changed, f"a test wrote outside its own folders: {changed}"
 
 
 @pytest.fixture(autouse=True)
 def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings, layouts, logs and caches go to a temporary folder."""
     home = tmp_path_factory.mktemp("home")
-    for name in FOLDERS:
-        monkeypatch.setenv(name, str(home))
+    monkeypatch.setenv(HOME, str(home))
+    for name, below in BELOW_HOME.items():
+        monkeypatch.setenv(name, str(home / below))
 
 
 @pytest.fixture(autouse=True)
@@ -37,37 +63,39 @@ def _nothing_is_left_of_qt() -> Iterator[None]:
     if "PySide6.QtWidgets" not in sys.modules:
         yield
         return
-    before = _windows()
+    before = _alive()
     yield
-    _finish()
-    left = [window for window in _windows() if window not in before and window.isVisible()]
-    assert not left, f"windows left open: {left}"
-    assert not _busy(), f"still active: {_busy()}"
+    _delete_what_was_let_go()
+    if _new(before):
+        gc.collect()
+        _delete_what_was_let_go()
+    left = _new(before)
+    assert not left, f"left behind: {left}"
 
 
-def _windows() -> list[Any]:
+def _alive() -> list[Any]:
+    """The windows that exist, the timers that are active and the threads that run, the GUI's own apart."""
+    from PySide6.QtCore import QCoreApplication, QThread, QTimer
     from PySide6.QtWidgets import QApplication
+    from shiboken6 import Shiboken
 
-    return QApplication.topLevelWidgets() if QApplication.instance() is not None else []
+    application = QCoreApplication.instance()
+    if application is None:
+        return []
+    gui = application.thread()
+    wrappers = Shiboken.getAllValidWrappers()
+    timers = [one for one in wrappers if isinstance(one, QTimer) and one.isActive()]
+    threads = [one for one in wrappers if isinstance(one, QThread) and one.isRunning() and one is not gui]
+    return [*QApplication.topLevelWidgets(), *timers, *threads]
 
 
-def _finish() -> None:
-    """Let what was deleted go."""
+def _new(before: list[Any]) -> list[str]:
+    """Qt keeps one tool tip for ever; everything else that was not there before is somebody's."""
+    left = [one for one in _alive() if not any(one is old for old in before)]
+    return [f"{one!r} {one.objectName()}" for one in left if one.metaObject().className() != "QTipLabel"]
+
+
+def _delete_what_was_let_go() -> None:
     from PySide6.QtCore import QCoreApplication, QEvent
 
-    application = QCoreApplication.instance()
-    if application is not None:
-        application.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-
-
-def _busy() -> list[Any]:
-    """Running threads and active timers below the application and its windows."""
-    from PySide6.QtCore import QCoreApplication, QThread, QTimer
-
-    application = QCoreApplication.instance()
-    roots = [*_windows(), *([application] if application is not None else [])]
-    threads = [thread for root in roots for thread in root.findChildren(QThread) if thread.isRunning()]
-    timers = [
-        timer for root in roots for timer in root.findChildren(QTimer) if timer.isActive() and not timer.isSingleShot()
-    ]
-    return [*threads, *timers]
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)

@@ -19,6 +19,7 @@ from app.help.hover import explain_on_hover
 from app.panels.base import Panel
 from app.plotting.numbers import full, shown
 from app.plotting.theme import Theme
+from app.workspace.cursor import Stage
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
@@ -145,6 +146,12 @@ class Card(QWidget):
         self.update()
 
 
+def _revealed(name: str, view: View) -> bool:
+    """Whether the stage under the cursor has come to this number: rewards come with the scores, the rest at the end."""
+    stage = view.cursor.stage
+    return stage is Stage.UPDATE or (stage >= Stage.SCORE and name in ("reward_mean", "reward_std", "dead_groups"))
+
+
 class MetricsPanel(Panel):
     """Up to six cards of equal width, as many as find room, so that nothing jumps when digits change."""
 
@@ -173,8 +180,10 @@ class MetricsPanel(Panel):
             if card.name == "updates":
                 card.show_number(view.theme, view.scale, "Updates", float(view.cursor.step), None)
             else:
-                title = METRICS[card.name].title
-                card.show_number(view.theme, view.scale, title, values[card.name], view.step.reasons.get(card.name))
+                title, known = METRICS[card.name].title, _revealed(card.name, view)
+                value = values[card.name] if known else float("nan")
+                reason = view.step.reasons.get(card.name) if known else None
+                card.show_number(view.theme, view.scale, title, value, reason)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

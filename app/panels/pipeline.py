@@ -138,7 +138,8 @@ class PipelinePanel(Panel):
         self.set_row_height(top + self.strip.heightForWidth(max(self.width() - 20, 200)) + 16)
         self.which.setText(f"values of sample {place[0] + 1}" + _token(view, place) if place else "")
         used = sum(button.sizeHint().width() for button in self.stages.values()) + 80 * view.scale
-        self.which.setVisible(used + self.which.sizeHint().width() < self.width())
+        place = place if view.cursor.stage >= Stage.NORMALIZE else None
+        self.which.setVisible(place is not None and used + self.which.sizeHint().width() < self.width())
 
     def _place(self, view: View) -> tuple[int, int] | None:
         """The completion and token whose values stand below the terms."""

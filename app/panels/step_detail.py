@@ -16,10 +16,10 @@ from grpo_core import step_table
 from grpo_core.explain import Quantity
 from grpo_core.record import Step
 
-KINDS = {"advantage": "push", "gradient": "signed", "clipped": "chip", "completion": "mono", "token": "mono"}
+KINDS = {"advantage": "push", "gradient": "push", "clipped": "chip", "completion": "mono", "token": "mono"}
 WIDTHS = {
-    "sample": 1, "prompt": 9, "action": 1, "completion": 18, "place": 3, "reward": 5.5, "advantage": 7.2, "ratio": 5.5,
-    "clipped": 4, "gradient": 6.5,
+    "sample": 1, "prompt": 9, "action": 1, "completion": 18, "place": 3, "reward": 5, "advantage": 7.2, "ratio": 5.5,
+    "clipped": 3.5, "gradient": 7.2,
 }  # fmt: skip
 FIRST = (
     "sample",
@@ -39,7 +39,7 @@ SHORT = {
     "reward": "R",
     "advantage": "A",
     "ratio": "r",
-    "gradient": "grad",
+    "gradient": "push",
     "token_loss": "loss",
     "clipped": "clip",
     "action": "a",
@@ -177,7 +177,9 @@ def _column(column: step_table.Column) -> Column:
         chars=WIDTHS.get(column.name, 7.5),
         decimals=3,
         kind=kind,
-        help=f"{column.title}. {column.help}",
+        help="−∂L/∂log π: up makes the token likelier."
+        if column.name == "gradient"
+        else f"{column.title}. {column.help}",
         meaning="reward" if column.name == "reward" else "",
     )
 
@@ -186,6 +188,8 @@ def _cell(column: step_table.Column, value: object, revealed: tuple[str, ...] | 
     computed = column.decimals is not None or column.name == "clipped"
     if computed and revealed is not None and column.name not in revealed:
         return None
+    if column.name == "gradient" and isinstance(value, float):
+        return -value  # the step goes against the gradient: what is pushed up points up
     return ("clip" if value else "") if column.name == "clipped" else value
 
 

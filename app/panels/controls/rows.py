@@ -32,6 +32,7 @@ class Row(QWidget):
         self.paths = paths
         self.about = about
         self.name = QLabel(f"{about.title} {about.symbol}".strip())
+        self.name.setMinimumWidth(1)  # a long name is cut rather than push its value out of sight
         self.error = QLabel()
         self.error.setObjectName("refusal")
         self.error.setWordWrap(True)
