@@ -51,7 +51,7 @@ $(VENV)/.app: $(SOURCES) | $(VENV)/.made
 	@touch $@
 
 $(VENV)/.lm: $(VENV)/.app
-	@echo 'Installing torch. Without a GPU, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu makes it far smaller.'
+	@echo 'Installing torch (with what it needs for a GPU; a CPU build, if pip is told where to find one, is far smaller).'
 	@$(PIP) install -c constraints.txt -e '.[app,lm]'
 	@touch $@
 

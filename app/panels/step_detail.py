@@ -18,7 +18,7 @@ from grpo_core.record import Step
 
 KINDS = {"advantage": "push", "gradient": "push", "clipped": "chip", "completion": "mono", "token": "mono"}
 WIDTHS = {
-    "sample": 1, "prompt": 9, "action": 1, "completion": 18, "place": 3, "reward": 5, "advantage": 7.2, "ratio": 5.5,
+    "sample": 1, "prompt": 9, "action": 1, "completion": 18, "place": 3, "reward": 5.5, "advantage": 7.2, "ratio": 5.5,
     "clipped": 3.5, "gradient": 7.2,
 }  # fmt: skip
 FIRST = (
