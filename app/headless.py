@@ -15,7 +15,7 @@ MOMENTS = (0, 13, UPDATES)
 def run_offscreen(why: str, folder: Path) -> int:
     """Train the default run and write ``run.grpo`` and PNGs of the window to ``folder``; returns the exit status."""
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from PySide6.QtCore import QEventLoop, QTimer
+    from PySide6.QtCore import QEventLoop, QTimer, qInstallMessageHandler
     from PySide6.QtWidgets import QApplication
 
     from app.program import Program
@@ -30,6 +30,7 @@ def run_offscreen(why: str, folder: Path) -> int:
     except OSError as error:
         print(f"{folder} cannot be written: {error.strerror}. Choose another folder with --out.", file=sys.stderr)
         return 1
+    qInstallMessageHandler(_quiet)
     application = QApplication(sys.argv[:1])
     with tempfile.TemporaryDirectory() as home:
         paths = find_paths({"GRPO_LAB_HOME": home})
@@ -63,3 +64,9 @@ def run_offscreen(why: str, folder: Path) -> int:
         application.processEvents()
     print("Open the run on a machine with a display: grpo-lab run.grpo")
     return 0
+
+
+def _quiet(kind: object, context: object, text: str) -> None:
+    """Pass on what Qt says, but for what every offscreen window says."""
+    if not text.startswith("This plugin does not support"):
+        print(text, file=sys.stderr)

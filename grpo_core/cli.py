@@ -80,14 +80,12 @@ def inspect(options: argparse.Namespace) -> int:
         passed = (step.passes if options.passed is None else options.passed) - 1
         if not 0 <= passed < step.passes:
             raise GrpoError(f"Update {step.step} has no pass {passed + 1}; it has passes 1 to {step.passes}.")
-        if options.explain is None:
-            print(step_text(step, passed, reader.origin))
-            return 0
         from grpo_core.explain import Quantity
 
         places = {name: getattr(options, name) for name in ("row", "token", "context", "action", "group")}
         inner = {name: None if place is None else place - 1 for name, place in places.items()}
-        print(explanation(step, Quantity(options.explain, passed=passed, **inner)))
+        told = explanation(step, Quantity(options.explain or "loss", passed=passed, **inner))
+        print(step_text(step, passed, reader.origin), told, sep="\n\n")
     return 0
 
 
@@ -177,7 +175,7 @@ def _parser() -> argparse.ArgumentParser:
     two.add_argument("run", metavar="FILE", help="a run file")
     two.add_argument("--step", type=_count, metavar="N", help="the update to show (default the last)")
     two.add_argument("--pass", dest="passed", type=_count, metavar="N", help="its inner pass (default the last)")
-    two.add_argument("--explain", metavar="NAME", help="a number to explain: advantage, ratio, kl, loss, gradient, ...")
+    two.add_argument("--explain", metavar="NAME", help="a number to explain: advantage, ratio, kl, gradient, ... (by default the loss)")
     for place in ("row", "token", "context", "action", "group"):
         two.add_argument(f"--{place}", type=_count, metavar="N", help=f"the {place} of that number, counted from 1")
 
