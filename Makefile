@@ -26,7 +26,7 @@ test-long: $(VENV)/.test system  ## kills, fuzzing and endurance
 lint: $(VENV)/.lint  ## style and types
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
-	$(BIN)/python -m mypy grpo_core app tools benchmarks
+	$(BIN)/python -m mypy grpo_core app tools benchmarks tests
 
 bench: $(VENV)/.test system  ## the benchmarks, side by side
 	$(OFFSCREEN) $(BIN)/python -m benchmarks $(ARGS)

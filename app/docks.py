@@ -168,8 +168,7 @@ def arrange(window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit"
     for tab in tabs[1:]:
         window.tabifyDockWidget(docks[tabs[0]], docks[tab])
     for extra in EXTRAS:
-        window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, docks[extra])
-    window.tabifyDockWidget(docks[EXTRAS[0]], docks[EXTRAS[1]])
+        window.tabifyDockWidget(docks["explain"], docks[extra])
     for id, dock in docks.items():
         dock.setVisible(id not in EXTRAS)
     docks[tabs[0]].raise_()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QMainWindow, QTabWidget, QToolBar, QWidget
+from PySide6.QtWidgets import QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.crash.report_bar import MessageBar
 from app.docks import Dock, arrange
@@ -67,48 +67,39 @@ class MainWindow(QMainWindow):
         self.setCorner(Qt.Corner.TopRightCorner, Qt.DockWidgetArea.TopDockWidgetArea)
         self.panels = {cls.id: cls(workspace) for cls in PANELS}
         self.docks = {name: Dock(panel, self) for name, panel in self.panels.items() if name != "timeline"}
-        self.timeline = self._bar("Timeline", self.panels["timeline"])
         self.messages = MessageBar(self)
         self.resize(1366, 768)
         arrange(self, self.docks)
 
     def add_toolbars(self, transport: QToolBar) -> None:
-        """The transport on top, and below it the line of messages, which is there only while there are any."""
+        """The transport on top; below it, as wide as the window, the messages there are and the timeline."""
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, transport)
         self.addToolBarBreak(Qt.ToolBarArea.TopToolBarArea)
-        self.addToolBar(Qt.ToolBarArea.TopToolBarArea, self.timeline)
-        self.addToolBarBreak(Qt.ToolBarArea.TopToolBarArea)
-        self._message_line = self._bar("Messages", self.messages)
-        self.addToolBar(Qt.ToolBarArea.TopToolBarArea, self._message_line)
-        self._message_line.hide()
-        self.messages.installEventFilter(self)
-
-    def _bar(self, title: str, widget: QWidget) -> QToolBar:
-        """A row of the window's own as wide as the window."""
-        bar = QToolBar(title, self)
-        bar.setObjectName(title.lower())
+        rows = QWidget()
+        column = QVBoxLayout(rows)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.messages)
+        column.addWidget(self.panels["timeline"])
+        bar = QToolBar("Timeline and messages", self)
+        bar.setObjectName("rows")
         bar.setProperty("row", True)
         bar.setMovable(False)
-        bar.addWidget(widget)
+        bar.addWidget(rows)
         room = bar.layout()
         if room is not None:
             room.setContentsMargins(0, 0, 0, 0)
-        return bar
+        self.addToolBar(Qt.ToolBarArea.TopToolBarArea, bar)
 
     @property
     def holders(self) -> dict[str, QWidget]:
-        """What each panel sits in, by its id: a dock, or the timeline's row."""
-        return {"timeline": self.timeline, **self.docks}
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.messages and event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
-            self._message_line.setVisible(not self.messages.isHidden())
-        return super().eventFilter(watched, event)
+        """What is shown or hidden for each panel, by its id: its dock; the timeline has none."""
+        return {"timeline": self.panels["timeline"], **self.docks}
 
     def show_layout(self, name: str) -> None:
         """Arrange the docks as the named layout has them, with the eye on the picture."""
         arrange(self, self.docks, name, self.workspace.scale)
-        self.timeline.show()
+        self.panels["timeline"].show()
         self.panels["policy_bars"].focus_picture()  # type: ignore[attr-defined]
 
     def closeEvent(self, event: QCloseEvent) -> None:

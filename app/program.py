@@ -113,6 +113,16 @@ class Program(QObject):
         """Tell the user something, without standing in the way."""
         self.window.messages.say(sentence, SEVERITIES[severity])
 
+    def welcome(self) -> None:
+        """What can be done first, in one line that goes away by itself with the first update."""
+        text = "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7."
+        actions = (
+            BarAction(text="Run", run=self.deeds.run_pause),
+            BarAction(text="Open a run…", run=self.deeds.open_run),
+            BarAction(text="Keys", run=self.deeds.show_sheet, closes=False),
+        )
+        self.window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id="welcome"))
+
     def rebuild_commands(self) -> None:
         """The commands have changed, as after a layout was saved."""
         self.actions.set_commands(commands(self.deeds))
@@ -150,6 +160,8 @@ class Program(QObject):
     @Slot()
     def _on_frame(self) -> None:
         self.actions.refresh(self.deeds.state())
+        if self.workspace.run is not None and self.workspace.run.head:
+            self.window.messages.remove("welcome")
         if self._hooks is not None:
             for report in self._hooks.take_reports():
                 self.window.messages.report(report)

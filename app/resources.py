@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QFontDatabase, QIcon, QIconEngine, QPainter, QPixmap
+from PySide6.QtGui import QFont, QFontDatabase, QIcon, QIconEngine, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-SANS, MONO = "Inter", "JetBrains Mono"
+SANS, MONO, SIGNS = "Inter", "JetBrains Mono", "GRPO Lab Signs"
 DRAWN_AS = "#000"
 """The colour in which icons are drawn, which is replaced."""
 
@@ -24,9 +24,14 @@ def resource(name: str) -> Path:
 
 @cache
 def load_fonts() -> tuple[str, str]:
-    """Register the shipped fonts; their families (sans, mono), empty where one is missing: the system's then."""
+    """Register the shipped fonts; their families (sans, mono), empty where one is missing: the system's then.
+
+    What a family lacks (∇, ⟨, ␣ and other signs) it takes from the other shipped ones, not from the system's.
+    """
     for path in sorted(resource("fonts").glob("*.[ot]tf")):
         QFontDatabase.addApplicationFont(str(path))
+    QFont.insertSubstitutions(SANS, [SIGNS, MONO])
+    QFont.insertSubstitutions(MONO, [SIGNS, SANS])
     there = set(QFontDatabase.families())
     return (SANS if SANS in there else "", MONO if MONO in there else "")
 

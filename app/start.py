@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _windowed(options: argparse.Namespace) -> int:
     paths = find_paths()
+    first = not paths.preferences.exists()
     preferences, said = load_preferences(paths.preferences)
     logs, hooks = LogFiles(paths.log), CrashHooks()
     sentences = [*paths.said, *said, logs.open()]
@@ -58,6 +59,8 @@ def _windowed(options: argparse.Namespace) -> int:
     if not (safe or options.reset_layout):
         sentences.append(program.layouts.restore(program.window))
     program.window.show()
+    if first:
+        program.welcome()
     interrupt = Interrupt(program)
     interrupt.requested.connect(program.close)
     for sentence in (*sentences, marker.sentence):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
+
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QToolBar, QToolButton, QWidget
@@ -96,7 +99,7 @@ class Transport(QToolBar):
         run = self._workspace.run
         if run is None:
             return
-        said = "saved" if run.saved else "autosaved" if run.head else "no update yet"
+        said = f"{'saved' if run.saved else 'autosaved'} · {_size(run.path)}" if run.head else "no update yet"
         if self._workspace.training not in (None, run) and self._player.mode is Mode.COMPUTING:
             said = f"{self._workspace.training.title} is training"
         if self.status.text() != said:
@@ -115,6 +118,15 @@ class Transport(QToolBar):
         with QSignalBlocker(self.speed), QSignalBlocker(self.length):
             self.speed.setCurrentIndex(_nearest([value for _, value in SPEEDS], self._player.speed))
             self.length.setCurrentIndex(_nearest([value for _, value in LENGTHS], self._player.length))
+
+
+def _size(path: Path) -> str:
+    """Size of a run's file with its log, in words."""
+    total = 0
+    for part in (path, path.with_name(path.name + "-wal")):
+        with suppress(OSError):
+            total += part.stat().st_size
+    return f"{total / 1e6:.1f} MB" if total < 1e9 else f"{total / 1e9:.2f} GB"
 
 
 def _nearest(values: list[float | None] | list[int | None], value: float | None) -> int:

@@ -175,7 +175,11 @@ def _parser() -> argparse.ArgumentParser:
     two.add_argument("run", metavar="FILE", help="a run file")
     two.add_argument("--step", type=_count, metavar="N", help="the update to show (default the last)")
     two.add_argument("--pass", dest="passed", type=_count, metavar="N", help="its inner pass (default the last)")
-    two.add_argument("--explain", metavar="NAME", help="a number to explain: advantage, ratio, kl, gradient, ... (by default the loss)")
+    two.add_argument(
+        "--explain",
+        metavar="NAME",
+        help="a number to explain: advantage, ratio, kl, gradient, ... (by default the loss)",
+    )
     for place in ("row", "token", "context", "action", "group"):
         two.add_argument(f"--{place}", type=_count, metavar="N", help=f"the {place} of that number, counted from 1")
 

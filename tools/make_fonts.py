@@ -1,9 +1,9 @@
-"""Make the small fonts that are shipped: subsets of Inter and JetBrains Mono with tabular figures, and the signs both lack.
+"""Make the small fonts that are shipped: subsets of Inter and JetBrains Mono, and the signs that both lack.
 
     python -m tools.make_fonts FOLDER      FOLDER holds, at any depth, the files named below
 
-The files come from the Debian packages fonts-inter, fonts-jetbrains-mono and fonts-noto-core. Needs fonttools, which the
-program itself does not. All families are under the SIL Open Font License.
+The files come from the Debian packages fonts-inter, fonts-jetbrains-mono and fonts-noto-core. Needs fonttools, which
+the program itself does not. All families are under the SIL Open Font License.
 """
 
 from __future__ import annotations

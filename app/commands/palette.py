@@ -146,6 +146,7 @@ class CommandPalette(QDialog):
         self._on_text("")
         self._place()
         self.show()
+        self.list.doItemsLayout()  # rows that cannot run now say why, and are higher for it
         self.activateWindow()
         self.line.setFocus()
 

@@ -110,6 +110,10 @@ class TermButton(QAbstractButton):
         found = self.drawn
         return found.size.height() - found.ascent if found else self.small.pixelSize() * 0.5
 
+    def explain_current(self) -> None:
+        """Ask where the term's value comes from."""
+        self.click()
+
     def size_needed(self) -> QRectF:
         """Width and height of the piece alone, its value's width counted in; never less than before."""
         found = self.drawn

@@ -55,6 +55,7 @@ class BarsPlot(Plot):
         self._picture: PolicyPicture | None = None
         self._shape: tuple[str, ...] = ()
         self._drag: tuple[int, int] | None = None
+        self._action: int | None = None
         self._span = (0.0, 1.0)
         self.now = self.add_bars(x, WIDTH, "policy")
         self.old = self.add_bars(x, WIDTH, "old", "outline")
@@ -74,7 +75,7 @@ class BarsPlot(Plot):
             self.set_scales(x=Scale(label="action", low=0.4, high=count + 0.6, whole=True))
             every = max(count // 24 + 1, 1)
             self.set_x_names([(i + 1.0, name) for i, name in enumerate(what.names) if i % every == 0])
-        self._picture = what
+        self._picture, self._action = what, action
         self.now.set_heights(what.now, x)
         self.old.set_heights(what.old, x)
         marked = np.array([action] if action is not None and action < count else [], dtype=int)
@@ -96,6 +97,11 @@ class BarsPlot(Plot):
         if label != self.x_scale.label:
             self.set_scales(x=Scale(label=label, low=0.4, high=count + 0.6, whole=True))
         return np.asarray((what.rewards - low) / (high - low))
+
+    def explain_current(self) -> None:
+        """Explain the probability of the marked action, or of the likeliest."""
+        if self._picture is not None:
+            self.explained.emit(int(self._picture.now.argmax()) if self._action is None else self._action)
 
     def table(self) -> tuple[list[Column], Rows]:
         """One row an action."""

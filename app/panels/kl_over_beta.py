@@ -20,6 +20,7 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.explain import Quantity
 
 MOST = 4000
 """Points drawn of a long run, evenly chosen."""
@@ -79,6 +80,7 @@ class KlOverBetaPanel(Panel):
         )
         self.line.add_curve("kl", "KL", "kl")
         self.line.cursor_moved.connect(self._on_jump)
+        self.line.activated.connect(self._on_explain)
         self.says = QLabel()
         self.says.setObjectName("muted")
         self.says.setWordWrap(True)
@@ -117,6 +119,11 @@ class KlOverBetaPanel(Panel):
         beta = view.step.objective.beta
         divergence = float(view.run.series["kl"].values[here - 1])
         return f"Update {here} ran with β {beta:g}: the policy then lay {shown(divergence)} nats from the reference."
+
+    @Slot(float)
+    def _on_explain(self, x: float) -> None:
+        self.workspace.move_to(round(x))
+        self.workspace.explain(Quantity("kl"))
 
     @Slot(float)
     def _on_jump(self, x: float) -> None:

@@ -14,6 +14,7 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
 
 UNIT = ("reward_mean", "max_prob", "clip_fraction", "dead_groups")
@@ -52,6 +53,7 @@ class TrainingHistoryPanel(Panel):
         self.boxes: dict[str, QCheckBox] = {}
         for chart in self.charts:
             chart.cursor_moved.connect(self._on_jump)
+            chart.activated.connect(self._on_explain)
         self.twins = [TwinStack(chart) for chart in self.charts]
         plots = QHBoxLayout()
         plots.setContentsMargins(0, 0, 0, 0)
@@ -138,6 +140,15 @@ class TrainingHistoryPanel(Panel):
     @Slot(float)
     def _on_jump(self, x: float) -> None:
         self.workspace.move_to(round(x))
+
+    @Slot(float)
+    def _on_explain(self, x: float) -> None:
+        """Explain the first series of the plot at the update under the cursor."""
+        chart = self.sender()
+        shown_now = [c.key for c in chart.curves if c.isVisible()] if isinstance(chart, Chart) else []
+        self.workspace.move_to(round(x))
+        if shown_now:
+            self.workspace.explain(Quantity(shown_now[0]))
 
     @Slot(bool)
     def _on_table(self, wanted: bool) -> None:

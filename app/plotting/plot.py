@@ -81,6 +81,12 @@ class Plot(Canvas):
         """Put the cursor at ``x``; emits nothing."""
         self.cursor_band.place = x
 
+    def explain_current(self) -> None:
+        """Ask for an explanation of what is under the cursor."""
+        span = self.places()
+        if span is not None:
+            self.activated.emit(self.cursor_x if self.cursor_x is not None else span[1])
+
     def read_at(self, x: float) -> list[tuple[str, str]]:
         """What the read-out says at ``x``: lines of (text, meaning). Subclasses override it where they know better."""
         found = [(curve, curve.at(x)) for curve in self.curves if curve.isVisible()]

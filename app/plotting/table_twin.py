@@ -105,6 +105,12 @@ class TableTwin(QTableView):
         index = self.currentIndex()
         return (self.table.row_at(index.row()), self.table.columns[index.column()].key) if index.isValid() else None
 
+    def explain_current(self) -> None:
+        """Ask for an explanation of the cell under the cursor."""
+        cell = self.current_cell()
+        if cell is not None:
+            self.activated_cell.emit(*cell)
+
     def copy(self) -> None:
         """The selected rows, or all, to the clipboard as TSV."""
         places = sorted(index.row() for index in self.selectionModel().selectedRows())
