@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from app.crash.hooks import Report
@@ -33,6 +34,17 @@ class MessageBar(QWidget):
         self._column.setSpacing(0)
         self.hide()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """As high as the messages are at the width there is: wrapped text by itself would ask for too much."""
+        self._column.activate()
+        high = self._column.heightForWidth(max(self.width(), self.window().width()))
+        if high > 0 and high != self.height():
+            self.setFixedHeight(high)
+
     @property
     def lines(self) -> tuple[MessageLine, ...]:
         return tuple(self._lines.values())
@@ -50,6 +62,7 @@ class MessageBar(QWidget):
         self._column.addWidget(line)
         line.show()
         self.show()
+        self._fit()
         line.announce()
         return line
 
@@ -71,6 +84,7 @@ class MessageBar(QWidget):
             line.hide()
             line.deleteLater()
             self.setVisible(bool(self._lines))
+            self._fit()
 
     def _make_room(self) -> None:
         order = list(Severity)
