@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core import kl, recompute
+from grpo_core.advantages import equal_rewards
 from grpo_core.record import Origin, Step
 
 
@@ -82,12 +83,14 @@ def metrics(step: Step) -> dict[str, float]:
     count = max(int(visited.sum()), 1)
     rewards = recompute.grouped(step, step.rewards)
     scored = ~np.isnan(step.rewards)
-    first, final = recompute.terms(step, 0), recompute.terms(step, last - 1)
+    advantage = recompute.advantage(step)
+    first = recompute.terms(step, 0, given=advantage)
+    final = first if last == 1 else recompute.terms(step, last - 1, given=advantage)
     values["reward_mean"] = float(step.rewards[scored].mean()) if scored.any() else float("nan")
     values["reward_std"] = _mean_std(rewards)
     values["clip_fraction"] = float(final.clipped.sum()) / count
     values["loss"] = float(first.loss)
-    values["dead_groups"] = float(recompute.dead_groups(step).mean())
+    values["dead_groups"] = float(equal_rewards(rewards).mean())
     values["length"] = float(visited.sum(axis=-1).mean())
     divergence, entropy = recompute.exact_kl(step, last), recompute.exact_entropy(step, last)
     if divergence is not None:
@@ -116,6 +119,12 @@ def at_start(origin: Origin) -> dict[str, float]:
 
 def _mean_std(rewards: np.ndarray) -> float:
     """Mean over groups of the standard deviation (n − 1); NaN where no group has two scored completions."""
-    n = (~np.isnan(rewards)).sum(axis=-1)
-    enough = rewards[n > 1]
-    return float(np.nanstd(enough, axis=-1, ddof=1).mean()) if len(enough) else float("nan")
+    scored = ~np.isnan(rewards)
+    n = scored.sum(axis=-1)
+    enough = n > 1
+    if not enough.any():
+        return float("nan")
+    mean = np.where(scored, rewards, 0.0).sum(axis=-1) / np.maximum(n, 1)
+    deviation = np.where(scored, rewards - mean[:, None], 0.0)  # nanstd would warn of groups without a reward
+    variance = (deviation**2).sum(axis=-1) / np.maximum(n - 1, 1)
+    return float(np.sqrt(variance[enough]).mean())

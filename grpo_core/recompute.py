@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -66,12 +67,15 @@ def dead_groups(step: Step) -> np.ndarray:
     return np.asarray(equal_rewards(grouped(step, step.rewards)))
 
 
-def terms(step: Step, passed: int, objective: Objective | None = None) -> Terms:
+def terms(
+    step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None
+) -> Terms:
     """The loss of pass ``passed`` (0 = the first) and every number on the way to it; micro-batches put together.
 
-    ``loss`` is the sum of the micro-batches' losses.
+    ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage` of the same step and objective,
+    for whoever has it already: it costs as much as the loss.
     """
-    parts: list[tuple[np.ndarray, Terms]] = _by_part(step, passed, objective, evaluate)
+    parts: list[tuple[np.ndarray, Terms]] = _by_part(step, passed, objective, evaluate, given)
     if len(parts) == 1 and parts[0][0].all():
         return parts[0][1]
     whole: dict[str, Any] = {"loss": sum(t.loss for _, t in parts)}
@@ -86,14 +90,17 @@ def terms(step: Step, passed: int, objective: Objective | None = None) -> Terms:
     return Terms(**{"kl": None, **whole})
 
 
-def token_gradient(step: Step, passed: int, objective: Objective | None = None) -> tuple[np.ndarray, np.ndarray | None]:
+def token_gradient(
+    step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
     """d loss / d log π of pass ``passed``, (B, T), as its two summands: surrogate, and KL (None where not in the loss).
 
     The part of an exact KL or an entropy bonus that flows through the full distribution is the learner's to add.
+    ``given`` as for :func:`terms`.
     """
     push = np.zeros(step.mask.shape)
     pull: np.ndarray | None = None
-    for rows, (surrogate, from_kl) in _by_part(step, passed, objective, gradient_parts):
+    for rows, (surrogate, from_kl) in _by_part(step, passed, objective, gradient_parts, given):
         push[rows] = surrogate
         if from_kl is not None:
             pull = np.zeros(step.mask.shape) if pull is None else pull
@@ -118,11 +125,15 @@ def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
 
 
 def _by_part(
-    step: Step, passed: int, objective: Objective | None, function: Callable[..., Any]
+    step: Step,
+    passed: int,
+    objective: Objective | None,
+    function: Callable[..., Any],
+    given: np.ndarray | None,
 ) -> list[tuple[np.ndarray, Any]]:
     """``function`` over each micro-batch of a pass: [(rows (B,) boolean, result)]."""
     objective = objective or step.settings.objective
-    whole = advantage(step, objective)
+    whole = advantage(step, objective) if given is None else given
     with_distribution: dict[str, np.ndarray | None] = {}
     if objective.kl == "exact":
         with_distribution["exact_kl"] = exact_kl(step, passed)
@@ -148,8 +159,15 @@ def _by_part(
 
 def _places(step: Step) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     """Group of each row, its place within the group, and the (P, G) that holds them all."""
-    counts = np.bincount(step.group)
-    place = np.empty_like(step.group)
-    order = np.argsort(step.group, kind="stable")
+    return step.group, *_counted(step.group.tobytes(), step.group.dtype.str)
+
+
+@lru_cache(maxsize=64)
+def _counted(groups: bytes, kind: str) -> tuple[np.ndarray, tuple[int, int]]:
+    """Place of each row within its group, and (P, G): the updates of a run nearly always have the same groups."""
+    group = np.frombuffer(groups, kind)
+    counts = np.bincount(group)
+    place = np.empty_like(group)
+    order = np.argsort(group, kind="stable")
     place[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return step.group, place, (len(counts), int(counts.max(initial=0)))
+    return place, (len(counts), int(counts.max(initial=0)))

@@ -1,0 +1,84 @@
+"""The whole program, offscreen, in folders of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.program import Program
+from app.settings.paths import find_paths
+from app.settings.preferences import Preferences
+from app.training.controller import State
+from app.workspace.player import Mode
+
+
+@dataclass
+class Driver:
+    """A program and the ways in which a test moves it."""
+
+    program: Program
+    qtbot: QtBot
+
+    def settle(self) -> None:
+        """Let the window draw what is due."""
+        self.program.workspace.request_frame()
+        with self.qtbot.waitSignal(self.program.workspace.frame, timeout=5000):
+            pass
+        QApplication.processEvents()
+
+    def rest(self) -> None:
+        """Wait until nothing is computed or replayed any more, then draw."""
+        self.qtbot.waitUntil(self._resting, timeout=20_000)
+        self.settle()
+
+    def _resting(self) -> bool:
+        training = self.program.controller.state in (State.IDLE, State.PAUSED, State.FAILED)
+        return training and self.program.player.mode is Mode.RESTING
+
+    def run(self, updates: int) -> None:
+        """So many updates from where the cursor is."""
+        self.program.player.run_n(updates)
+        self.rest()
+
+    @property
+    def head(self) -> int:
+        run = self.program.workspace.run
+        assert run is not None
+        return run.head
+
+    @property
+    def messages(self) -> list[str]:
+        return [line.text for line in self.program.window.messages.lines]
+
+
+def make(qtbot: QtBot, home: Path, **preferences: object) -> Driver:
+    """A program whose folders are below ``home``."""
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    wanted = Preferences(**{"theme": "light", "speed": None, **preferences})  # type: ignore[arg-type]
+    program = Program(application, find_paths({"GRPO_LAB_HOME": str(home)}), wanted)
+    program.window.show()
+    driver = Driver(program, qtbot)
+    driver.settle()
+    return driver
+
+
+def take_down(driver: Driver) -> None:
+    """Close the window as a person would, and wait for the worker."""
+    driver.program.window.close()
+    driver.qtbot.waitUntil(lambda: driver.program.window.may_close, timeout=10_000)
+    driver.program.window.deleteLater()
+    driver.program.deleteLater()
+    del driver.program  # pytest holds on to the driver; what it drove must be free to go
+
+
+@pytest.fixture
+def driver(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]:
+    made = make(qtbot, tmp_path / "home")
+    yield made
+    take_down(made)
