@@ -181,6 +181,7 @@ def arrange(window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit"
     for bar in window.findChildren(QTabBar):
         bar.setElideMode(Qt.TextElideMode.ElideNone)
         bar.setUsesScrollButtons(True)
+        bar.setAccessibleName("Panels")
     resize(window, docks, main, tabs[0], right, scale)
 
 
