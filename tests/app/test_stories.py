@@ -347,7 +347,7 @@ def test_two_windows_cannot_write_one_run(qtbot: QtBot, driver: Driver, tmp_path
     take_down(other)
 
 
-# -- explanations --------------------------------------------------------------------------------------------------------
+# -- explanations ----------------------------------------------------------------------------------------------------
 
 
 def test_every_card_explains_itself_and_agrees(driver: Driver) -> None:
@@ -391,7 +391,7 @@ def test_one_selection_for_all_panels(driver: Driver) -> None:
     assert table.current_cell()[0] == 4
 
 
-# -- trouble -------------------------------------------------------------------------------------------------------------
+# -- trouble ---------------------------------------------------------------------------------------------------------
 
 
 def test_numbers_that_are_not_finite_stop_the_run_and_leave_a_way_back(driver: Driver) -> None:
