@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtGui import QMoveEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QTabBar, QToolButton, QWidget
 
 from app.panels.base import Panel
@@ -112,6 +112,10 @@ class Dock(QDockWidget):
             self.visibilityChanged.connect(self.refresh_title)
             self.dockLocationChanged.connect(self.refresh_title)
             self.topLevelChanged.connect(self.refresh_title)
+
+    def moveEvent(self, event: QMoveEvent) -> None:
+        super().moveEvent(event)
+        self.panel.on_frame()  # a tab that comes to the front comes from outside the window, where nothing is drawn
 
     @Slot()
     def _on_row(self) -> None:

@@ -15,6 +15,7 @@ from app.commands.menus import fill_menus
 from app.commands.palette import CommandPalette
 from app.commands.sheet import ShortcutSheet
 from app.commands.table import commands
+from app.crash.bell import Bell
 from app.crash.hooks import CrashHooks
 from app.crash.report_bar import BarAction, Message, Severity
 from app.deeds import Deeds
@@ -105,6 +106,10 @@ class Program(QObject):
         self.controller.finished.connect(self._on_finished)
         self.controller.still_busy.connect(self._on_still_busy)
         self._app.focusChanged.connect(self._on_focus)
+        if self._hooks is not None:  # a report must show although the frame timer rests
+            self._bell = Bell(self)
+            self._bell.rang.connect(self.workspace.request_frame)
+            self._hooks.on_report = self._bell.rang.emit
 
     # -- what it tells -----------------------------------------------------------------------------------------------
 

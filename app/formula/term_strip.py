@@ -170,6 +170,7 @@ class TermStrip(QWidget):
         self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
         self.buttons: list[TermButton] = []
         self.line_ascent = 0.0
+        self._heights: dict[int, int] = {}
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -216,6 +217,7 @@ class TermStrip(QWidget):
     # -- layout -------------------------------------------------------------------------------------------------------
 
     def _arrange(self) -> None:
+        self._heights.clear()
         self._place(self.width(), move=True)
         self.updateGeometry()
         self.update()
@@ -252,7 +254,9 @@ class TermStrip(QWidget):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        return self._place(width, move=False)
+        if width not in self._heights:
+            self._heights[width] = self._place(width, move=False)
+        return self._heights[width]
 
     def sizeHint(self) -> QSize:
         wide = sum(button.size_needed().width() for button in self.buttons)

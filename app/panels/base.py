@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -40,13 +40,20 @@ class Panel(QWidget):
 
     def on_frame(self) -> None:
         """A frame is due: draw if something that could show has changed and anybody could see it."""
-        if not self.isVisible():
+        if not self.seen:
             return
         view = self.workspace.view
         if view.stamp != self._drawn:
             self._drawn = view.stamp
             self.draw(view)
             self.setAccessibleDescription(self.summary(view))
+
+    @property
+    def seen(self) -> bool:
+        """Whether any part of it is in its window: Qt calls a dock behind a tab visible too, and keeps it outside."""
+        window = self.window()
+        here = QRect(self.mapTo(window, QPoint()), self.size())
+        return self.isVisible() and window.rect().intersects(here)
 
     @abstractmethod
     def draw(self, view: View) -> None:

@@ -22,8 +22,8 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 
-MOST = 4000
-"""Points drawn of a long run, evenly chosen."""
+MOST = 1000
+"""Points drawn of a long run."""
 
 
 class Scatter(Plot):
@@ -34,13 +34,15 @@ class Scatter(Plot):
         self.points = self.add_points("kl", "o", 4, filled=True)
         self.now = self.add_points("selection", "o", 11, filled=False)
         self._run: RunHandle | None = None
+        self._drawn: tuple[RunHandle, int, int] | None = None
 
     def show_points(self, run: RunHandle, here: int, next_beta: float) -> None:
         """Draw the run's updates with a ring around update ``here``; room for the β of the next one."""
         self._run = run
-        steps = np.arange(1, run.head + 1, max(run.head // MOST, 1))
-        divergence = run.series["kl"].values
-        self.points.set_points(betas_of(run, steps), divergence[steps - 1])
+        steps, divergence = drawn_of(run.head), run.series["kl"].values
+        if self._drawn != (run, len(steps), len(run.changes)):
+            self._drawn = run, len(steps), len(run.changes)
+            self.points.set_points(betas_of(run, steps), divergence[steps - 1])
         ring = np.array([here] if here else [], dtype=int)
         self.now.set_points(betas_of(run, ring), divergence[ring - 1])
         stretches = [*(first - 1 for first, _ in run.changes[1:]), run.head]
@@ -53,11 +55,11 @@ class Scatter(Plot):
         self.set_notes([Note(float(b), float(k) + 0.04 * highest, f"β {b:g}", "muted") for b, k in ends])
 
     def table(self) -> tuple[list[Column], Rows]:
-        """One row an update, of long runs evenly chosen ones."""
+        """One row an update, of long runs those that are drawn."""
         columns = [Column("step", "Update", decimals=0), Column("beta", "β"), Column("kl", "KL", unit="nats")]
         if self._run is None:
             return columns, []
-        steps = np.arange(1, self._run.head + 1, max(self._run.head // MOST, 1))
+        steps = drawn_of(self._run.head)
         parts = (steps.tolist(), betas_of(self._run, steps).tolist(), self._run.series["kl"].values[steps - 1].tolist())
         return columns, [list(row) for row in zip(*parts, strict=True)]
 
@@ -128,6 +130,14 @@ class KlOverBetaPanel(Panel):
     @Slot(float)
     def _on_jump(self, x: float) -> None:
         self.workspace.move_to(round(x))
+
+
+def drawn_of(head: int) -> np.ndarray:
+    """The updates that stand for a run of ``head``: every first, second, fourth ..., so that they stay the same ones."""
+    every = 1
+    while head > MOST * every:
+        every *= 2
+    return np.arange(1, head + 1, every)
 
 
 def betas_of(run: RunHandle, steps: np.ndarray) -> np.ndarray:

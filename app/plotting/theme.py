@@ -6,6 +6,7 @@ Okabe and Ito's family, adjusted until the tests on contrast and on simulated co
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontDatabase, QPen
@@ -107,12 +108,7 @@ class Theme:
 
     def ink(self, meaning: str) -> QColor:
         """The colour of ``meaning`` for text: moved towards the text colour until it reads on ground and surface."""
-        colour, text = self.colour(meaning), self.colour("text")
-        for share in range(0, 101, 5):
-            mixed = blend(text, colour, share / 100)
-            if min(contrast(mixed, self.colour(name)) for name in ("ground", "surface")) >= READABLE:
-                return mixed
-        return text
+        return QColor(_readable(self, meaning))
 
     def on(self, fill: QColor) -> QColor:
         """The text colour that reads best on ``fill``; a translucent fill lies on the ground."""
@@ -192,6 +188,16 @@ PROJECTOR = Theme(
     muted="#333333",
 )  # fmt: skip
 THEMES = {theme.name: theme for theme in (LIGHT, DARK, PROJECTOR)}
+
+
+@lru_cache(maxsize=256)
+def _readable(theme: Theme, meaning: str) -> QColor:
+    colour, text = theme.colour(meaning), theme.colour("text")
+    for share in range(0, 101, 5):
+        mixed = blend(text, colour, share / 100)
+        if min(contrast(mixed, theme.colour(name)) for name in ("ground", "surface")) >= READABLE:
+            return mixed
+    return text
 
 
 def blend(over: QColor, under: QColor, share: float) -> QColor:

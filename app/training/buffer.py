@@ -59,7 +59,7 @@ class Buffer:
         self._lock = threading.Lock()
         self._settings = settings
         self._last: Step | None = None
-        self._waiting: dict[int, Step] = {}
+        self._waiting: dict[int, tuple[Step, Mapping[str, float]]] = {}
         self._changes: list[tuple[int, Settings]] = []
         self._scalars = np.empty((capacity, len(NAMES)))
         self._count = 0
@@ -84,14 +84,15 @@ class Buffer:
                 if step.settings != self._settings:
                     self._changes.append((step.step, step.settings))
                 self._settings = step.settings
-            self._last = self._waiting[step.step] = step
+            self._last = step
+            self._waiting[step.step] = step, scalars
             self.head = step.step
             self.version += 1
 
-    def waiting(self, after: int) -> list[Step]:
-        """The updates after number ``after`` that the file may not hold yet, oldest first (worker)."""
+    def waiting(self, after: int) -> list[tuple[Step, Mapping[str, float]]]:
+        """The updates after number ``after`` not known to be in the file, with their metrics, oldest first (worker)."""
         with self._lock:
-            return [step for number, step in self._waiting.items() if number > after]
+            return [held for number, held in self._waiting.items() if number > after]
 
     def mark_committed(self, number: int) -> None:
         """The file holds everything up to ``number`` now (worker)."""
@@ -105,7 +106,8 @@ class Buffer:
         with self._lock:
             if self._last is not None and self._last.step == number:
                 return self._last
-            return self._waiting.get(number)
+            held = self._waiting.get(number)
+            return None if held is None else held[0]
 
     def take(self) -> Fresh | None:
         """Everything since the last call; None if nothing is new (window)."""

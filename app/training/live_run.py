@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Protocol
 
@@ -28,7 +28,7 @@ class Writer(Protocol):
     committed: int
     full: str | None
 
-    def append(self, step: Step) -> None: ...
+    def append(self, step: Step, scalars: Mapping[str, float]) -> None: ...
     def commit(self) -> None: ...
     def close(self) -> None: ...
 
@@ -127,10 +127,10 @@ class LiveRun:
             RunFileError: writing failed, or the file or the disk is full.
         """
         with self._letting_go():
-            for step in self._buffer.waiting(self._appended):
+            for step, scalars in self._buffer.waiting(self._appended):
                 writer = self._opened(step.settings)
                 if step.step > self._appended:
-                    writer.append(step)
+                    writer.append(step, scalars)
                     self._appended = step.step
             self._note_committed()
 

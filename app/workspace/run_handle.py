@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from app.plotting.pyramid import Pyramid
+from app.workspace.onsets import Onsets, changes, leaves_zero
 from grpo_core.config import Settings
 from grpo_core.metrics import METRICS
 from grpo_core.record import Origin, Step
@@ -31,6 +32,7 @@ class RunHandle:
         parent: the run it goes on from, as long as that is open in this window.
         head: last computed update.
         series: every scalar, by name; index i is update i + 1.
+        onsets: updates at which a clip begins, a dead group, another best action.
         changes: (first update under them, settings), in order.
         version: grows when a panel might have to draw again.
         saved: the user has named and kept this run.
@@ -45,6 +47,10 @@ class RunHandle:
         self.branched_at: int | None = None
         self.head = 0
         self.series: dict[str, Pyramid] = {name: Pyramid() for name in METRICS}
+        self.onsets = tuple(
+            Onsets(self.series[name], begins)
+            for name, begins in (("clip_fraction", leaves_zero), ("dead_groups", leaves_zero), ("best_action", changes))
+        )
         self.changes: list[tuple[int, Settings]] = [(1, origin.settings)]
         self.version = 0
         self.saved = False

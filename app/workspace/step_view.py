@@ -58,7 +58,7 @@ class StepView:
     @cached_property
     def terms(self) -> Terms | None:
         """The loss of the pass shown and every number on the way to it, (B, T)."""
-        return None if self.step is None else recompute.terms(self.step, self.passed)
+        return None if self.step is None else recompute.terms(self.step, self.passed, given=self.advantage)
 
     @cached_property
     def advantage(self) -> np.ndarray | None:
@@ -68,7 +68,7 @@ class StepView:
     @cached_property
     def gradient_parts(self) -> tuple[np.ndarray, np.ndarray | None] | None:
         """d loss / d log π of the pass shown, (B, T): from the surrogate, and from the KL."""
-        return None if self.step is None else recompute.token_gradient(self.step, self.passed)
+        return None if self.step is None else recompute.token_gradient(self.step, self.passed, given=self.advantage)
 
     @cached_property
     def gradient(self) -> np.ndarray | None:

@@ -73,6 +73,7 @@ class ControlsPanel(Panel):
         self._column.addWidget(_section("Next update"))
         for path in FIRST:
             self._add_first(path)
+        self._settings_drawn: tuple[object, ...] | None = None
         self._waiting = self._build_waiting()
         self._column.addWidget(self._waiting)
         self._build_more()
@@ -188,6 +189,11 @@ class ControlsPanel(Panel):
     def draw(self, view: View) -> None:
         self.setMinimumWidth(round(220 * view.scale))
         wanted, here = self.workspace.editing.wanted, view.step.settings
+        differs = not view.at_head and here != wanted
+        stamp = (wanted, here if differs else None, view.cursor.step if differs else None)
+        if stamp == self._settings_drawn:
+            return
+        self._settings_drawn = stamp
         for row in self.rows:
             value = wanted.get(row.paths[0])
             row.show_value(value)

@@ -1,0 +1,58 @@
+"""Where something begins in a growing series: found once, then only looked up."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+
+import numpy as np
+
+from app.plotting.pyramid import Pyramid
+
+
+class Onsets:
+    """The updates at which a series begins to be something; as it grows, only what is new is looked at.
+
+    ``begins`` takes values (n + 1,), of which the first is the one before (NaN before the first update), and says of
+    the last n whether something begins there, boolean (n,).
+    """
+
+    def __init__(self, series: Pyramid, begins: Callable[[np.ndarray], np.ndarray]) -> None:
+        self._series = series
+        self._begins = begins
+        self._seen = 0
+        self._found = array("q")
+
+    def after(self, step: int) -> int | None:
+        """The first one after update ``step``."""
+        self._look()
+        place = bisect_right(self._found, step)
+        return self._found[place] if place < len(self._found) else None
+
+    def before(self, step: int) -> int | None:
+        """The last one before update ``step``."""
+        self._look()
+        place = bisect_left(self._found, step)
+        return self._found[place - 1] if place else None
+
+    def _look(self) -> None:
+        seen = self._seen
+        if len(self._series) > seen:
+            known = self._series.values[max(seen - 1, 0) :]
+            here = known if seen else np.concatenate(([np.nan], known))
+            self._found.frombytes((np.flatnonzero(self._begins(here)) + seen + 1).astype(np.int64).tobytes())
+            self._seen = len(self._series)
+
+
+def leaves_zero(values: np.ndarray) -> np.ndarray:
+    """Where a series that was zero (or unknown) is above zero."""
+    with np.errstate(invalid="ignore"):
+        above = values > 0
+    return np.asarray(above[1:] & ~above[:-1])
+
+
+def changes(values: np.ndarray) -> np.ndarray:
+    """Where a series becomes another value; there is nothing to change from before the first."""
+    now, then = values[1:], values[:-1]
+    return np.asarray((now != then) & ~np.isnan(now) & ~np.isnan(then))
