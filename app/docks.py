@@ -130,6 +130,7 @@ class Dock(QDockWidget):
         window, shown = self.parent(), self.titleBarWidget()
         if not isinstance(window, QMainWindow):
             return
+        dress_tabs(window)
         tabbed = bool(window.tabifiedDockWidgets(self)) and not self.isFloating()
         wanted = self._blank if tabbed else self._title
         if wanted is not shown:
@@ -182,11 +183,17 @@ def arrange(window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit"
     if name == "Present":
         for hidden in ("step_detail", "kl_over_beta", "token_inspector"):
             docks[hidden].hide()
-    for bar in window.findChildren(QTabBar):
-        bar.setElideMode(Qt.TextElideMode.ElideNone)
-        bar.setUsesScrollButtons(True)
-        bar.setAccessibleName("Panels")
+    dress_tabs(window)
     resize(window, docks, main, tabs[0], right, scale)
+
+
+def dress_tabs(window: QMainWindow) -> None:
+    """Whole titles, and a name, for the tab bars that Qt makes whenever docks become tabs."""
+    for bar in window.findChildren(QTabBar):
+        if not bar.accessibleName():
+            bar.setAccessibleName("Panels")
+            bar.setElideMode(Qt.TextElideMode.ElideNone)
+            bar.setUsesScrollButtons(True)
 
 
 def resize(

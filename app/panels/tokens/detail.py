@@ -34,6 +34,7 @@ class TokenDetail(QWidget):
         self._title = ""
         self._current = 0
         self._places: list[tuple[QRectF, Quantity | None]] = []
+        self.setAccessibleName("Token")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
 
