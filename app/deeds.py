@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from app.settings.preferences import SPEEDS
 from app.workspace.events import next_event
 from app.workspace.player import Mode
 from grpo_core.errors import GrpoError
+from grpo_core.runs import library
 
 if TYPE_CHECKING:
     from app.program import Program
@@ -86,6 +88,11 @@ class Deeds:
             if self._try(lambda: self._p.session.save_as(run, target)):
                 self._p.say(f"The run is saved as {target}.", "info")
                 self._p.prefer(self._p.preferences.with_recent(target))
+
+    def clean_up(self, paths: Sequence[Path]) -> None:
+        """Delete runs that saved themselves; what cannot be deleted is told."""
+        for path in paths:
+            self._try(partial(library.remove, path))
 
     def close_run(self) -> None:
         run = self._p.workspace.run
@@ -227,7 +234,7 @@ class Deeds:
             running=not resting,
             head=run.head,
             step=step,
-            read_only="",
+            read_only=run.read_only,
             next_event=resting and next_event(run, step) is not None,
             previous_event=resting and next_event(run, step, forwards=False) is not None,
             can_undo=undo.canUndo(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,6 +36,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
+from grpo_core.runs import library
 
 T = TypeVar("T")
 SEVERITIES = {"info": Severity.INFO, "warning": Severity.WARNING, "error": Severity.ERROR}
@@ -127,6 +129,20 @@ class Program(QObject):
             BarAction(text="Keys", run=self.deeds.show_sheet, closes=False),
         )
         self.window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id="welcome"))
+
+    def offer_clean_up(self) -> None:
+        """Ask before runs that saved themselves are deleted, once there are more than are kept."""
+        keep, size = self.preferences.kept_runs, round(self.preferences.kept_size * 1e9)
+        shown = {run.path for run in self.workspace.runs}
+        surplus = [path for path in library.surplus(self.paths.runs, keep=keep, limit=size) if path not in shown]
+        if not surplus:
+            return
+        delete = BarAction(text=f"Delete the oldest {len(surplus)}", run=partial(self.deeds.clean_up, surplus))
+        text = (
+            f"More than {keep} runs have saved themselves, or they take more than {size / 1e9:g} GB. "
+            "Runs that you saved elsewhere stay."
+        )
+        self.window.messages.post(Message(text=text, severity=Severity.INFO, actions=(delete,), id="surplus"))
 
     def rebuild_commands(self) -> None:
         """The commands have changed, as after a layout was saved."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from app.workspace.onsets import Onsets, changes, leaves_zero
 from grpo_core.config import Settings
 from grpo_core.metrics import METRICS
 from grpo_core.record import Origin, Step
+from grpo_core.runs.files import in_use
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
 
@@ -36,7 +38,8 @@ class RunHandle:
         changes: (first update under them, settings), in order.
         version: grows when a panel might have to draw again.
         saved: the user has named and kept this run.
-        note: why the run stands still, in a sentence, or empty.
+        note: what a person should know of its file, in a sentence, or empty.
+        read_only: why it can be looked at only, in a sentence, or empty.
     """
 
     def __init__(self, *, title: str, origin: Origin, path: Path) -> None:
@@ -55,6 +58,7 @@ class RunHandle:
         self.version = 0
         self.saved = False
         self.note = ""
+        self.read_only = ""
         self.parent: RunHandle | None = None
         self._lineage: Lineage | None = None
         self._kept: OrderedDict[int, Step] = OrderedDict()
@@ -73,6 +77,10 @@ class RunHandle:
         handle.extend({name: reader.series(name) for name in METRICS}, reader.last)
         handle.changes = list(reader.settings_changes()) or handle.changes
         handle.branched_at = reader.meta.parent[1] if reader.meta.parent else None
+        handle.read_only = _hindrance(path)
+        if not reader.meta.ended:
+            handle.note = f"{path.name} was not closed properly. It holds {reader.last:,} updates; go on from the last."
+        handle.note = handle.read_only or handle.note
         return handle
 
     def extend(self, scalars: dict[str, np.ndarray], head: int) -> None:
@@ -153,3 +161,12 @@ class RunHandle:
 
 def _nowhere(number: int) -> Step | None:
     return None
+
+
+def _hindrance(path: Path) -> str:
+    """Why a run file can be looked at only, in a sentence; empty where it can be continued."""
+    if in_use(path):
+        return f"{path.name} is being written by another window: it can be looked at here, but not continued."
+    if not os.access(path, os.W_OK):
+        return f"{path.name} is read-only: it can be looked at, but not continued. Save it under another name first."
+    return ""

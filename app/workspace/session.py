@@ -62,6 +62,8 @@ class Session(QObject):
         already = next((run for run in self._workspace.runs if run.path.resolve() == path.resolve()), None)
         run = already or RunHandle.open(path)
         self._show(run)
+        if run.note and not already:
+            self._workspace.problem.emit(run.note, "info")
         return run
 
     def branch(self, step: int) -> RunHandle:
@@ -140,6 +142,8 @@ class Session(QObject):
         assert run is not None
         if run is self._workspace.training and self._controller.state is not State.IDLE:
             return
+        if run.read_only:
+            raise GrpoError(run.read_only)
         resume = run.step(run.head) if run.head else None
         if run.head and (resume is None or not resume.resume):
             raise GrpoError(f"{run.title} can be looked at, but not continued: its last update holds no policy.")

@@ -339,12 +339,45 @@ def test_two_windows_cannot_write_one_run(qtbot: QtBot, driver: Driver, tmp_path
     other.program.deeds.open_path(run.path)
     other.settle()
     assert other.head == 3
+    assert any("another window" in text for text in other.messages)
+    assert not other.program.actions["run"].isEnabled()
     other.program.player.run_n(1)
-    other.qtbot.waitUntil(lambda: bool(other.messages), timeout=5000)
-    assert any(run.path.name in text for text in other.messages)
+    assert other.head == 3
     driver.run(1)
     assert driver.head == 4
     take_down(other)
+
+
+def test_a_run_that_was_killed_says_how_much_it_holds(driver: Driver, tmp_path: Path) -> None:
+    driver.run(4)
+    run = driver.program.workspace.run
+    assert run is not None
+    copy = tmp_path / "killed.grpo"
+    for ending in ("", "-wal"):
+        part = run.path.with_name(run.path.name + ending)
+        if part.exists():
+            copy.with_name(copy.name + ending).write_bytes(part.read_bytes())
+    driver.program.deeds.open_path(copy)
+    assert any("not closed properly" in text and "4 updates" in text for text in driver.messages)
+    driver.run(1)
+    assert driver.head == 5
+
+
+def test_the_oldest_of_too_many_runs_go_only_when_asked(driver: Driver) -> None:
+    for _ in range(4):
+        driver.run(1)
+        driver.program.actions["new_run"].trigger()
+        driver.settle()
+    driver.run(1)
+    for old in driver.program.workspace.runs[:4]:
+        old.let_go()
+    driver.program.workspace.runs = driver.program.workspace.runs[-1:]
+    driver.program.preferences = driver.program.preferences.replace(kept_runs=2)
+    driver.program.offer_clean_up()
+    assert len(list(driver.program.paths.runs.glob("*.grpo"))) == 5
+    line = driver.program.window.messages.lines[-1]
+    line.buttons[0].click()
+    assert len(list(driver.program.paths.runs.glob("*.grpo"))) == 2
 
 
 # -- explanations ----------------------------------------------------------------------------------------------------
