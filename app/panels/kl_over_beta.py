@@ -133,7 +133,7 @@ class KlOverBetaPanel(Panel):
 
 
 def drawn_of(head: int) -> np.ndarray:
-    """The updates that stand for a run of ``head``: every first, second, fourth ..., so that they stay the same ones."""
+    """The updates that stand for a run of ``head``: every 1st, 2nd, 4th ..., so that they stay the same ones."""
     every = 1
     while head > MOST * every:
         every *= 2

@@ -167,7 +167,8 @@ class TimelinePanel(Panel):
         verb = "Update" if view.following else "Viewing"
         self.place.setText(f"{verb} <b>{view.cursor.step:,}</b> of {view.head:,}")
         digits = self.fontMetrics().horizontalAdvance(f"Viewing {view.head:,} of {view.head:,}")
-        self.place.setMinimumWidth(max(self.place.minimumWidth(), digits))
+        # of a fixed size, so that no digit makes the toolbars lay themselves out again
+        self.place.setFixedSize(max(self.place.minimumWidth(), digits + 8), round(self.fontMetrics().height() * 1.4))
         self.track.show_view(view)
         self.setFixedHeight(round(self.fontMetrics().height() * 1.7))
         away = not view.at_head

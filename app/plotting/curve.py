@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGraphicsItem
 
 from app.plotting.pyramid import Pyramid
 from app.plotting.theme import CUES, Cue, Theme
@@ -37,6 +38,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self._manner: tuple[bool, bool] | None = None
         self._factor = 1.0
         self.xs, self.ys = np.empty(0), np.empty(0)
+        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # a moving cursor does not stroke it again
 
     def dress(self, theme: Theme, factor: float) -> None:
         """Other colours, another size."""
@@ -76,7 +78,8 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
     def _choose_pen(self, *, thinned: bool) -> None:
         assert self._theme is not None
         theme = self._theme
-        smooth, noisy = not theme.bold and len(self.xs) <= SMOOTH_UP_TO, thinned and self._noisy()
+        noisy = thinned and self._noisy()
+        smooth = not (theme.bold or noisy) and len(self.xs) <= SMOOTH_UP_TO
         if (smooth, noisy) == self._manner:
             return
         self._manner = (smooth, noisy)

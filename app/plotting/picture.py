@@ -7,11 +7,12 @@ from pathlib import Path
 from PySide6.QtCore import QMarginsF, QRectF, QSize, QSizeF
 from PySide6.QtGui import QImage, QPageLayout, QPageSize, QPainter, QPdfWriter
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QGraphicsView
+from PySide6.QtWidgets import QGraphicsItem, QGraphicsView
 
 PNG_SCALE = 2
 PDF_DPI = 96
 """A pixel of the screen becomes 1/96 inch."""
+NO_CACHE = QGraphicsItem.CacheMode.NoCache
 
 
 def render(view: QGraphicsView, path: Path) -> None:
@@ -65,8 +66,13 @@ def _pdf(view: QGraphicsView, path: Path) -> None:
 
 
 def _paint(view: QGraphicsView, device: QImage | QSvgGenerator | QPdfWriter) -> None:
+    kept = [(item, item.cacheMode()) for item in view.scene().items() if item.cacheMode() is not NO_CACHE]
+    for item, _ in kept:
+        item.setCacheMode(NO_CACHE)  # what is cached is pixels
     painter = QPainter(device)
     rect = view.viewport().rect()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     view.render(painter, QRectF(0, 0, rect.width(), rect.height()), rect)
     painter.end()
+    for item, mode in kept:
+        item.setCacheMode(mode)

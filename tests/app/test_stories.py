@@ -500,3 +500,42 @@ def test_closing_while_it_runs_at_full_speed_loses_nothing(qtbot: QtBot, qapp: Q
     with RunReader.open(run.path) as reader:
         assert reader.meta.ended
         assert reader.last >= seen
+
+
+@pytest.mark.parametrize("landscape", ["single_peak", "chain", "length"])
+def test_every_door_leads_to_an_explanation_that_agrees(driver: Driver, landscape: str) -> None:
+    driver.program.session.new_run(Settings(task=BanditTask(landscape=landscape, max_length=4)))
+    driver.run(6)
+    window, workspace = driver.program.window, driver.program.workspace
+    for name in ("token_inspector", "step_detail", "explain"):
+        window.docks[name].raise_()
+        driver.settle()
+    asked: list[Quantity] = []
+
+    def note() -> None:
+        if workspace.quantity is not None:
+            asked.append(workspace.quantity)
+
+    table = window.panels["step_detail"].table  # type: ignore[attr-defined]
+    for column in table.table.columns:
+        table.activated_cell.emit(3, column.key)
+        note()
+    for term in window.panels["pipeline"].strip.buttons:  # type: ignore[attr-defined]
+        term.click()
+        note()
+    for action in range(2):
+        window.panels["policy_bars"].plot.explained.emit(action)  # type: ignore[attr-defined]
+        note()
+    tokens = window.panels["token_inspector"]
+    for place in range(tokens.tint.count()):  # type: ignore[attr-defined]
+        tokens.tint.setCurrentIndex(place)  # type: ignore[attr-defined]
+        tokens.tint.activated.emit(place)  # type: ignore[attr-defined]
+        tokens.grid.activated.emit(2, 0)  # type: ignore[attr-defined]
+        note()
+    tokens.detail.show_token(workspace.view, 1, 0)  # type: ignore[attr-defined]
+    asked += [quantity for _, _, _, quantity in tokens.detail._lines if quantity is not None]  # type: ignore[attr-defined]
+    step = workspace.view.step.step
+    assert step is not None
+    assert len(asked) > 20
+    for quantity in asked:
+        assert explain(step, quantity).agrees, quantity

@@ -48,6 +48,17 @@ def test_the_numbers_are_those_of_the_recomputation() -> None:
     assert found["grad_norm"] == step.measurements["grad_norm"]
 
 
+@pytest.mark.parametrize("passes", [1, 4])
+def test_what_the_series_share_is_what_each_would_have_computed_alone(passes: int) -> None:
+    for number in range(1, 20):
+        step = random_step(number, prompts=3, group_size=5, tokens=3, contexts=2, passes=passes)
+        found, table = metrics(step), recompute.grouped(step, step.rewards)
+        assert found["loss"] == float(recompute.terms(step, 0).loss)
+        assert found["clip_fraction"] == float(recompute.terms(step, passes - 1).clipped.sum()) / int(step.mask.sum())
+        assert found["dead_groups"] == float(recompute.dead_groups(step).mean())
+        assert found["reward_std"] == float(np.nanstd(table, axis=-1, ddof=1).mean())
+
+
 def test_unscored_rewards_are_left_out() -> None:
     rewards = np.array([1.0, 0.0, np.nan, np.nan, 5.0, np.nan, np.nan, np.nan])
     step = dataclasses.replace(random_step(prompts=2, group_size=4), rewards=rewards)

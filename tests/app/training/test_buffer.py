@@ -60,7 +60,7 @@ def test_updates_leave_with_the_commit_that_holds_them_but_the_last_stays() -> N
     buffer.mark_committed(2)
     assert buffer.uncommitted(2) is None
     assert buffer.uncommitted(3) is steps[2]
-    assert buffer.waiting(0) == [steps[2]]
+    assert [step for step, _ in buffer.waiting(0)] == [steps[2]]
     buffer.mark_committed(3)
     assert buffer.uncommitted(3) is steps[2]
     assert buffer.waiting(0) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -39,10 +39,10 @@ class FullDisk:
             def committed(self) -> int:
                 return real.committed
 
-            def append(self, step: Step) -> None:
+            def append(self, step: Step, scalars: Mapping[str, float]) -> None:
                 if disk.is_full and step.step >= disk.at:
                     raise RunFileError("a.grpo cannot be written: the disk is full.")
-                real.append(step)
+                real.append(step, scalars)
 
             def commit(self) -> None:
                 real.commit()

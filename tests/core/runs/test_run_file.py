@@ -115,11 +115,9 @@ def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("long") / "run.grpo"
     values = np.arange(len(METRICS) * (CHUNK + 100), dtype=float).reshape(len(METRICS), CHUNK + 100)
     step = random_step(1, bare=True, passes=1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(series, "scalars", lambda s: values[:, s.step - 1].tobytes())
-        with RunWriter.create(path, step.settings, origin=random_origin()) as writer:
-            for number in range(1, values.shape[1] + 1):
-                writer.append(replace(step, step=number))
+    with RunWriter.create(path, step.settings, origin=random_origin()) as writer:
+        for number, row in enumerate(values.T.tolist(), start=1):
+            writer.append(replace(step, step=number), dict(zip(METRICS, row, strict=True)))
     return path
 
 
