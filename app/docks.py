@@ -145,7 +145,7 @@ LAYOUTS = ("Bandit", "Language model", "Compare", "Present")
 
 
 def arrange(window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit", scale: float = 1.0) -> None:
-    """Put every dock where the named layout has it. Above 125 % the right side joins the bottom tabs."""
+    """Put every dock where the named layout has it. From 125 % on the right side joins the bottom tabs."""
     for dock in docks.values():
         window.removeDockWidget(dock)
         dock.setFloating(False)
@@ -157,7 +157,7 @@ def arrange(window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit"
     right = ["explain"] if name == "Language model" else ["step_detail", "explain"]
     if name == "Language model":
         tabs.insert(2, "step_detail")
-    if scale > 1.25 or name == "Present":
+    if scale >= 1.25 or name == "Present":
         tabs, right = tabs + right, []
     columns = ["controls", "metrics", *right[:1]]  # the columns first: a split halves the place that it finds
     for before, after in pairwise(columns):

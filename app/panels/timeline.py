@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QToolTip, QWidget
 
 from app.panels.base import Panel
@@ -166,9 +166,10 @@ class TimelinePanel(Panel):
     def draw(self, view: View) -> None:
         verb = "Update" if view.following else "Viewing"
         self.place.setText(f"{verb} <b>{view.cursor.step:,}</b> of {view.head:,}")
-        digits = self.fontMetrics().horizontalAdvance(f"Viewing {view.head:,} of {view.head:,}")
+        metrics = QFontMetrics(view.theme.font("strong", view.scale))
+        wide = metrics.horizontalAdvance(f"Viewing {view.head:,} of {view.head:,}")
         # of a fixed size, so that no digit makes the toolbars lay themselves out again
-        self.place.setFixedSize(max(self.place.minimumWidth(), digits + 8), round(self.fontMetrics().height() * 1.4))
+        self.place.setFixedSize(wide, round(metrics.height() * 1.4))
         self.track.show_view(view)
         self.setFixedHeight(round(self.fontMetrics().height() * 1.7))
         away = not view.at_head

@@ -54,6 +54,7 @@ class TwinStack(QWidget):
         column.addLayout(self._row)
         column.addWidget(self.stack, 1)
         self._bare = False
+        self._look: tuple[Theme, float] | None = None
         self._dress()
         self._name()
 
@@ -64,6 +65,9 @@ class TwinStack(QWidget):
 
     def set_look(self, theme: Theme, scale: float) -> None:
         """Other colours, another size, for all parts."""
+        if (theme, scale) == self._look:
+            return
+        self._look = theme, scale
         self.plot.set_look(theme, scale)
         self.table.set_look(theme, scale)
         self.legend.set_look(theme, scale)
