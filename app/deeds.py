@@ -14,7 +14,6 @@ from app.commands.command import State
 from app.docks import LAYOUTS
 from app.settings.preferences import SPEEDS
 from app.workspace.events import next_event
-from app.workspace.player import Mode
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
 
@@ -228,7 +227,7 @@ class Deeds:
         workspace, window, preferences = self._p.workspace, self._p.window, self._p.preferences
         run = workspace.run
         assert run is not None
-        resting = self._p.player.mode is Mode.RESTING
+        resting = not self._p.player.busy
         step, undo = workspace.cursor.step, workspace.editing.undo
         return State(
             running=not resting,

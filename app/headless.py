@@ -59,9 +59,9 @@ def run_offscreen(why: str, folder: Path) -> int:
             print(f"  {target}")
         except GrpoError as error:
             print(str(error), file=sys.stderr)
-        program.controller.finished.connect(application.quit)
         program.close()
-        application.processEvents()
+        while not program.window.may_close:
+            application.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
     print("Open the run on a machine with a display: grpo-lab run.grpo")
     return 0
 

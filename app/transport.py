@@ -99,7 +99,8 @@ class Transport(QToolBar):
         run = self._workspace.run
         if run is None:
             return
-        said = f"{'saved' if run.saved else 'autosaved'} · {_size(run.path)}" if run.head else "no update yet"
+        kept = run.path.exists()  # a branch has no file before its first own update
+        said = f"{'saved' if run.saved else 'autosaved'} · {_size(run.path)}" if kept else "no update yet"
         if self._workspace.training not in (None, run) and self._player.mode is Mode.COMPUTING:
             said = f"{self._workspace.training.title} is training"
         if self.status.text() != said:

@@ -117,9 +117,10 @@ def _trained(training: Learner, writer: RunWriter, steps: int) -> Exception | No
                 step = next(training)
             except GrpoError as error:
                 return Cancelled("Stopped on request.") if isinstance(error, Cancelled) else error
-            writer.append(step)
+            scalars = metrics(step)
+            writer.append(step, scalars)
             if bar.update():
-                bar.set_postfix_str(f"mean reward {metrics(step)['reward_mean']:.3f}")
+                bar.set_postfix_str(f"mean reward {scalars['reward_mean']:.3f}")
             if writer.full:
                 return RunFileError(writer.full)
         return None

@@ -67,9 +67,7 @@ def dead_groups(step: Step) -> np.ndarray:
     return np.asarray(equal_rewards(grouped(step, step.rewards)))
 
 
-def terms(
-    step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None
-) -> Terms:
+def terms(step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None) -> Terms:
     """The loss of pass ``passed`` (0 = the first) and every number on the way to it; micro-batches put together.
 
     ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage` of the same step and objective,
@@ -170,4 +168,5 @@ def _counted(groups: bytes, kind: str) -> tuple[np.ndarray, tuple[int, int]]:
     place = np.empty_like(group)
     order = np.argsort(group, kind="stable")
     place[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    place.flags.writeable = False
     return place, (len(counts), int(counts.max(initial=0)))

@@ -24,6 +24,7 @@ class CommandAction(QAction):
         super().__init__(command.text, parent)
         self.command = command
         self.why = ""
+        self._told: tuple[str, str] | None = None
         self.setObjectName(command.id)
         self.setShortcuts(command.keys)
         self.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
@@ -46,6 +47,9 @@ class CommandAction(QAction):
         self._tell()
 
     def _tell(self) -> None:
+        if self._told == (self.text(), self.why):
+            return
+        self._told = self.text(), self.why
         keys = f" ({self.command.shown_keys})" if self.command.shortcuts else ""
         self.setToolTip(f"{self.text()}{keys}. {self.why or self.command.tip}".strip())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
@@ -15,6 +15,8 @@ from app.plotting.theme import LIGHT, Theme
 
 ROOM = "−0.000"
 """Below each term there is always room for this much, so that nothing moves when digits change."""
+ASCENT, DESCENT = 1.165, 0.615
+"""Room that is kept for a formula that waits to be typeset, in sizes of its letters: what the presets' formulas take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +85,16 @@ class TermButton(QAbstractButton):
         self.setToolTip("\n".join(text for text in told if text) if self.term.key else "")
 
     @property
+    def waits(self) -> bool:
+        """Whether the strip has yet to be typeset."""
+        strip = self.parent()
+        return isinstance(strip, TermStrip) and strip.waits
+
+    @property
     def drawn(self) -> Picture | None:
         """The picture of the piece."""
+        if self.waits:
+            return None
         return picture(
             self.term.latex, self._pixels * self.factor, self.theme.ink(self.term.meaning).name(),
             self.devicePixelRatioF(),
@@ -103,11 +113,15 @@ class TermButton(QAbstractButton):
     def ascent(self) -> float:
         """How far the piece reaches above the baseline."""
         found = self.drawn
+        if self.waits:
+            return ASCENT * self._pixels * self.factor
         return found.ascent if found else QFontMetricsF(self.theme.font("body", self.factor)).ascent()
 
     def descent(self) -> float:
         """How far the piece reaches below the baseline, without its value."""
         found = self.drawn
+        if self.waits:
+            return DESCENT * self._pixels * self.factor
         return found.size.height() - found.ascent if found else self.small.pixelSize() * 0.5
 
     def explain_current(self) -> None:
@@ -144,7 +158,7 @@ class TermButton(QAbstractButton):
         if found is not None:
             at = QPointF(round((self.width() - found.size.width()) / 2), round(baseline - found.ascent))
             painter.drawImage(at, found.image)
-        else:
+        elif not self.waits:
             painter.setFont(theme.font("body", self.factor))
             painter.setPen(theme.ink(self.term.meaning))
             painter.drawText(QPointF(self.side, baseline), plain_text(self.term.latex))
@@ -161,12 +175,20 @@ class TermStrip(QWidget):
 
     Signals:
         term_activated: the user has chosen the term with this key (click, Space, Return).
+        typeset: a strip that has waited is drawn now.
+
+    With ``late`` the room of the formula stays empty until it has been painted once: the first formula of a process
+    takes some 200 ms, and a window should be there before that.
     """
 
     term_activated = Signal(str)
+    typeset = Signal()
 
-    def __init__(self, terms: Sequence[Term] = (), pixels: float = 18.0, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, terms: Sequence[Term] = (), pixels: float = 18.0, parent: QWidget | None = None, *, late: bool = False
+    ) -> None:
         super().__init__(parent)
+        self.waits = late
         self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
         self.buttons: list[TermButton] = []
         self.line_ascent = 0.0
@@ -265,6 +287,18 @@ class TermStrip(QWidget):
     def minimumSizeHint(self) -> QSize:
         widest = max((button.size_needed().width() for button in self.buttons), default=0.0)
         return QSize(round(widest), self._place(max(self.width(), round(widest)), move=False))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.waits:
+            QTimer.singleShot(0, self, self._on_painted)
+
+    @Slot()
+    def _on_painted(self) -> None:
+        if self.waits:
+            self.waits = False
+            self._arrange()
+            self.typeset.emit()
 
     @Slot()
     def _on_clicked(self) -> None:

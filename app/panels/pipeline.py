@@ -94,7 +94,8 @@ class PipelinePanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.stages = {stage: StageButton(stage) for stage in Stage}
-        self.strip = TermStrip()
+        self.strip = TermStrip(late=True)
+        self.strip.typeset.connect(self.redraw)
         self.strip.term_activated.connect(self._on_term)
         self.which = QLabel()
         self.which.setObjectName("muted")

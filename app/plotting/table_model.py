@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QColor
 
 from app.plotting.numbers import ABSENT, hover, is_missing, plain, shown, signed
 from app.plotting.theme import LIGHT, Theme
@@ -18,6 +19,9 @@ Index: TypeAlias = QModelIndex | QPersistentModelIndex
 SORT_LIMIT = 100_000
 """Rows beyond which a table keeps its order: sorting them would take longer than a person waits."""
 CHIP = Qt.ItemDataRole.UserRole + 1
+WORDS = ("text", "mono", "chip")
+LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ class TableModel(QAbstractTableModel):
     def text(self, place: int, column: int) -> str:
         """What stands in a cell."""
         value, what = self.value(place, column), self.columns[column]
-        if what.kind in ("text", "mono", "chip"):
+        if what.kind in WORDS:
             return "" if is_missing(value) else str(value)
         if what.kind == "signed":
             return signed(value, what.decimals)
@@ -145,12 +149,11 @@ class TableModel(QAbstractTableModel):
         if role == CHIP:
             return self.text(place, column) if what.kind == "chip" else None
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignLeft if what.kind in ("text", "mono", "chip") else Qt.AlignmentFlag.AlignRight
-            return int(side | Qt.AlignmentFlag.AlignVCenter)
+            return LEFT if what.kind in WORDS else RIGHT
         if role == Qt.ItemDataRole.FontRole and what.kind == "mono":
             return self.theme.font("mono", self.factor)
         if role == Qt.ItemDataRole.ForegroundRole:
-            return self.theme.ink(self._meaning(place, column))
+            return self.ink(place, column)
         if role == Qt.ItemDataRole.ToolTipRole:
             return hover(self.value(place, column), what.unit)
         if role == Qt.ItemDataRole.AccessibleTextRole:
@@ -194,6 +197,10 @@ class TableModel(QAbstractTableModel):
         absent = [i for i, key in enumerate(keys) if key is None]
         there.sort(key=lambda i: keys[i] or (0, 0.0, ""), reverse=order is Qt.SortOrder.DescendingOrder)
         return there + absent
+
+    def ink(self, place: int, column: int) -> QColor:
+        """The colour of what stands in a cell."""
+        return self.theme.ink(self._meaning(place, column))
 
     def _meaning(self, place: int, column: int) -> str:
         what, value = self.columns[column], self.value(place, column)

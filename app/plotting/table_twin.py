@@ -16,8 +16,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.plotting.table_model import CHIP, Column, Rows, TableModel
+from app.plotting.table_model import LEFT, RIGHT, WORDS, Column, Rows, TableModel
 from app.plotting.theme import LIGHT, Theme
+
+SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
 
 
 class TableTwin(QTableView):
@@ -120,8 +122,9 @@ class TableTwin(QTableView):
 
     def _dress(self) -> None:
         self.table.set_look(self.theme, self.factor)
-        self.cell_font = self.theme.font("body", self.factor)
-        metrics = QFontMetrics(self.cell_font)
+        self.cell_font, self.mono_font = self.theme.font("body", self.factor), self.theme.font("mono", self.factor)
+        metrics = self.cell_metrics = QFontMetrics(self.cell_font)
+        self.mono_metrics = QFontMetrics(self.mono_font)
         self.verticalHeader().setDefaultSectionSize(round(metrics.height() + 7 * self.factor))
         digit, small = metrics.horizontalAdvance("0"), round(8 * self.factor)
         titles = QFontMetrics(self.theme.font("small", self.factor))
@@ -164,31 +167,33 @@ class _Cell(QStyledItemDelegate):
     ) -> None:
         table = self.parent()
         assert isinstance(table, TableTwin)
-        theme, data = table.theme, table.table.data  # asked directly: the way through Qt costs more than the answer
-        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        # The model is asked directly: through Qt the way costs more than the answer.
+        theme, model, place, column = table.theme, table.table, index.row(), index.column()
+        kind, text = model.columns[column].kind, model.text(place, column)
+        state = option.state.value
+        chosen = bool(state & SELECTED)
         area = QRectF(option.rect)
         painter.save()
         if chosen:
             painter.fillRect(area, theme.faint("text", 0.06))
         pad = 8 * table.factor
-        chip = data(index, CHIP)
-        if chip:
-            self._paint_chip(painter, area.adjusted(pad, 0, -pad, 0), chip, table)
-        else:
-            painter.setPen(data(index, Qt.ItemDataRole.ForegroundRole))
-            font = data(index, Qt.ItemDataRole.FontRole)
-            painter.setFont(font if font is not None else table.cell_font)
-            text, wide = data(index), area.width() - 2 * pad
-            if painter.fontMetrics().horizontalAdvance(text) > wide:
-                text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(wide + 1))
-            painter.drawText(area.adjusted(pad, 0, -pad, 0), data(index, Qt.ItemDataRole.TextAlignmentRole), text)
+        inner = area.adjusted(pad, 0, -pad, 0)
+        if kind == "chip":
+            if text:
+                self._paint_chip(painter, inner, text, table)
+        elif text:
+            painter.setPen(model.ink(place, column))
+            painter.setFont(table.mono_font if kind == "mono" else table.cell_font)
+            metrics = table.mono_metrics if kind == "mono" else table.cell_metrics
+            if metrics.horizontalAdvance(text) > inner.width():
+                text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(inner.width() + 1))
+            painter.drawText(inner, LEFT if kind in WORDS else RIGHT, text)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(QPen(theme.colour("selection" if chosen else "border"), 1))
         painter.drawLine(area.bottomLeft(), area.bottomRight())
         if chosen:
             painter.drawLine(area.topLeft(), area.topRight())
-        current = option.state & QStyle.StateFlag.State_HasFocus
-        if current:
+        if state & FOCUSED:
             painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
             painter.drawRect(area.adjusted(1, 1, -1, -1))
         painter.restore()

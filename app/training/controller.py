@@ -152,7 +152,8 @@ class Controller(QObject):
 
     def commit(self, timeout: float = 0.5) -> bool:
         """Wait until every finished update is on disk, for at most ``timeout`` seconds; whether it is."""
-        if self.buffer is None or self.buffer.committed == self.buffer.head:
+        still = self.state not in (State.RUNNING, State.STOPPING)
+        if self.buffer is None or (still and self.buffer.committed == self.buffer.head):
             return True
         done = threading.Event()
         self._mailbox.post(Commit(run_id=self.run_id, done=done))

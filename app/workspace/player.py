@@ -15,6 +15,7 @@ from grpo_core.errors import GrpoError
 STAGED_SPEED = 2.0
 """At this many updates per second and below, the stages of an update play one after the other."""
 FASTEST_REPLAY = 30.0
+MOVING = (State.PREPARING, State.RUNNING, State.STOPPING)
 
 
 class Mode(Enum):
@@ -62,11 +63,10 @@ class Player(QObject):
     @Slot()
     def toggle(self) -> None:
         """Run, or pause what runs."""
-        elsewhere = self._workspace.training is not self._workspace.run
-        if self.mode is Mode.RESTING or (self.mode is Mode.COMPUTING and elsewhere):
-            self.run()
-        else:
+        if self.busy:
             self.pause()
+        else:
+            self.run()
 
     @Slot()
     def run(self) -> None:
@@ -81,23 +81,20 @@ class Player(QObject):
     @Slot()
     def pause(self) -> None:
         """Stand still after the update that is being computed."""
-        self._run_on = False
-        self._replay.stop()
-        self._controller.pause()
         if self.mode is Mode.REPLAYING:
-            self._enter(Mode.RESTING)
+            self._stop_replay()
+        elif self.busy:
+            self._controller.pause()
 
     def rest(self) -> None:
         """Stop replaying; what is being computed goes on."""
-        self._run_on = False
-        self._replay.stop()
+        self._stop_replay()
         self._stages.stop()
-        if self.mode is Mode.REPLAYING:
-            self._enter(Mode.RESTING)
 
     @Slot()
     def step(self) -> None:
         """The next update: shown if it is recorded, computed if not. An update half revealed is revealed first."""
+        self._stop_replay()
         if self._half_revealed:
             self._reveal()
         elif self._behind:
@@ -108,13 +105,13 @@ class Player(QObject):
     @Slot()
     def step_back(self) -> None:
         """The update before."""
-        if self.mode is Mode.COMPUTING:
-            self.pause()
+        self.pause()
         self._workspace.move_to(self._workspace.cursor.step - 1)
 
     @Slot()
     def stage(self) -> None:
         """One stage further into the update; past its end, into the next one."""
+        self._stop_replay()
         here = self._workspace.cursor.next_stage(self._passes)
         if here is not None and self._workspace.cursor.step > 0:
             self._workspace.show_stage(here.stage, here.passed)
@@ -127,6 +124,7 @@ class Player(QObject):
     @Slot()
     def stage_back(self) -> None:
         """One stage back; before the beginning, to the end of the update before."""
+        self._stop_replay()
         here = self._workspace.cursor.previous_stage(self._passes)
         if here is not None and self._workspace.cursor.step > 0:
             self._workspace.show_stage(here.stage, here.passed)
@@ -135,6 +133,7 @@ class Player(QObject):
 
     def run_n(self, updates: int) -> None:
         """So many updates from here, then rest."""
+        self._stop_replay()
         self._reveal()
         head = self._workspace.run.head if self._workspace.run else 0
         ahead = self._workspace.cursor.step + updates - head
@@ -168,6 +167,12 @@ class Player(QObject):
         elif slow and self.staged and self.mode is Mode.COMPUTING and self._workspace.following:
             self._workspace.show_stage(Stage.SAMPLE)
             self._stages.start(round(1000 / (self.speed or 1) / (4 + self._passes)))
+
+    @property
+    def busy(self) -> bool:
+        """Whether the run that is shown moves: recorded updates are replayed, or new ones computed."""
+        here = self._workspace.training in (None, self._workspace.run)
+        return self.mode is Mode.REPLAYING or (self.mode is Mode.COMPUTING and here)
 
     @property
     def _behind(self) -> bool:
@@ -208,11 +213,17 @@ class Player(QObject):
         if self._behind:
             self._workspace.move_to(self._workspace.cursor.step + 1)
             return
-        self._replay.stop()
-        self._enter(Mode.RESTING)
-        if self._run_on:
-            self._run_on = False
+        run_on = self._run_on
+        self._stop_replay()
+        if run_on:
             self._compute(self.length)
+
+    def _stop_replay(self) -> None:
+        """No more replaying; another run may be training meanwhile."""
+        self._run_on = False
+        self._replay.stop()
+        if self.mode is Mode.REPLAYING:
+            self._enter(Mode.COMPUTING if self._controller.state in MOVING else Mode.RESTING)
 
     @Slot()
     def _on_stage(self) -> None:
@@ -224,7 +235,7 @@ class Player(QObject):
 
     @Slot(object)
     def _on_state(self, state: State) -> None:
-        if state in (State.RUNNING, State.STOPPING):
+        if state in MOVING and self.mode is not Mode.REPLAYING:
             self._enter(Mode.COMPUTING)
         elif self.mode is Mode.COMPUTING:
             self._enter(Mode.RESTING)

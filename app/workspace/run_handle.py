@@ -12,6 +12,7 @@ import numpy as np
 from app.plotting.pyramid import Pyramid
 from app.workspace.onsets import Onsets, changes, leaves_zero
 from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS
 from grpo_core.record import Origin, Step
 from grpo_core.runs.files import in_use
@@ -40,6 +41,7 @@ class RunHandle:
         saved: the user has named and kept this run.
         note: what a person should know of its file, in a sentence, or empty.
         read_only: why it can be looked at only, in a sentence, or empty.
+        next_settings: what its next update will run under where that is no longer what its last one ran under.
     """
 
     def __init__(self, *, title: str, origin: Origin, path: Path) -> None:
@@ -59,6 +61,7 @@ class RunHandle:
         self.saved = False
         self.note = ""
         self.read_only = ""
+        self.next_settings: Settings | None = None
         self.parent: RunHandle | None = None
         self._lineage: Lineage | None = None
         self._kept: OrderedDict[int, Step] = OrderedDict()
@@ -77,7 +80,7 @@ class RunHandle:
         handle.extend({name: reader.series(name) for name in METRICS}, reader.last)
         handle.changes = list(reader.settings_changes()) or handle.changes
         handle.branched_at = reader.meta.parent[1] if reader.meta.parent else None
-        handle.read_only = _hindrance(path)
+        handle.read_only = _hindrance(path, reader.newer)
         if not reader.meta.ended:
             handle.note = f"{path.name} was not closed properly. It holds {reader.last:,} updates; go on from the last."
         handle.note = handle.read_only or handle.note
@@ -141,11 +144,21 @@ class RunHandle:
     def _from_file(self, number: int) -> Step | None:
         if self._lineage is None:
             if not self.path.exists():
-                return None
+                raise RunFileError(f"{self.path.name} is not there any more, so update {number} cannot be shown.")
             self._lineage = Lineage(RunReader.open(self.path), self.path.parent)
         if number > self._lineage.reader.last:
             self._lineage.reader.refresh()
         return self._lineage.step(number) if number <= self._lineage.reader.last else None
+
+    @property
+    def on_disk(self) -> int:
+        """Last update in the file.
+
+        Raises:
+            RunFileError: the file cannot be read.
+        """
+        with RunReader.open(self.path) as reader:
+            return reader.last
 
     def rest(self) -> None:
         """The learner has left this run: everything is in its file now."""
@@ -157,14 +170,18 @@ class RunHandle:
             self._lineage.close()
             self._lineage.reader.close()
             self._lineage = None
+        if self.parent is not None:
+            self.parent.let_go()
 
 
 def _nowhere(number: int) -> Step | None:
     return None
 
 
-def _hindrance(path: Path) -> str:
+def _hindrance(path: Path, newer: bool) -> str:
     """Why a run file can be looked at only, in a sentence; empty where it can be continued."""
+    if newer:
+        return f"{path.name} was written by a newer version of GRPO Lab: it can be looked at, but not continued."
     if in_use(path):
         return f"{path.name} is being written by another window: it can be looked at here, but not continued."
     if not os.access(path, os.W_OK):

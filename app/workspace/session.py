@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -49,8 +50,9 @@ class Session(QObject):
 
     def new_run(self, settings: Settings) -> RunHandle:
         """A run at update 0; it has no file before its first update."""
-        run = self._fresh(f"Run {self._next()}", settings)
-        self._show(run)
+        title = f"Run {self._next()}"
+        run = RunHandle(title=title, origin=learners.origin(settings), path=library.new_path(self.folder, title))
+        self._begin(run)
         return run
 
     def open(self, path: Path) -> RunHandle:
@@ -60,11 +62,21 @@ class Session(QObject):
             RunFileError: with a sentence that says what was wrong.
         """
         already = next((run for run in self._workspace.runs if run.path.resolve() == path.resolve()), None)
-        run = already or RunHandle.open(path)
+        if already is not None and not self._moved_on(already):
+            self._show(already)
+            return already
+        run = RunHandle.open(path)
         self._show(run)
-        if run.note and not already:
+        if already is not None:
+            self.close_run(already)
+        if run.note:
             self._workspace.problem.emit(run.note, "info")
         return run
+
+    def _moved_on(self, run: RunHandle) -> bool:
+        """Whether another window has written, or writes, the file of a run that is open here."""
+        ours = run is self._workspace.training and self._controller.state is not State.FAILED
+        return not ours and run.path.exists() and (bool(run.read_only) or run.on_disk > run.head)
 
     def branch(self, step: int) -> RunHandle:
         """A new run that goes on from update ``step`` of the active one, with the settings of the controls.
@@ -86,7 +98,7 @@ class Session(QObject):
             path=library.new_path(self.folder, f"Run {self._count} from update {step}"),
         )
         run.inherit(parent, step)
-        self._show(run)
+        self._begin(run)
         changes = {path: new for path, (_, new) in self._workspace.editing.settings.differences(wanted).items()}
         if changes:
             self._workspace.editing.edit(changes, "Branch with these settings")
@@ -100,6 +112,8 @@ class Session(QObject):
         """
         if run is self._workspace.training:
             self._controller.commit()
+        if not run.path.exists():
+            raise GrpoError(f"{run.title} has no file of its own before its next update; press Step, then save it.")
         copy_run(run.path, target)
         run.saved = True
         self.runs_changed.emit()
@@ -111,6 +125,8 @@ class Session(QObject):
             self._workspace.training = None
         if len(self._workspace.runs) == 1:
             self.new_run(run.origin.settings)
+        if run is self._workspace.run:
+            self._player.rest()
         self._workspace.remove(run)
         self.runs_changed.emit()
 
@@ -123,11 +139,18 @@ class Session(QObject):
         self._workspace.activate(run)
         self.runs_changed.emit()
 
-    def _fresh(self, title: str, settings: Settings) -> RunHandle:
-        return RunHandle(title=title, origin=learners.origin(settings), path=library.new_path(self.folder, title))
+    def _begin(self, run: RunHandle) -> None:
+        """Show a new run. The knobs that were turned for it are its own; the run it leaves keeps what it ran under."""
+        before = self._workspace.run
+        self._show(run)
+        if before is not None:
+            before.next_settings = None
 
     def _next(self) -> int:
+        """A number that no title in the list begins with."""
         self._count += 1
+        while any(re.match(rf"Run {self._count}\b", run.title) for run in self._workspace.runs):
+            self._count += 1
         return self._count
 
     # -- training ----------------------------------------------------------------------------------------------------
@@ -151,6 +174,8 @@ class Session(QObject):
         if run.branched_at == run.head and run.head and not run.path.exists():
             parent = self._parent_of(run)
         if self._workspace.training is not None:
+            self._controller.pause()
+            self._controller.commit()
             self.take()
             self._workspace.training.rest()
         run.let_go()

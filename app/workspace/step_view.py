@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from app.workspace.cursor import Stage
-from grpo_core import metrics, recompute
 from grpo_core.config import Objective, Settings
+from grpo_core.explain import Numbers
+from grpo_core.metrics import at_start
 from grpo_core.objective import Terms
 from grpo_core.reasons import Reason, reasons
 from grpo_core.record import Origin, Step
@@ -56,19 +57,24 @@ class StepView:
         return self.passed + 1 if self.stage is Stage.UPDATE and self.step else 0
 
     @cached_property
+    def numbers(self) -> Numbers | None:
+        """Every number of the update by its address, as explain and reasons ask for them."""
+        return None if self.step is None else Numbers(self.step)
+
+    @property
     def terms(self) -> Terms | None:
         """The loss of the pass shown and every number on the way to it, (B, T)."""
-        return None if self.step is None else recompute.terms(self.step, self.passed, given=self.advantage)
+        return None if self.numbers is None else self.numbers.terms(self.passed)
 
-    @cached_property
+    @property
     def advantage(self) -> np.ndarray | None:
         """(B,), or (B, T) with a critic."""
-        return None if self.step is None else recompute.advantage(self.step)
+        return None if self.numbers is None else self.numbers.advantage
 
-    @cached_property
+    @property
     def gradient_parts(self) -> tuple[np.ndarray, np.ndarray | None] | None:
         """d loss / d log π of the pass shown, (B, T): from the surrogate, and from the KL."""
-        return None if self.step is None else recompute.token_gradient(self.step, self.passed, given=self.advantage)
+        return None if self.numbers is None else self.numbers.gradient(self.passed)
 
     @cached_property
     def gradient(self) -> np.ndarray | None:
@@ -78,20 +84,20 @@ class StepView:
         push, pull = self.gradient_parts
         return push if pull is None else push + pull
 
-    @cached_property
+    @property
     def metrics(self) -> dict[str, float]:
         """The scalars on the cards."""
-        return metrics.at_start(self.origin) if self.step is None else metrics.metrics(self.step)
+        return at_start(self.origin) if self.numbers is None else self.numbers.cards
 
     @cached_property
     def reasons(self) -> dict[str, Reason]:
         """Why a zero is zero, by the name of what is zero."""
-        return {} if self.step is None else reasons(self.step, self.passed)
+        return {} if self.step is None else reasons(self.step, self.passed, numbers=self.numbers)
 
-    @cached_property
+    @property
     def dead(self) -> np.ndarray | None:
         """Groups without signal, boolean (P,)."""
-        return None if self.step is None else recompute.dead_groups(self.step)
+        return None if self.numbers is None else self.numbers.dead
 
     def policy(self, passed: int) -> np.ndarray | None:
         """Probabilities (C, V) after ``passed`` passes; at update 0 the starting policy."""

@@ -135,10 +135,12 @@ class Workspace(QObject):
         """Make ``run`` the one that is shown, at its head."""
         if run not in self.runs:
             self.runs.append(run)
+        if self.run is not None:
+            self.run.next_settings = self.editing.settings
         self.run = run
         self.selection = Selection()
         self.quantity = None
-        self.editing.restart(run.settings_at(run.head + 1))
+        self.editing.restart(run.next_settings or run.settings_at(run.head + 1))
         self.cursor = Cursor()
         self.follow()
         self.activated.emit()

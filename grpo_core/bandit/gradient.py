@@ -77,13 +77,16 @@ def through_distributions(
     return np.asarray(result / temperature)
 
 
-def logit_gradient(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray:
+def logit_gradient(
+    step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None
+) -> np.ndarray:
     """d loss / d logits of pass ``passed`` (0 = the first) of a recorded update, (C, A).
 
     Args:
         step: an update that holds its full distributions.
         passed: which pass.
         objective: another one for a what-if; the update's own by default.
+        given: :func:`grpo_core.recompute.advantage` of that step and objective, for whoever has it already.
 
     Raises:
         ValueError: the update does not hold the distributions of that pass.
@@ -93,13 +96,13 @@ def logit_gradient(step: Step, passed: int, objective: Objective | None = None) 
     if dist_logp is None or step.context is None:
         raise ValueError(f"update {step.step} does not hold the distributions of pass {passed + 1}")
     temperature = step.settings.learner.temperature
-    push, pull = recompute.token_gradient(step, passed, objective)
+    push, pull = recompute.token_gradient(step, passed, objective, given=given)
     context = step.context[None].astype(np.intp)
     where = places(context, step.tokens, (1, *dist_logp.shape))
     token_gradient = (push if pull is None else push + pull)[None]
     result = through_tokens(token_gradient, where, np.exp(dist_logp)[None], temperature)
     if needs_distributions(objective) and step.ref_dist_logp is not None:
-        terms = recompute.terms(step, passed, objective)
+        terms = recompute.terms(step, passed, objective, given=given)
         result = result + through_distributions(
             objective, terms, context, dist_logp[None], step.ref_dist_logp[None], temperature
         )

@@ -128,20 +128,20 @@ class Numbers:
     def terms(self, passed: int) -> Terms:
         """The loss of a pass and every number on the way to it."""
         if passed not in self._terms:
-            self._terms[passed] = recompute.terms(self.step, passed)
+            self._terms[passed] = recompute.terms(self.step, passed, given=self.advantage)
         return self._terms[passed]
 
     def gradient(self, passed: int) -> tuple[np.ndarray, np.ndarray | None]:
         """The two summands of d loss / d log π, (B, T)."""
         if passed not in self._gradients:
-            self._gradients[passed] = recompute.token_gradient(self.step, passed)
+            self._gradients[passed] = recompute.token_gradient(self.step, passed, given=self.advantage)
         return self._gradients[passed]
 
     def logit_gradient(self, passed: int) -> np.ndarray | None:
         """d loss / d logits (C, A); None where the update does not hold a table of logits."""
         if passed not in self._logit_gradients:
             known = "logits" in self.step.resume and self.step.distribution(passed) is not None
-            self._logit_gradients[passed] = logit_gradient(self.step, passed) if known else None
+            self._logit_gradients[passed] = logit_gradient(self.step, passed, given=self.advantage) if known else None
         return self._logit_gradients[passed]
 
     @cached_property

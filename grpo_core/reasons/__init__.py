@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from grpo_core.config import Objective
+from grpo_core.explain.numbers import Numbers
 from grpo_core.reasons import groups, loss, policy
 from grpo_core.reasons.reason import LONGEST_CHIP, Facts, Reason
 from grpo_core.record import Step
@@ -10,13 +11,16 @@ from grpo_core.record import Step
 __all__ = ["LONGEST_CHIP", "Reason", "reasons"]
 
 
-def reasons(step: Step, passed: int, objective: Objective | None = None) -> dict[str, Reason]:
+def reasons(
+    step: Step, passed: int, objective: Objective | None = None, *, numbers: Numbers | None = None
+) -> dict[str, Reason]:
     """What there is to say about an update, by key.
 
     Args:
         step: the update.
         passed: the pass shown, counted from 0.
         objective: another one for a what-if; the update's own by default.
+        numbers: of this update under this objective, if they are already at hand.
 
     Returns:
         At most one reason a key: names of metrics (whose cards show the whole update), "group:<p>" for groups, and
@@ -25,6 +29,6 @@ def reasons(step: Step, passed: int, objective: Objective | None = None) -> dict
     Raises:
         SettingsError: the update cannot be evaluated under ``objective``.
     """
-    facts = Facts(step, passed, objective)
+    facts = Facts(numbers or Numbers(step, objective), passed)
     said = (reason for part in (groups, loss, policy) for reason in part.reasons(facts))
     return {reason.key: reason for reason in said if reason is not None}

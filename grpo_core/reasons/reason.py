@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.config import Objective
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.objective import Terms
@@ -48,8 +47,8 @@ class Facts:
         tiny: what rounding alone may leave of a sum of ordinary numbers.
     """
 
-    def __init__(self, step: Step, passed: int, objective: Objective | None) -> None:
-        self.numbers = Numbers(step, objective)
+    def __init__(self, numbers: Numbers, passed: int) -> None:
+        self.numbers = numbers
         self.step = self.numbers.step
         self.objective = self.numbers.objective
         self.passed = passed

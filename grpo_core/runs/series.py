@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -18,9 +18,10 @@ NAMES = tuple(METRICS)
 NAMES_JSON = json.dumps(NAMES)
 
 
-def scalars(step: Step) -> bytes:
-    """One row of ``tail``: the metrics of ``step`` as float64."""
-    values = metrics(step)
+def scalars(step: Step, values: Mapping[str, float] | None = None) -> bytes:
+    """One row of ``tail``: the metrics of ``step`` as float64; ``values`` are those metrics, if they are known."""
+    if values is None:
+        values = metrics(step)
     return np.array([values[name] for name in NAMES], "<f8").tobytes()
 
 

@@ -7,6 +7,7 @@ import sqlite3
 import time
 import uuid
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -160,8 +161,12 @@ class RunWriter:
         """Size on disk, write-ahead log included."""
         return size_of(self.path)
 
-    def append(self, step: Step) -> None:
+    def append(self, step: Step, scalars: Mapping[str, float] | None = None) -> None:
         """Adds the next update; commits when 50 ms have passed since the last commit.
+
+        Args:
+            step: the update.
+            scalars: its metrics, for whoever has computed them already.
 
         Raises:
             RunFileError: writing failed; ``step`` is kept and comes with the next commit that succeeds.
@@ -170,10 +175,10 @@ class RunWriter:
         if step.step != self._appended + 1:
             raise ValueError(f"update {step.step} cannot follow update {self._appended}")
         layout, record = encoded(step)
-        scalars = series.scalars(step)
+        row = series.scalars(step, scalars)
         crc = zlib.crc32(record)
         self._steps.append((step.step, self._layout_id(layout), self._settings_of(step), crc, record))
-        self._scalars.append((step.step, scalars))
+        self._scalars.append((step.step, row))
         self._appended = step.step
         if time.monotonic() - self._committed_at >= COMMIT_EVERY:
             self.commit()

@@ -95,6 +95,7 @@ class NumberRow(Row):
         self.fit()
         self.field.editingFinished.connect(self._on_typed)
         self.field.returnPressed.connect(self.field.clearFocus)
+        self.field.textEdited.connect(self.error.hide)
         self.label(self.field)
         self.head.addWidget(self.field)
         self.slider: QSlider | None = None
@@ -194,6 +195,7 @@ class ListRow(Row):
         self.field = QLineEdit()
         self.field.editingFinished.connect(self._on_typed)
         self.field.returnPressed.connect(self.field.clearFocus)
+        self.field.textEdited.connect(self.error.hide)
         self.label(self.field)
         self.body.insertWidget(1, self.field)
         self._shown = ""

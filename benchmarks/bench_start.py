@@ -1,0 +1,118 @@
+"""From process start to the first painted window, warm: what a user waits for.
+
+    python -m benchmarks.bench_start
+
+Real processes of the real program, offscreen, in a temporary folder: the very first start (no preferences, a welcome)
+and one that opens a run again. Below it stands where the time of the imports goes.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from itertools import islice
+from pathlib import Path
+
+from grpo_core.config import Settings
+from grpo_core.learners import learner
+from grpo_core.runs.run_file import RunWriter
+
+STARTS = 5
+SECONDS = 1.5
+FORBIDDEN = ("torch", "matplotlib", "scipy")
+UPDATES = 200
+
+WATCHED = """
+import sys, time
+from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtWidgets import QApplication, QMainWindow
+
+class Watch(QObject):
+    def eventFilter(self, watched, event):
+        if event.type() == QEvent.Type.Paint and isinstance(watched, QMainWindow):
+            QApplication.instance().removeEventFilter(self)
+            QTimer.singleShot(0, told)  # after this event the whole window is painted
+        return False
+
+def told():
+    print(time.time(), *(name for name in sys.argv[2].split(",") if name in sys.modules), flush=True)
+    for window in QApplication.topLevelWidgets():
+        if isinstance(window, QMainWindow):
+            window.close()
+
+import app.start
+class Application(QApplication):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.watch = Watch()
+        self.installEventFilter(self.watch)
+app.start.QApplication = Application
+sys.exit(app.start.start(sys.argv[3:]))
+"""
+"""The program with one thing more: it says when its window is painted, and closes."""
+
+
+def seconds_to_paint(home: Path, *arguments: str) -> float:
+    """From the start of a process to its first painted window."""
+    environment = os.environ | {"GRPO_LAB_HOME": str(home), "QT_QPA_PLATFORM": "offscreen"}
+    command = [sys.executable, "-c", WATCHED, "window", ",".join(FORBIDDEN), *arguments]
+    begin = time.time()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    words = done.stdout.split()
+    if done.returncode or not words:
+        raise SystemExit(f"The program did not show a window:\n{done.stderr}")
+    if words[1:]:
+        raise SystemExit(f"The window imports {', '.join(words[1:])}, which it should not.")
+    return float(words[0]) - begin
+
+
+def seconds_of_imports(module: str, most: int) -> list[tuple[float, str]]:
+    """The packages whose own code takes longest to import, in milliseconds."""
+    command = [sys.executable, "-X", "importtime", "-c", f"import {module}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    spent: dict[str, float] = defaultdict(float)
+    for line in done.stderr.splitlines()[1:]:
+        own, _, name = line.removeprefix("import time:").split("|")
+        spent[name.strip().split(".")[0]] += int(own) / 1000
+    return sorted(((took, name) for name, took in spent.items()), reverse=True)[:most]
+
+
+def with_a_run(home: Path) -> Path:
+    """A run file to open."""
+    path = home / "run.grpo"
+    with RunWriter.create(path, Settings()) as writer:
+        for step in islice(learner(Settings()), UPDATES):
+            writer.append(step)
+    return path
+
+
+def main() -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        fresh, used = Path(folder, "fresh"), Path(folder, "used")
+        used.mkdir()
+        run = with_a_run(used)
+        seconds_to_paint(Path(folder, "warming"))
+        first, again = [], []
+        for start in range(STARTS):
+            first.append(seconds_to_paint(fresh / str(start)))
+            again.append(seconds_to_paint(used, str(run)))
+    for name, samples in (("first start", first), (f"opening a run of {UPDATES} updates", again)):
+        print(f"{name:<32} {statistics.median(samples):6.2f} s to the first painted window ", end="")
+        print(f"({', '.join(f'{sample:.2f}' for sample in samples)})")
+    print("imports, own time by package, ms (measuring it makes it slower):")
+    for took, name in seconds_of_imports("app.program", 10):
+        print(f"  {name:<30} {took:8.1f}")
+    good = max(statistics.median(first), statistics.median(again)) < SECONDS
+    print(f"below {SECONDS:g} s, without torch: {'yes' if good else 'NO'}")
+    if not good:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""The real program in a temporary folder, frame by frame: what the benchmarks of the window share."""
+
+from __future__ import annotations
+
+import functools
+import os
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtWidgets import QApplication
+
+from app.panels.base import Panel
+from app.program import Program
+from app.settings.paths import find_paths
+from app.settings.preferences import Preferences
+from app.training.controller import State
+from app.workspace.frame import FrameTimer
+
+
+class Window:
+    """A program whose frames are asked for, one by one.
+
+    Attributes:
+        app: the application.
+        program: what is measured.
+    """
+
+    def __init__(self, folder: Path, width: int = 1366, height: int = 768) -> None:
+        application = QApplication.instance() or QApplication([])
+        assert isinstance(application, QApplication)
+        self.app = application
+        self.program = Program(self.app, find_paths({"GRPO_LAB_HOME": str(folder)}), Preferences(speed=None))
+        self.program.window.resize(width, height)
+        self.program.window.show()
+        self.wait(300)
+        timer = self.program.workspace.findChild(FrameTimer)
+        assert timer is not None
+        self._timer = timer
+
+    def wait(self, milliseconds: int) -> None:
+        """Let the program live."""
+        loop = QEventLoop()
+        QTimer.singleShot(milliseconds, loop, loop.quit)
+        loop.exec()
+
+    def until(self, done: Callable[[], bool], seconds: float = 60) -> None:
+        """Let the program live until ``done``."""
+        end = time.perf_counter() + seconds
+        while not done():
+            if time.perf_counter() > end:
+                raise TimeoutError("the program did not get there")
+            self.wait(10)
+
+    def until_paused(self) -> None:
+        """Let the program live until its worker stands."""
+        self.until(lambda: self.program.controller.state in (State.PAUSED, State.IDLE, State.FAILED))
+        self.wait(100)
+
+    def frame(self, panel: Panel | None = None) -> float:
+        """Draw and paint what has changed, in every panel or in one alone; milliseconds."""
+        self._timer.stop()  # the request is answered here
+        begin = time.perf_counter()
+        if panel is None:
+            self._timer.tick.emit()
+        else:
+            panel.on_frame()
+        self.app.processEvents()
+        return 1e3 * (time.perf_counter() - begin)
+
+    def close(self) -> None:
+        """End the program as its window's close button does."""
+        self.program.close()
+        self.until(lambda: self.program.window.may_close)
+
+
+@contextmanager
+def timed(owner: object, name: str, key: str, spent: dict[str, list[float]]) -> Iterator[None]:
+    """Inside the block every call of the method is timed, in milliseconds, into ``spent[key]``."""
+    method = getattr(owner, name)
+
+    @functools.wraps(method)
+    def measured(*args: object, **kwargs: object) -> object:
+        begin = time.perf_counter()
+        try:
+            return method(*args, **kwargs)
+        finally:
+            spent[key].append(1e3 * (time.perf_counter() - begin))
+
+    setattr(owner, name, measured)
+    try:
+        yield
+    finally:
+        delattr(owner, name)
+
+
+def times() -> dict[str, list[float]]:
+    """A place for :func:`timed`."""
+    return defaultdict(list)
+
+
+def told(samples: list[float]) -> str:
+    """Median and 95th percentile, in milliseconds."""
+    ordered = sorted(samples)
+    return f"{statistics.median(ordered):8.2f} {ordered[min(int(0.95 * len(ordered)), len(ordered) - 1)]:8.2f}"
