@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.help.glossary_panel import GlossaryPanel
@@ -17,10 +19,12 @@ class GlossaryDockPanel(Panel):
     id = "glossary"
     title = "Glossary"
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
-        self.words = GlossaryPanel(self)
-        _fill(self, self.words)
+    @cached_property
+    def words(self) -> GlossaryPanel:
+        """The glossary, made when it is first looked at: its formulas would keep the first window waiting."""
+        words = GlossaryPanel(self)
+        _fill(self, words)
+        return words
 
     def draw(self, view: View) -> None:
         self.words.set_look(view.theme, view.scale)

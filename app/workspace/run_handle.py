@@ -141,14 +141,28 @@ class RunHandle:
             self.keep(found)
         return self._kept[number]
 
+    def file_with(self, number: int) -> Path:
+        """The file that holds update ``number``: its own, or that of a run it branched from.
+
+        Raises:
+            RunFileError: there is none any more.
+        """
+        if self.parent is not None and number <= (self.branched_at or 0):
+            return self.parent.file_with(number)
+        return self._files(number).holder(number).path
+
     def _from_file(self, number: int) -> Step | None:
+        lineage = self._files(number)
+        if number > lineage.reader.last:
+            lineage.reader.refresh()
+        return lineage.step(number) if number <= lineage.reader.last else None
+
+    def _files(self, number: int) -> Lineage:
         if self._lineage is None:
             if not self.path.exists():
                 raise RunFileError(f"{self.path.name} is not there any more, so update {number} cannot be shown.")
             self._lineage = Lineage(RunReader.open(self.path), self.path.parent)
-        if number > self._lineage.reader.last:
-            self._lineage.reader.refresh()
-        return self._lineage.step(number) if number <= self._lineage.reader.last else None
+        return self._lineage
 
     @property
     def on_disk(self) -> int:

@@ -171,8 +171,8 @@ class Session(QObject):
         if run.head and (resume is None or not resume.resume):
             raise GrpoError(f"{run.title} can be looked at, but not continued: its last update holds no policy.")
         parent = None
-        if run.branched_at == run.head and run.head and not run.path.exists():
-            parent = self._parent_of(run)
+        if run.parent is not None and run.branched_at == run.head and not run.path.exists():
+            parent = run.parent.file_with(run.head), run.head
         if self._workspace.training is not None:
             self._controller.pause()
             self._controller.commit()
@@ -186,13 +186,6 @@ class Session(QObject):
         self._workspace.training = run
         if self._controller.buffer is not None:
             run.elsewhere = self._controller.buffer.uncommitted
-
-    def _parent_of(self, run: RunHandle) -> tuple[Path, int]:
-        parent = run.parent
-        assert parent is not None and run.branched_at is not None
-        while parent.branched_at is not None and run.branched_at <= parent.branched_at and parent.parent is not None:
-            parent = parent.parent  # the branch of a branch that lies before the first branch point
-        return parent.path, run.branched_at
 
     @Slot()
     def take(self) -> None:

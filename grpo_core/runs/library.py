@@ -129,8 +129,16 @@ class Lineage:
         Raises:
             RunFileError: it lies before a branch point and the parent is gone, or its record is damaged.
         """
+        return self.holder(number).step(number)
+
+    def holder(self, number: int) -> RunReader:
+        """The file that holds update ``number``; a branch also holds the one it branched from.
+
+        Raises:
+            RunFileError: it lies before a branch point and the parent is gone.
+        """
         point = self.reader.first - 1
-        return self.reader.step(number) if not 1 <= number < point else self._above(number).step(number)
+        return self.reader if not 1 <= number < point else self._above(number).holder(number)
 
     def close(self) -> None:
         """Closes the parents' files; the reader stays open, it is its owner's."""

@@ -1,0 +1,106 @@
+"""The window while the worker trains flat out: frames a second, what each panel costs, what it costs the training.
+
+    python -m benchmarks.bench_frames
+
+The real program offscreen, 1366 x 768, layout Bandit. "Alone" is the same run recorded to the same kind of file by a
+loop without Qt, in turns with the window.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from benchmarks.window import Window, timed, times, told
+from grpo_core.config import Settings
+from grpo_core.learners import learner
+from grpo_core.metrics import metrics
+from grpo_core.runs.run_file import RunWriter
+
+ROUNDS = 3
+SECONDS = 2.0
+
+
+def alone(path: Path, settings: Settings) -> float:
+    """Updates a second that are computed and recorded without a window."""
+    training, count = learner(settings), 0
+    with RunWriter.create(path, settings) as writer:
+        end = time.perf_counter() + SECONDS
+        begin = time.perf_counter()
+        while time.perf_counter() < end:
+            step = next(training)
+            writer.append(step, metrics(step))
+            count += 1
+        return count / (time.perf_counter() - begin)
+
+
+class Watched:
+    """One window that trains in turns.
+
+    Attributes:
+        rates: updates a second, one entry a round.
+        frames: frames a second.
+        busy: milliseconds of the GUI thread's time a frame, painting and events included.
+        draws: milliseconds of every call of each panel's ``draw``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.window = Window(folder)
+        self.rates: list[float] = []
+        self.frames: list[float] = []
+        self.busy: list[float] = []
+        self.draws = times()
+        self._count = 0
+        self.window.program.workspace.frame.connect(self._on_frame)
+
+    def _on_frame(self) -> None:
+        self._count += 1
+
+    def round(self, settings: Settings) -> None:
+        """Train a new run for a while."""
+        program = self.window.program
+        program.session.new_run(settings)
+        program.player.set_length(None)
+        program.player.toggle()
+        self.window.wait(300)
+        with ExitStack() as stack:
+            for name, panel in program.window.panels.items():
+                stack.enter_context(timed(panel, "draw", name, self.draws))
+            head, count, busy, begin = program.controller.head, self._count, time.thread_time(), time.perf_counter()
+            self.window.wait(round(1000 * SECONDS))
+            took = time.perf_counter() - begin
+        self.rates.append((program.controller.head - head) / took)
+        self.frames.append((self._count - count) / took)
+        self.busy.append(1e3 * (time.thread_time() - busy) / max(self._count - count, 1))
+        program.player.toggle()
+        self.window.until_paused()
+
+
+def report(name: str, settings: Settings, folder: Path) -> None:
+    """Print one table."""
+    watched, bare = Watched(folder / name), []
+    for number in range(ROUNDS):
+        watched.round(settings)
+        bare.append(alone(folder / f"{name} {number}.grpo", settings))
+    watched.window.close()
+    rate, without = statistics.median(watched.rates), statistics.median(bare)
+    print(f"{name}: {statistics.median(watched.frames):.1f} frames a second, ", end="")
+    print(f"{statistics.median(watched.busy):.1f} ms of the GUI thread each")
+    print(f"  {rate:,.0f} updates a second with the window, {without:,.0f} without ({rate / without:.0%})")
+    for panel, spent in sorted(watched.draws.items(), key=lambda item: -statistics.median(item[1])):
+        print(f"    draw of {panel:<20} {told(spent)} ms (median, 95th percentile)")
+
+
+def main() -> None:
+    """Print the tables."""
+    with tempfile.TemporaryDirectory() as folder:
+        report("default bandit", Settings(), Path(folder))
+        large = {"learner.group_size": 64, "task.landscape": "length", "task.prompts": 4}
+        report("length toy, 4 prompts, G 64", Settings().replace(large), Path(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""The transport: behind the head it replays, at the head it computes; another run is left in peace."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.training.controller import State
+from app.workspace.cursor import Stage
+from app.workspace.player import Mode
+from grpo_core.config import Settings
+from tests.app.workspace.conftest import Desk
+
+
+def test_run_stops_by_itself_after_its_length(desk: Desk) -> None:
+    desk.player.set_length(7)
+    desk.player.toggle()
+    desk.rest()
+    assert (desk.shown.head, desk.here, desk.workspace.following) == (7, 7, True)
+
+
+def test_the_same_key_runs_and_pauses(desk: Desk) -> None:
+    desk.player.set_length(None)
+    desk.player.toggle()
+    desk.until(5)
+    desk.player.toggle()
+    desk.rest()
+    head = desk.shown.head
+    desk.player.toggle()
+    desk.until(head + 5)
+    desk.player.toggle()
+    desk.rest()
+    assert desk.shown.head >= head + 5
+
+
+def test_steps_behind_the_head_are_shown_and_at_the_head_computed(desk: Desk) -> None:
+    desk.run(3)
+    desk.workspace.move_to(1)
+    for expected in (2, 3):
+        desk.player.step()
+        assert (desk.here, desk.shown.head) == (expected, 3)
+    desk.player.step()
+    desk.rest()
+    assert (desk.here, desk.shown.head) == (4, 4)
+
+
+def test_an_update_half_revealed_is_revealed_before_the_next(desk: Desk) -> None:
+    desk.run(2)
+    desk.workspace.show_stage(Stage.SCORE)
+    desk.player.step()
+    assert (desk.here, desk.workspace.cursor.stage, desk.shown.head) == (2, Stage.UPDATE, 2)
+
+
+def test_stages_walk_from_update_to_update_and_back(desk: Desk) -> None:
+    desk.run(2)
+    desk.workspace.move_to(0)
+    walked = []
+    for _ in range(8):
+        desk.player.stage()
+        walked.append((desk.here, desk.workspace.cursor.stage, desk.workspace.cursor.passed))
+    stages = [(Stage.SAMPLE, -1), (Stage.SCORE, -1), (Stage.NORMALIZE, -1), *((Stage.UPDATE, n) for n in range(4))]
+    assert walked == [(1, *stage) for stage in stages] + [(2, Stage.SAMPLE, -1)]
+    desk.player.stage_back()
+    assert (desk.here, desk.workspace.cursor.stage, desk.workspace.cursor.passed) == (1, Stage.UPDATE, -1)
+    desk.player.stage_back()
+    assert (desk.here, desk.workspace.cursor.stage, desk.workspace.cursor.passed) == (1, Stage.UPDATE, 2)
+    assert desk.shown.head == 2
+
+
+def test_stages_stop_at_update_0(desk: Desk) -> None:
+    desk.run(1)
+    desk.workspace.show_stage(Stage.SAMPLE)
+    for _ in range(3):
+        desk.player.stage_back()
+    assert desk.here == 0
+
+
+def test_behind_the_head_run_replays_every_update_and_goes_live(desk: Desk) -> None:
+    desk.run(4)
+    desk.workspace.move_to(1)
+    desk.player.set_length(3)
+    seen: list[int] = []
+    desk.workspace.frame.connect(lambda: seen.append(desk.here))
+    desk.player.toggle()
+    assert desk.player.mode is Mode.REPLAYING
+    desk.qtbot.waitUntil(lambda: desk.shown.head == 7, timeout=5000)
+    desk.rest()
+    assert {1, 2, 3, 4} <= set(seen)
+    assert desk.here == 7
+
+
+@pytest.mark.parametrize("press", ["toggle", "step", "step_back", "stage", "stage_back"])
+def test_any_press_ends_a_replay(desk: Desk, press: str) -> None:
+    desk.run(5)
+    desk.workspace.move_to(2)
+    desk.player.toggle()
+    getattr(desk.player, press)()
+    assert desk.player.mode is Mode.RESTING
+    assert (desk.controller.state, desk.shown.head) == (State.PAUSED, 5)
+
+
+def test_stepping_back_pauses_what_is_computed_and_end_follows_again(desk: Desk) -> None:
+    desk.player.set_length(None)
+    desk.player.run()
+    desk.until(5)
+    desk.player.step_back()
+    desk.rest()
+    assert not desk.workspace.following
+    desk.workspace.follow()
+    assert desk.here == desk.shown.head
+
+
+def test_the_cursor_stays_where_it_is_put_while_the_run_goes_on(desk: Desk) -> None:
+    desk.player.set_length(None)
+    desk.player.run()
+    desk.until(5)
+    desk.workspace.move_to(3)
+    desk.until(desk.shown.head + 10)
+    assert desk.here == 3
+    desk.player.pause()
+    desk.rest()
+
+
+def test_run_n_counts_from_the_cursor(desk: Desk) -> None:
+    desk.run(10)
+    desk.workspace.move_to(4)
+    desk.player.run_n(3)
+    assert (desk.here, desk.shown.head) == (7, 10)
+    desk.run(5)
+    assert (desk.here, desk.shown.head) == (12, 12)
+
+
+def test_presses_of_step_add_up(desk: Desk) -> None:
+    for _ in range(3):
+        desk.player.step()
+    desk.rest()
+    assert desk.shown.head == 3
+
+
+def test_another_speed_holds_at_once(desk: Desk) -> None:
+    desk.player.set_speed(1.0)
+    desk.player.staged = False
+    desk.player.run()
+    desk.until(1)
+    desk.player.set_speed(None)
+    desk.until(50)
+    desk.player.pause()
+    desk.rest()
+
+
+def test_slow_runs_play_the_stages_of_each_update(desk: Desk) -> None:
+    desk.player.set_speed(2.0)
+    seen: list[Stage] = []
+    desk.workspace.frame.connect(lambda: seen.append(desk.workspace.cursor.stage))
+    desk.player.run_n(2)
+    desk.rest()
+    assert sorted(set(seen)) == list(Stage)
+
+
+# -- two runs ----------------------------------------------------------------------------------------------------------
+
+
+def _one_trains_another_is_shown(desk: Desk) -> None:
+    desk.run(4)
+    first = desk.shown
+    desk.session.new_run(Settings(seed=8))
+    desk.player.set_length(None)
+    desk.player.run()
+    desk.until(3)
+    desk.session.show(first)
+
+
+def test_replaying_one_run_leaves_another_training(desk: Desk) -> None:
+    _one_trains_another_is_shown(desk)
+    training = desk.workspace.training
+    assert training is not None
+    desk.workspace.move_to(1)
+    desk.player.toggle()
+    assert desk.player.mode is Mode.REPLAYING
+    desk.player.toggle()
+    assert desk.player.mode is Mode.COMPUTING
+    assert not desk.player.busy
+    head = training.head
+    desk.until(head + 5)
+    desk.player.step_back()
+    assert desk.here == 0
+    assert desk.controller.state is State.RUNNING
+
+
+def test_running_one_run_pauses_the_other_with_all_it_has_computed(desk: Desk) -> None:
+    _one_trains_another_is_shown(desk)
+    shown, other = desk.shown, desk.workspace.training
+    assert other is not None
+    desk.player.set_length(5)
+    desk.player.toggle()
+    desk.rest()
+    assert (shown.head, desk.workspace.training) == (9, shown)
+    assert other.on_disk == other.head
+    desk.session.show(other)
+    desk.run(2)
+    assert desk.said == []
+    assert other.on_disk == other.head
