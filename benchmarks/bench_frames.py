@@ -14,6 +14,9 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
+
+from benchmarks.bench_latency import Probe
 from benchmarks.window import Window, timed, times, told
 from grpo_core.config import Settings
 from grpo_core.learners import learner
@@ -44,6 +47,7 @@ class Watched:
         rates: updates a second, one entry a round.
         frames: frames a second.
         busy: milliseconds of the GUI thread's time a frame, painting and events included.
+        late: milliseconds by which an event every 10 ms comes late.
         draws: milliseconds of every call of each panel's ``draw``.
     """
 
@@ -52,7 +56,9 @@ class Watched:
         self.rates: list[float] = []
         self.frames: list[float] = []
         self.busy: list[float] = []
+        self.late: list[float] = []
         self.draws = times()
+        self._probe = Probe()
         self._count = 0
         self.window.program.workspace.frame.connect(self._on_frame)
 
@@ -70,8 +76,11 @@ class Watched:
             for name, panel in program.window.panels.items():
                 stack.enter_context(timed(panel, "draw", name, self.draws))
             head, count, busy, begin = program.controller.head, self._count, time.thread_time(), time.perf_counter()
+            self._probe.begin()
             self.window.wait(round(1000 * SECONDS))
+            self._probe.stop()
             took = time.perf_counter() - begin
+        self.late += self._probe.late
         self.rates.append((program.controller.head - head) / took)
         self.frames.append((self._count - count) / took)
         self.busy.append(1e3 * (time.thread_time() - busy) / max(self._count - count, 1))
@@ -89,6 +98,8 @@ def report(name: str, settings: Settings, folder: Path) -> None:
     rate, without = statistics.median(watched.rates), statistics.median(bare)
     print(f"{name}: {statistics.median(watched.frames):.1f} frames a second, ", end="")
     print(f"{statistics.median(watched.busy):.1f} ms of the GUI thread each")
+    print(f"  an event is late by (median, 95th, 99th percentile) {told(watched.late)} ", end="")
+    print(f"{np.percentile(watched.late, 99):8.2f} ms")
     print(f"  {rate:,.0f} updates a second with the window, {without:,.0f} without ({rate / without:.0%})")
     for panel, spent in sorted(watched.draws.items(), key=lambda item: -statistics.median(item[1])):
         print(f"    draw of {panel:<20} {told(spent)} ms (median, 95th percentile)")
@@ -98,8 +109,8 @@ def main() -> None:
     """Print the tables."""
     with tempfile.TemporaryDirectory() as folder:
         report("default bandit", Settings(), Path(folder))
-        large = {"learner.group_size": 64, "task.landscape": "length", "task.prompts": 4}
-        report("length toy, 4 prompts, G 64", Settings().replace(large), Path(folder))
+        large = {"learner.group_size": 64, "task.landscape": "length"}
+        report("length toy, G 64", Settings().replace(large), Path(folder))
 
 
 if __name__ == "__main__":

@@ -43,10 +43,13 @@ class PaletteModel(QAbstractListModel):
         super().__init__(parent)
         self._actions = actions
         self._shown: list[CommandAction] = []
+        self._query = ""
         self.search("")
+        actions.rebuilt.connect(self._on_rebuilt)
 
     def search(self, query: str) -> None:
         """Show what fits ``query``; everything, in the order of the menus, when it is empty."""
+        self._query = query
         found = [(action, score(query, spoken(action, menu=True))) for action in self._actions]
         fitting = [(action, points) for action, points in found if points is not None]
         if query.strip():
@@ -54,6 +57,10 @@ class PaletteModel(QAbstractListModel):
         self.beginResetModel()
         self._shown = [action for action, _ in fitting]
         self.endResetModel()
+
+    @Slot()
+    def _on_rebuilt(self) -> None:
+        self.search(self._query)
 
     def action(self, row: int) -> CommandAction | None:
         return self._shown[row] if 0 <= row < len(self._shown) else None

@@ -16,7 +16,7 @@ from app.plotting.theme import LIGHT, Theme
 ROOM = "−0.000"
 """Below each term there is always room for this much, so that nothing moves when digits change."""
 ASCENT, DESCENT = 1.165, 0.615
-"""Room that is kept for a formula that waits to be typeset, in sizes of its letters: what the presets' formulas take."""
+"""Room kept for a formula that waits to be typeset, in sizes of its letters: what the presets take."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from app.plotting.numbers import full, shown
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
-from grpo_core.explain import Node, Quantity, explain
+from grpo_core.explain import Node, Quantity, explain_from
 
 MOST_INPUTS = 60
 
@@ -63,6 +63,9 @@ class ExplainPanel(Panel):
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(0)
         self._grid.setColumnStretch(0, 1)
+        self._doors: list[tuple[QPushButton, QLabel]] = []
+        self.more = QLabel()
+        self._grid.addWidget(self.more, MOST_INPUTS, 0)
         self._build()
 
     def _build(self) -> None:
@@ -91,14 +94,14 @@ class ExplainPanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        quantity, step = view.quantity, view.step.step
-        if quantity is None or step is None:
-            self._show_empty(step is None and quantity is not None)
+        quantity, numbers = view.quantity, view.step.numbers
+        if quantity is None or numbers is None:
+            self._show_empty(numbers is None and quantity is not None)
             return
         if not self._trail or self._trail[-1] != quantity:
             self._trail.append(quantity)
         try:
-            node = explain(step, quantity)
+            node = explain_from(numbers, quantity)
         except (GrpoError, IndexError, KeyError) as error:
             self._show_empty(False, f"This update has no such number: {error}")
             return
@@ -120,7 +123,6 @@ class ExplainPanel(Panel):
         self.note.show()
 
     def _show(self, node: Node, view: View) -> None:
-        same = self._node is not None and self._node.quantity == node.quantity
         self._node = node
         self.heading.setText(f"{node.title}, update {view.cursor.step}")
         for label, latex in ((self.formula, node.latex), (self.values, node.latex_values)):
@@ -138,44 +140,41 @@ class ExplainPanel(Panel):
         self.source.setText(node.source)
         self.source.setVisible(bool(node.source))
         self.back.setVisible(len(self._trail) > 1)
-        self._show_inputs(node, view, keep_focus=same)
+        self._show_inputs(node, view)
 
-    def _show_inputs(self, node: Node, view: View, *, keep_focus: bool) -> None:
+    def _show_inputs(self, node: Node, view: View) -> None:
         """One button an input; Tab walks them, Return follows one."""
-        step = view.step.step
-        assert step is not None
-        focused = self._focused_input() if keep_focus else None
-        while self._grid.count():
-            item = self._grid.takeAt(0)
-            widget = item.widget() if item is not None else None
-            if widget is not None:
-                widget.deleteLater()
-        for n, quantity in enumerate(node.inputs[:MOST_INPUTS]):
-            child = explain(step, quantity)
-            door = QPushButton(child.title)
-            door.setObjectName("door")
-            door.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # cut rather than widen the panel
+        numbers, wanted = view.step.numbers, node.inputs[:MOST_INPUTS]
+        assert numbers is not None
+        while len(self._doors) < len(wanted):
+            self._add_door()
+        for (door, value), quantity in zip(self._doors, wanted, strict=False):
+            child = explain_from(numbers, quantity)
+            door.setText(child.title)
             door.setToolTip(child.title)
-            door.setProperty("quantity", n)
             door.setAccessibleName(f"{child.title}: {shown(child.value, 4)}. Explain")
-            door.clicked.connect(self._on_input)
-            value = QLabel(shown(child.value, 4))
-            value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            value.setText(shown(child.value, 4))
             value.setToolTip(full(child.value))
-            self._grid.addWidget(door, n, 0)
-            self._grid.addWidget(value, n, 1)
-            if n == focused:
-                door.setFocus()
-        left = len(node.inputs) - MOST_INPUTS
-        if left > 0:
-            self._grid.addWidget(QLabel(f"and {left} more"), MOST_INPUTS, 0)
-        self.inputs.setVisible(bool(node.inputs))
-        self.inputs_title.setVisible(bool(node.inputs))
+        for n, pair in enumerate(self._doors):
+            for widget in pair:
+                widget.setVisible(n < len(wanted))
+        left = len(node.inputs) - len(wanted)
+        self.more.setText(f"and {left} more")
+        self.more.setVisible(left > 0)
+        self.inputs.setVisible(bool(wanted))
+        self.inputs_title.setVisible(bool(wanted))
 
-    def _focused_input(self) -> int | None:
-        focus: QWidget | None = self.focusWidget()
-        number = focus.property("quantity") if focus else None
-        return number if isinstance(number, int) else None
+    def _add_door(self) -> None:
+        """Room for one more input; it stays for whatever is explained next."""
+        n, door, value = len(self._doors), QPushButton(), QLabel()
+        door.setObjectName("door")
+        door.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # cut rather than widen the panel
+        door.setProperty("quantity", n)
+        door.clicked.connect(self._on_input)
+        value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._grid.addWidget(door, n, 0)
+        self._grid.addWidget(value, n, 1)
+        self._doors.append((door, value))
 
     def summary(self, view: View) -> str:
         if self._node is None:

@@ -22,9 +22,11 @@ class Track(QWidget):
 
     Signals:
         moved: show this update.
+        walked: go so many updates on from where the cursor is.
     """
 
     moved = Signal(int)
+    walked = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -109,21 +111,19 @@ class Track(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if self._view is None:
             return
-        step, head = self._view.cursor.step, self._view.head
+        head = self._view.head
         page = max(head // 10, 1)
-        targets = {
-            Qt.Key.Key_Left: step - 1,
-            Qt.Key.Key_Right: step + 1,
-            Qt.Key.Key_PageDown: step + page,
-            Qt.Key.Key_PageUp: step - page,
-            Qt.Key.Key_Home: 0,
-            Qt.Key.Key_End: head,
-        }
-        target = targets.get(Qt.Key(event.key()))
-        if target is None:
-            super().keyPressEvent(event)
+        strides = {
+            Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: page, Qt.Key.Key_PageUp: -page
+        }  # fmt: skip
+        ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: head}
+        key = Qt.Key(event.key())
+        if key in strides:  # keys may come faster than frames, so the view may be behind the cursor
+            self.walked.emit(strides[key])
+        elif key in ends:
+            self.moved.emit(ends[key])
         else:
-            self.moved.emit(min(max(target, 0), head))
+            super().keyPressEvent(event)
 
 
 class TimelinePanel(Panel):
@@ -143,6 +143,7 @@ class TimelinePanel(Panel):
         self.place.setTextFormat(Qt.TextFormat.RichText)
         self.track = Track()
         self.track.moved.connect(workspace.move_to)
+        self.track.walked.connect(self._on_walked)
         self.next_button = QToolButton()
         self.next_button.setAutoRaise(True)
         self.next_button.setAccessibleName("Go to the next event")
@@ -185,6 +186,10 @@ class TimelinePanel(Panel):
     def summary(self, view: View) -> str:
         marks = len(view.run.changes) - 1
         return f"Update {view.cursor.step} of {view.head}; settings changed {marks} times."
+
+    @Slot(int)
+    def _on_walked(self, by: int) -> None:
+        self.workspace.move_to(self.workspace.cursor.step + by)
 
     @Slot()
     def go_to_next(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from app.plotting.legend import Entry, Legend
@@ -42,9 +41,6 @@ class TwinStack(QWidget):
         self.stack = QStackedWidget()
         self.stack.addWidget(plot)
         self.stack.addWidget(self.table)
-        self._key = QShortcut(QKeySequence(Qt.Key.Key_T), self)
-        self._key.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self._key.activated.connect(self.toggle)
         self._row = QHBoxLayout()
         for widget, stretch in ((self.title, 0), (self.legend, 1), (self.button, 0)):
             self._row.addWidget(widget, stretch)

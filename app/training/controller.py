@@ -80,7 +80,9 @@ class Controller(QObject):
         self._order = 0
         self._leaving = False
         self._mailbox = Mailbox()
-        self._worker = Worker(self._mailbox, learners, writers, self)
+        self._may_go_on = threading.Event()
+        self._may_go_on.set()
+        self._worker = Worker(self._mailbox, learners, writers, self._may_go_on, self)
         self._worker.reported.connect(self._on_report, Qt.ConnectionType.QueuedConnection)
         self._worker.finished.connect(self._on_finished, Qt.ConnectionType.QueuedConnection)
         self._busy = QTimer(self)
@@ -156,6 +158,7 @@ class Controller(QObject):
         if self.buffer is None or (still and self.buffer.committed == self.buffer.head):
             return True
         done = threading.Event()
+        self.go_on()
         self._mailbox.post(Commit(run_id=self.run_id, done=done))
         return done.wait(timeout) and self.buffer.committed == self.buffer.head
 
@@ -205,6 +208,19 @@ class Controller(QObject):
         self._settings = settings
         self._mailbox.post(SetSettings(run_id=self.run_id, settings=settings))
 
+    # -- while the window draws ------------------------------------------------------------------------------------
+
+    @Slot()
+    def hold(self) -> None:
+        """Let the worker wait at the next pass: Python runs one thread at a time, and taking turns at every call of
+        Qt makes a frame ten times as long."""
+        self._may_go_on.clear()
+
+    @Slot()
+    def go_on(self) -> None:
+        """The frame is drawn; the worker may go on."""
+        self._may_go_on.set()
+
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def shutdown(self, timeout: float = 0.0) -> bool:
@@ -214,6 +230,7 @@ class Controller(QObject):
         """
         if not self._worker.isRunning():
             return True
+        self.go_on()
         if not self._leaving:
             self._leaving, self.run_id, self._settings = True, "", None
             self._post(Shutdown(order=self._next_order()), State.STOPPING)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ from grpo_core.errors import Cancelled, GrpoError
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which Python hands the interpreter to the window's thread; ``benchmarks.bench_latency`` compares."""
+LONGEST_FRAME = 0.1
+"""Seconds that the worker waits for the window to have drawn; then it goes on in any case."""
 WINDOW_BEHIND = 0.05
 """Seconds between looks at a buffer that the window does not empty."""
 
@@ -89,8 +92,16 @@ class Worker(QThread):
 
     reported = Signal(object)
 
-    def __init__(self, mailbox: Mailbox, learners: Learners, writers: Writers, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        mailbox: Mailbox,
+        learners: Learners,
+        writers: Writers,
+        may_go_on: threading.Event,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
+        self._may_go_on = may_go_on
         self._mailbox = mailbox
         self._learners = learners
         self._writers = writers
@@ -137,6 +148,12 @@ class Worker(QThread):
             self._rest()
             self._report()
 
+    def _interrupted(self) -> bool:
+        """Asked by the learner at every pass: waits while the window draws, but never for long."""
+        if not self._may_go_on.is_set():
+            self._may_go_on.wait(LONGEST_FRAME)
+        return self._mailbox.interrupts()
+
     def _rest(self) -> None:
         self._try(self._commit)
         if self._state is State.RUNNING:
@@ -156,7 +173,7 @@ class Worker(QThread):
         match command:
             case Begin():
                 self._close()
-                self._live = LiveRun(command, self._learners, self._writers, self._mailbox.interrupts)
+                self._live = LiveRun(command, self._learners, self._writers, self._interrupted)
                 self._state = State.PAUSED
                 self._try(self._live.prepare)
             case SetSpeed(speed=speed):

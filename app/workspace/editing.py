@@ -35,7 +35,7 @@ class Editing(QObject):
     @property
     def wanted(self) -> Settings:
         """The settings with the structural changes that wait for a new run."""
-        return self.settings.replace(self.pending)
+        return self.settings.replace(self.pending) if self.pending else self.settings
 
     def edit(self, changes: dict[str, Any], text: str, gesture: int | None = None) -> None:
         """Change settings by dotted path, as one step of undo; edits of one ``gesture`` (a drag) merge into one.
@@ -87,4 +87,5 @@ class _Edit(QUndoCommand):
         if not isinstance(other, _Edit):
             return False
         self._after = other._after
+        self.setObsolete(self._after == self._before)
         return True

@@ -42,7 +42,9 @@ class Session(QObject):
         self.folder = folder
         self.limit: int | None = None
         player.prepare = self.make_ready
+        workspace.pull.connect(controller.hold)
         workspace.pull.connect(self.take)
+        workspace.drawn.connect(controller.go_on)
         workspace.editing.changed.connect(self._on_edited)
         controller.failed.connect(self._on_failed)
 

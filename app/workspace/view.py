@@ -25,6 +25,7 @@ class View:
         selection: what is marked in every panel.
         quantity: the number being explained, if any.
         next_settings: what the next update at the head will run under.
+        wanted: the same with the structural changes that wait for a new run.
         running: updates are being computed or replayed.
         theme: the colours.
         scale: the user's scale, 1 = 100 %.
@@ -38,6 +39,7 @@ class View:
     selection: Selection
     quantity: Quantity | None
     next_settings: Settings
+    wanted: Settings
     running: bool
     theme: Theme
     scale: float
@@ -47,7 +49,7 @@ class View:
         """Equal stamps look the same; comparing them is all that an unchanged frame costs."""
         return (
             self.run.id, self.run.version, self.head, self.step, self.cursor, self.following, self.selection,
-            self.quantity, self.next_settings, self.running, self.theme, self.scale,
+            self.quantity, self.next_settings, self.wanted, self.running, self.theme, self.scale,
         )  # fmt: skip
 
     @property

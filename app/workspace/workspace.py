@@ -32,12 +32,14 @@ class Workspace(QObject):
     Signals:
         frame: draw what has changed; at most 30 times a second.
         pull: before each frame, take in what has been computed.
+        drawn: the frame is on the screen.
         activated: another run became the active one.
         problem: a sentence that the user should read, and the severity ("info", "warning", "error").
     """
 
     frame = Signal()
     pull = Signal()
+    drawn = Signal()
     activated = Signal()
     problem = Signal(str, str)
 
@@ -59,6 +61,7 @@ class Workspace(QObject):
         self._view: View | None = None
         self._timer = FrameTimer(self)
         self._timer.tick.connect(self._on_tick)
+        self._timer.drawn.connect(self.drawn)
 
     # -- what panels read ------------------------------------------------------------------------------------------
 
@@ -81,6 +84,7 @@ class Workspace(QObject):
             selection=self.selection,
             quantity=self.quantity,
             next_settings=self.editing.settings,
+            wanted=self.editing.wanted,
             running=self.running and (self.training is None or self.training is self.run),
             theme=self.theme,
             scale=self.scale,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -146,3 +146,11 @@ def test_the_sheet_follows_new_commands(qtbot: QtBot, window: Any, actions: Acti
     qtbot.addWidget(sheet)
     actions.set_commands([command for command in actions.commands if command.id in ("run", "step")])
     assert set(sheet.shown()) == {"Run or pause", "Step"}
+
+
+def test_the_palette_follows_new_commands(actions: Actions, palette: CommandPalette) -> None:
+    palette.line.setText("step")
+    actions.set_commands([command for command in actions.commands if command.id in ("run", "step")])
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    assert listed(palette) == ["step"]
+    palette.list.doItemsLayout()

@@ -187,7 +187,7 @@ def test_a_file_that_cannot_be_written_is_said_at_once(qtbot: QtBot, tmp_path: P
         plot.render_to(tmp_path / "plot.bmp")
 
 
-def test_t_and_the_button_change_between_plot_and_table(qtbot: QtBot) -> None:
+def test_the_button_changes_between_plot_and_table_and_the_focus_goes_along(qtbot: QtBot) -> None:
     plot = history(qtbot, np.array([0.5, np.nan, 0.7]), shown=False)
     twin = TwinStack(plot, [Entry("reward", "reward", "line")])
     qtbot.addWidget(twin)
@@ -195,8 +195,9 @@ def test_t_and_the_button_change_between_plot_and_table(qtbot: QtBot) -> None:
         twin.show()
         twin.activateWindow()
     plot.setFocus()
-    qtbot.keyClick(plot, Qt.Key.Key_T)
+    twin.toggle()
     assert twin.shows_table
+    assert twin.table.hasFocus()
     assert twin.button.text() == "Plot"
     model = twin.table.table
     assert [[model.text(row, column) for column in range(2)] for row in range(3)] == [

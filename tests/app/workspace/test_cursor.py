@@ -7,7 +7,8 @@ import pytest
 from app.workspace.cursor import Cursor, Stage
 
 WHOLE = [
-    (Stage.SAMPLE, -1), (Stage.SCORE, -1), (Stage.NORMALIZE, -1), (Stage.UPDATE, 0), (Stage.UPDATE, 1), (Stage.UPDATE, 2),
+    (Stage.SAMPLE, -1), (Stage.SCORE, -1), (Stage.NORMALIZE, -1),
+    (Stage.UPDATE, 0), (Stage.UPDATE, 1), (Stage.UPDATE, 2),
 ]  # fmt: skip
 
 

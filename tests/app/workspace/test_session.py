@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from app.training.controller import State
-from grpo_core.config import Settings
+from grpo_core.config import BanditTask, Objective, Optimizer, Settings
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.runs.database import VERSION
 from grpo_core.runs.run_file import RunWriter
@@ -335,3 +336,31 @@ def test_at_its_size_limit_a_run_pauses_with_a_sentence_and_keeps_everything(des
     desk.rest()
     assert "size limit" in desk.said[0]
     assert desk.shown.on_disk == desk.shown.head
+
+
+def test_after_numbers_that_are_not_finite_a_branch_goes_on_from_an_earlier_update(desk: Desk) -> None:
+    task = BanditTask(landscape="custom", custom=(1e9,) + (0.0,) * 9)
+    plain = Objective(std="none", baseline="none")
+    desk.session.new_run(Settings(task=task, objective=plain, optimizer=Optimizer(learning_rate=0.0)))
+    desk.run(3)
+    desk.workspace.editing.edit({"optimizer.learning_rate": 1e3}, "Break it")
+    desk.player.run_n(60)
+    desk.qtbot.waitUntil(lambda: bool(desk.said), timeout=10_000)
+    desk.rest()
+    assert "not a finite number" in desk.said[0]
+    broken = desk.shown
+    assert broken.on_disk == broken.head
+    desk.workspace.editing.edit({"optimizer.learning_rate": 0.0}, "Mend it")
+    child = desk.session.branch(2)
+    desk.run(4)
+    assert (child.head, broken.head < 63, len(desk.said)) == (6, True, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is read-only for root")
+def test_a_file_without_leave_to_write_can_be_looked_at_only(desk: Desk, tmp_path: Path) -> None:
+    path = written(tmp_path / "mine.grpo", 3)
+    path.chmod(0o444)
+    run = desk.session.open(path)
+    assert "read-only" in run.read_only
+    desk.player.step()
+    assert (run.head, desk.said[-1]) == (3, run.read_only)

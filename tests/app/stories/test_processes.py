@@ -1,0 +1,152 @@
+"""The program as a process: started from the command line, ended by a signal, with and without a display."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grpo_core.config import Settings
+from grpo_core.runs import library
+from grpo_core.runs.run_file import RunReader
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = """
+import sys
+from PySide6.QtCore import QTimer
+import app.program
+from app.start import start
+
+class Told(app.program.Program):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        QTimer.singleShot(0, self, self.begin)
+
+    def begin(self):
+        {begin}
+        print(*[line.text for line in self.window.messages.lines], sep="\\n")
+        print("run", self.workspace.run.head, self.player.busy, flush=True)
+        {then}
+
+app.program.Program = Told
+sys.exit(start(sys.argv[1:]))
+"""
+
+
+def environment(home: Path, **changes: str | None) -> dict[str, str]:
+    every = {**os.environ, "GRPO_LAB_HOME": str(home), "QT_QPA_PLATFORM": "offscreen", **changes}
+    return {name: value for name, value in every.items() if value is not None}
+
+
+def started(home: Path, *arguments: str, begin: str = "pass", then: str = "self.window.close()") -> tuple[str, str]:
+    """What the program says on its outputs; it must end by itself, and well."""
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(begin=begin, then=then), *arguments],
+        env=environment(home), cwd=ROOT, capture_output=True, text=True, timeout=40, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return run.stdout, run.stderr
+
+
+def complaints(error: str, home: Path) -> list[str]:
+    """What Qt or Python said on the way, aloud or to the log, but for what every offscreen window says."""
+    (log,) = home.rglob("grpo-lab.log")
+    lines = [*error.splitlines(), *(line for line in log.read_text().splitlines() if " INFO " not in line)]
+    return [line for line in lines if line and "This plugin does not support" not in line]
+
+
+def test_the_window_is_there_without_torch(tmp_path: Path) -> None:
+    code = "import app.program, app.start, sys; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), cwd=ROOT, check=True, timeout=30)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_closes_a_running_program_with_everything_on_disk(tmp_path: Path, number: signal.Signals) -> None:
+    begin = "self.player.set_speed(None); self.player.set_length(None); self.player.run()"
+    then = "QTimer.singleShot(300, self, lambda: print('now', flush=True))"
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT.format(begin=begin, then=then)],
+        env=environment(tmp_path), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    while process.stdout.readline() not in ("now\n", ""):
+        pass
+    process.send_signal(number)
+    _, error = process.communicate(timeout=30)
+    assert (process.returncode, complaints(error, tmp_path)) == (0, [])
+    (entry,) = library.entries(tmp_path / "data" / "runs")
+    assert entry.steps > 0
+    assert entry.meta is not None
+    assert entry.meta.ended
+
+
+def test_the_last_run_is_there_again_paused_and_a_named_one_opens(tmp_path: Path) -> None:
+    begin = "self.player.set_speed(None); self.player.run_n(12)"
+    waiting = "self.controller.state_changed.connect(lambda state: state.value == 'paused' and self.window.close())"
+    out, error = started(tmp_path, begin=begin, then=waiting)
+    assert complaints(error, tmp_path) == []
+    assert "A bandit with ten actions" in out
+    out, error = started(tmp_path)
+    assert (out.strip(), complaints(error, tmp_path)) == ("run 12 False", [])
+    (entry,) = library.entries(tmp_path / "data" / "runs")
+    out, error = started(tmp_path, "--new")
+    assert (out.strip(), complaints(error, tmp_path)) == ("run 0 False", [])
+    out, _ = started(tmp_path, str(entry.path))
+    assert out.strip() == "run 12 False"
+
+
+def test_damaged_settings_and_files_are_told_in_sentences(tmp_path: Path) -> None:
+    (tmp_path / "config" / "layouts").mkdir(parents=True)
+    started(tmp_path)
+    damaged = [path for path in tmp_path.rglob("*.json") if path.is_file()]
+    assert len(damaged) >= 2
+    for path in damaged:
+        path.write_bytes(b"\x00\xff\x80{[" * 40)
+    broken = tmp_path / "broken.grpo"
+    broken.write_bytes(b"nothing of ours")
+    out, error = started(tmp_path, str(broken))
+    assert complaints(error, tmp_path) == []
+    assert "broken.grpo is not a run file" in out
+    assert "preferences" in out.lower()
+    assert "layout" in out.lower()
+    assert "Traceback" not in out + error
+    assert out.strip().endswith("run 0 False")
+
+
+def test_a_last_run_that_is_gone_is_no_trouble(tmp_path: Path) -> None:
+    started(tmp_path)
+    (preferences,) = tmp_path.rglob("preferences.json")
+    kept = json.loads(preferences.read_text())
+    preferences.write_text(json.dumps(kept | {"last_run": str(tmp_path / "gone.grpo")}))
+    out, error = started(tmp_path)
+    assert (out.strip(), complaints(error, tmp_path)) == ("run 0 False", [])
+
+
+def test_without_a_display_a_run_and_pictures_are_left(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    nothing = environment(tmp_path, QT_QPA_PLATFORM=None, DISPLAY=None, WAYLAND_DISPLAY=None)
+    command = [sys.executable, "-m", "app", "--out", str(target)]
+    run = subprocess.run(command, env=nothing, cwd=ROOT, capture_output=True, text=True, timeout=50, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.startswith("There is no display")
+    assert len(list(target.glob("*.png"))) == 3
+    assert all(picture.stat().st_size > 10_000 for picture in target.glob("*.png"))
+    with RunReader.open(target / "run.grpo") as reader:
+        assert (reader.last, reader.meta.settings) == (200, Settings())
+    named = re.findall(r"^  (.+)$", run.stdout, flags=re.MULTILINE)
+    assert {Path(name) for name in named} == set(target.iterdir())
+
+
+def test_without_a_display_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    nothing = environment(tmp_path, QT_QPA_PLATFORM=None, DISPLAY=None, WAYLAND_DISPLAY=None)
+    command = [sys.executable, "-m", "app", "--out", str(tmp_path / "file")]
+    run = subprocess.run(command, env=nothing, cwd=ROOT, capture_output=True, text=True, timeout=50, check=False)
+    assert run.returncode == 1
+    assert "Choose another folder" in run.stderr

@@ -1,0 +1,170 @@
+"""What keeps the window quick, as behaviour: the times themselves are the benchmarks' business."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.formula.objective_terms import objective_terms
+from app.formula.term_strip import TermStrip
+from app.panels.kl_over_beta import MOST, KlOverBetaPanel, drawn_of
+from app.plotting.axis import Scale
+from app.plotting.plot import Plot
+from app.plotting.pyramid import Pyramid
+from app.training.worker import Worker
+from app.workspace.frame import FrameTimer
+from grpo_core.config import Objective
+from grpo_core.explain import Quantity
+from tests.app.conftest import Driver
+
+
+def timer_of(driver: Driver) -> FrameTimer:
+    timer = driver.program.workspace.findChild(FrameTimer)
+    assert timer is not None
+    return timer
+
+
+def test_nothing_is_emitted_per_update(driver: Driver) -> None:
+    heard: list[object] = []
+    worker = driver.program.controller.findChild(Worker)
+    assert worker is not None
+    worker.reported.connect(heard.append)
+    driver.program.controller.state_changed.connect(heard.append)
+    driver.program.player.set_speed(None)
+    driver.run(300)
+    assert driver.head == 300
+    assert len(heard) < 12
+
+
+def test_a_window_at_rest_has_no_timer_that_ticks(driver: Driver) -> None:
+    driver.run(5)
+    workspace = driver.program.workspace
+    driver.qtbot.waitUntil(lambda: not any(timer.isActive() for timer in workspace.findChildren(QTimer)))
+
+
+def test_a_panel_behind_a_tab_draws_when_it_comes_to_the_front(driver: Driver) -> None:
+    window = driver.program.window
+    panel = window.panels["kl_over_beta"]
+    assert isinstance(panel, KlOverBetaPanel)
+    window.docks["training_history"].raise_()
+    driver.settle()
+    driver.run(7)
+    assert panel.isVisible()
+    assert not panel.seen
+    assert len(panel.scatter.points.data) == 0
+    window.docks["kl_over_beta"].raise_()
+    driver.qtbot.waitUntil(lambda: len(panel.scatter.points.data) == 7)
+
+
+@pytest.mark.parametrize("frames", [100, pytest.param(2000, marks=[pytest.mark.long, pytest.mark.timeout(300)])])
+def test_frames_make_no_objects_and_cost_no_reference_to_none(driver: Driver, frames: int) -> None:
+    driver.run(12)
+    workspace, window = driver.program.workspace, driver.program.window
+    asked = [Quantity("advantage", row=1, token=0), Quantity("loss"), Quantity("kl")]
+
+    def frame(number: int) -> None:
+        workspace.move_to(number % 12 + 1)
+        workspace.select(row=number % 8, action=number % 10)
+        workspace.explain(asked[number % len(asked)])
+        timer_of(driver).tick.emit()
+        QApplication.processEvents()
+
+    for number in range(24):  # every picture once: what is kept is kept from now on
+        frame(number)
+    gc.collect()
+    objects, nones = len(window.findChildren(QObject)), sys.getrefcount(None)
+    tops = len(QApplication.topLevelWidgets())
+    for number in range(frames):
+        frame(number)
+    gc.collect()
+    assert len(window.findChildren(QObject)) == objects
+    assert len(QApplication.topLevelWidgets()) == tops
+    assert sys.getrefcount(None) > nones - 100
+
+
+def test_the_worker_waits_while_a_frame_is_drawn(driver: Driver) -> None:
+    driver.program.player.set_speed(None)
+    driver.program.player.set_length(None)
+    moved: list[int] = []
+
+    def draw() -> None:
+        head, end = driver.program.controller.head, time.perf_counter() + 0.03
+        while time.perf_counter() < end:
+            str(head)
+        moved.append(driver.program.controller.head - head)
+
+    driver.program.player.toggle()
+    driver.qtbot.waitUntil(lambda: driver.program.controller.head > 20)
+    driver.program.workspace.frame.connect(draw)
+    driver.qtbot.waitUntil(lambda: len(moved) > 8)
+    driver.program.workspace.frame.disconnect(draw)
+    head = driver.program.controller.head
+    driver.qtbot.waitUntil(lambda: driver.program.controller.head > head + 5)
+    driver.program.player.toggle()
+    driver.rest()
+    assert sorted(moved)[len(moved) // 2] <= 2  # the update in progress; without the wait it is some dozens
+
+
+def test_a_worker_that_nobody_lets_go_on_does_so_by_itself(driver: Driver) -> None:
+    driver.program.controller.hold()
+    driver.program.player.set_speed(None)
+    driver.program.player.run_n(3)
+    driver.rest()
+    assert driver.head == 3
+
+
+def test_a_slow_frame_is_followed_by_as_long_a_rest(qtbot: QtBot) -> None:
+    frames = FrameTimer()
+    ticker = frames.findChild(QTimer)
+    assert ticker is not None
+
+    def draw() -> None:
+        end = time.perf_counter() + 0.06
+        while time.perf_counter() < end:
+            str(end)
+
+    frames.tick.connect(draw)
+    with qtbot.waitSignal(frames.drawn):
+        frames.set_live(True)
+    assert ticker.interval() >= 60
+    frames.stop()
+
+
+def test_a_long_run_is_a_few_points_of_the_scatter_that_stay_as_it_grows() -> None:
+    for head in (1, MOST, MOST + 1, 123_456, 1_000_000):
+        drawn = drawn_of(head)
+        assert 0 < len(drawn) <= MOST
+        assert set(drawn) <= set(drawn_of(head + 1)) or len(drawn) == MOST  # then every second one stays
+
+
+def test_a_formula_that_may_come_late_lets_the_window_be_painted_first(qtbot: QtBot) -> None:
+    strip = TermStrip(objective_terms(Objective()), late=True)
+    qtbot.addWidget(strip)
+    strip.resize(700, 80)
+    waiting = strip.heightForWidth(700)
+    assert strip.waits
+    assert all(button.drawn is None for button in strip.buttons)
+    with qtbot.waitSignal(strip.typeset):
+        strip.show()
+    assert all(button.drawn is not None for button in strip.buttons)
+    assert abs(strip.heightForWidth(700) - waiting) <= 1
+
+
+def test_a_curve_that_is_kept_as_pixels_on_screen_is_written_as_a_line(qtbot: QtBot, tmp_path: Path) -> None:
+    plot = Plot("History", Scale(label="update", low=1, whole=True), Scale())
+    qtbot.addWidget(plot)
+    plot.add_curve("reward", "reward", "reward", Pyramid(np.sin(np.arange(300.0))))
+    plot.resize(300, 150)
+    plot.show()
+    plot.refresh()
+    plot.viewport().repaint()
+    plot.render_to(tmp_path / "plot.svg")
+    assert "<image" not in (tmp_path / "plot.svg").read_text()
