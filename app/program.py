@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app import offers
 from app.commands.actions import Actions
 from app.commands.menus import fill_menus
 from app.commands.palette import CommandPalette
@@ -96,6 +97,8 @@ class Program(QObject):
 
     def _connect(self) -> None:
         self.look.changed.connect(self._on_look)
+        self.workspace.pull.connect(self.controller.hold)
+        self.workspace.drawn.connect(self.controller.go_on)
         self.workspace.frame.connect(self._on_frame)
         self.workspace.problem.connect(self.say)
         self.player.changed.connect(self._on_player)
@@ -129,6 +132,13 @@ class Program(QObject):
             BarAction(text="Keys", run=self.deeds.show_sheet, closes=False),
         )
         self.window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id="welcome"))
+
+    def offer_unfinished(self) -> None:
+        """After a crash: offer the run that it interrupted."""
+        shown = {run.path for run in self.workspace.runs}
+        message = offers.unfinished(self.paths.runs, shown, self.deeds.open_path)
+        if message is not None:
+            self.window.messages.post(message)
 
     def offer_clean_up(self) -> None:
         """Ask before runs that saved themselves are deleted, once there are more than are kept."""

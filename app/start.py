@@ -66,6 +66,8 @@ def _windowed(options: argparse.Namespace) -> int:
     for sentence in (*sentences, marker.sentence):
         program.say(sentence)
     _first_run(program, options, safe)
+    if marker.crashed_before:
+        program.offer_unfinished()
     QTimer.singleShot(1500, program, program.offer_clean_up)
     QTimer.singleShot(round(EARLY_SECONDS * 1000), program, marker.settle)
     status = application.exec()

@@ -22,18 +22,23 @@ class CommandAction(QAction):
 
     def __init__(self, command: Command, parent: QObject) -> None:
         super().__init__(command.text, parent)
-        self.command = command
         self.why = ""
         self._told: tuple[str, str] | None = None
+        self.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        self.triggered.connect(self._on_triggered)
+        self.stand_for(command)
+
+    def stand_for(self, command: Command) -> None:
+        """Take the place of ``command``; toolbars and menus that hold this action keep it."""
+        self.command = command
+        self.setText(command.text)
         self.setObjectName(command.id)
         self.setShortcuts(command.keys)
-        self.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         self.setAutoRepeat(command.repeats)
         self.setCheckable(command.checked is not None)
         self.setMenuRole(QAction.MenuRole.QuitRole if command.id == "quit" else QAction.MenuRole.NoRole)
         self.setStatusTip(command.tip)
         self._tell()
-        self.triggered.connect(self._on_triggered)
 
     def show_state(self, state: State) -> None:
         """Enabled, checked and named as the state wants it."""
@@ -106,7 +111,7 @@ class Actions(QObject):
         return self._state
 
     def set_commands(self, commands: Sequence[Command]) -> None:
-        """Replace the commands, for instance after a layout was saved.
+        """Replace the commands, for instance after a layout was saved. Those that stay keep their action.
 
         Raises:
             ValueError: two commands share an id or a shortcut.
@@ -114,18 +119,27 @@ class Actions(QObject):
         wrong = conflicts(commands)
         if wrong:
             raise ValueError(" ".join(wrong))
-        for old in self:
+        before, self._actions = self._actions, {}
+        for command in commands:
+            kept = before.pop(command.id, None)
+            if kept is not None:
+                kept.stand_for(command)
+            self._actions[command.id] = kept or self._new(command)
+        for old in before.values():
+            old.setShortcuts([])  # the keys are free at once
             self._window.removeAction(old)
             old.deleteLater()
-        self._actions = {command.id: CommandAction(command, self) for command in commands}
-        for action in self:
-            self._window.addAction(action)
-            action.triggered.connect(self._on_triggered)
         self.refresh_icons()
         self.set_context(self._context)
         for action in self:
             action.show_state(self._state)
         self.rebuilt.emit()
+
+    def _new(self, command: Command) -> CommandAction:
+        action = CommandAction(command, self)
+        self._window.addAction(action)
+        action.triggered.connect(self._on_triggered)
+        return action
 
     def refresh_icons(self) -> None:
         """Make the icons again, after a change of colours."""

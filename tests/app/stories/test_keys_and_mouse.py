@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QToolButton
 
 from app.workspace.cursor import Stage
 from app.workspace.player import Mode
@@ -146,6 +146,26 @@ def test_replaying_shows_pause_and_stops_with_a_step(driver: Driver) -> None:
     assert driver.program.actions["run"].text() == "Pause"
     driver.program.actions["step"].trigger()
     assert driver.program.player.mode is Mode.RESTING
+
+
+def test_saving_a_layout_adds_a_command_and_leaves_keys_and_toolbar_as_they_were(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("PySide6.QtWidgets.QInputDialog.getText", lambda *_: ("Mine", True))
+    activate(driver)
+    bar = driver.program.transport
+    before = [button.text() for button in bar.findChildren(QToolButton) if button.isVisible()]
+    driver.program.actions["save_layout"].trigger()
+    driver.settle()
+    assert [button.text() for button in bar.findChildren(QToolButton) if button.isVisible()] == before
+    press(driver, Qt.Key.Key_Period)
+    driver.rest()
+    assert driver.head == 1
+    driver.program.actions["panel.explain"].trigger()
+    driver.program.actions["layout.Mine"].trigger()
+    driver.settle()
+    assert driver.program.window.docks["explain"].isVisible()
+    assert driver.messages == []
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------

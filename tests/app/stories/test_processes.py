@@ -101,6 +101,24 @@ def test_the_last_run_is_there_again_paused_and_a_named_one_opens(tmp_path: Path
     assert out.strip() == "run 12 False"
 
 
+def test_after_a_crash_the_interrupted_run_is_offered(tmp_path: Path) -> None:
+    begin = "self.player.set_speed(None); self.player.run_n(40)"
+    killed = """self.controller.state_changed.connect(
+            lambda state: state.value == 'paused' and __import__('os')._exit(9))"""
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(begin=begin, then=killed)],
+        env=environment(tmp_path), cwd=ROOT, capture_output=True, timeout=40, check=False,
+    )  # fmt: skip
+    assert run.returncode == 9
+    opened = "self.window.messages.lines[-1].buttons[0].click()"
+    out, error = started(tmp_path, begin=opened)
+    assert complaints(error, tmp_path) == []
+    assert "not closed properly" in out
+    assert out.strip().endswith("run 40 False")
+    out, _ = started(tmp_path)
+    assert "unexpectedly" not in out
+
+
 def test_damaged_settings_and_files_are_told_in_sentences(tmp_path: Path) -> None:
     (tmp_path / "config" / "layouts").mkdir(parents=True)
     started(tmp_path)
