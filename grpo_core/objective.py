@@ -203,7 +203,7 @@ def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None
     objective = batch.objective
     if objective.kl == "exact":
         if exact_kl is None:
-            if not is_zero(objective.beta):
+            if objective.kl_in == "loss" and not is_zero(objective.beta):
                 raise SettingsError("kl", "exact", "the exact KL needs the full distributions; choose k1, k2 or k3")
             return None
         value = _real(batch, exact_kl)

@@ -124,6 +124,7 @@ class Session(QObject):
         """Take a run off the list; its file stays. A window without a run gets a new one."""
         if run is self._workspace.training:
             self._controller.close_run()
+            self._controller.commit()  # the worker has done so when it answers, and the file can be opened again
             self._workspace.training = None
         if len(self._workspace.runs) == 1:
             self.new_run(run.origin.settings)

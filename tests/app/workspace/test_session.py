@@ -209,6 +209,16 @@ def test_closing_the_last_run_leaves_a_fresh_one_and_its_file(desk: Desk) -> Non
     assert desk.shown.head == 2
 
 
+def test_a_run_that_was_closed_while_it_trained_can_be_opened_at_once(desk: Desk) -> None:
+    desk.player.set_length(None)
+    desk.player.run()
+    desk.until(20)
+    path = desk.shown.path
+    desk.session.close_run(desk.shown)
+    again = desk.session.open(path)
+    assert (again.head >= 20, again.note, again.read_only) == (True, "", "")
+
+
 def test_closing_a_run_that_replays_does_not_replay_the_next(desk: Desk) -> None:
     desk.run(3)
     desk.session.new_run(Settings())

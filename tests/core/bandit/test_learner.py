@@ -11,7 +11,7 @@ import pytest
 from grpo_core import recompute
 from grpo_core.bandit.gradient import updated_logits
 from grpo_core.bandit.policy import log_probs
-from grpo_core.config import PRESETS, Settings
+from grpo_core.config import PRESETS, Objective, Settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
 from grpo_core.learners import learner, origin
 from grpo_core.metrics import at_start, metrics
@@ -252,3 +252,9 @@ def test_every_preset_trains_and_its_record_recomputes_what_it_did(preset: str, 
             np.testing.assert_allclose(now, then, atol=1e-12)
     assert step.dist_logp is not None
     assert np.abs(step.resume["logits"]).max() > 0.01
+
+
+def test_an_exact_kl_that_enters_the_reward_needs_no_distribution_in_the_loss() -> None:
+    training = learner(Settings(objective=Objective(kl="exact", kl_in="reward", beta=0.1)))
+    steps = [next(training) for _ in range(3)]
+    assert all(np.isfinite(recompute.terms(step, 0).loss) for step in steps)
