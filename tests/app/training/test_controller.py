@@ -296,11 +296,12 @@ def test_nothing_is_emitted_per_update(trainer: Trainer, tmp_path: Path) -> None
     trainer._worker.reported.connect(reports.append)
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.until(State.PAUSED)
-    before = len(reports)
+    trainer.qtbot.waitUntil(lambda: len(reports) == 1)  # it is ready
     trainer.run(200)
     trainer.until(State.PAUSED)
     assert trainer.head == 200
-    assert len(reports) - before == 2  # it runs, it has paused
+    trainer.qtbot.waitUntil(lambda: len(reports) >= 3)
+    assert len(reports) == 3  # it runs, it has paused
 
 
 def test_a_paused_program_uses_no_processor(trainer: Trainer, tmp_path: Path) -> None:
