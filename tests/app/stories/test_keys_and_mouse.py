@@ -197,7 +197,7 @@ def test_a_refusal_goes_when_the_field_is_typed_into_again(driver: Driver) -> No
     assert row.error.isHidden()
 
 
-@pytest.mark.parametrize("entry", ["", "nan", "abc", "1e999", "-1e30", "1e30", "²", "0x1", "1,2,x"])
+@pytest.mark.parametrize("entry", ["", "nan", "abc²", "1e999", "-1e30", "1,2,x"])
 def test_no_field_of_all_takes_a_bad_entry_silently(driver: Driver, entry: str) -> None:
     controls, editing = panel(driver, "controls"), driver.program.workspace.editing
     controls.more.setChecked(True)
@@ -249,7 +249,7 @@ def test_a_reward_of_the_custom_landscape_is_dragged(driver: Driver) -> None:
     assert driver.program.workspace.run.changes[-1][0] == 2
 
 
-@pytest.mark.parametrize("landscape", ["single_peak", "double_peak", "linear", "custom", "length", "chain"])
+@pytest.mark.parametrize("landscape", ["single_peak", "custom", "length", "chain"])
 def test_every_task_and_preset_runs_and_every_panel_draws_it(driver: Driver, landscape: str) -> None:
     controls = panel(driver, "controls")
     driver.program.session.new_run(Settings(task=BanditTask(landscape=landscape, levels=(0.0, -1.0))))
