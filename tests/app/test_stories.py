@@ -405,7 +405,7 @@ def test_inputs_of_an_explanation_can_be_followed_and_left_again(driver: Driver)
     driver.program.workspace.explain(Quantity("advantage", row=2, token=0))
     driver.settle()
     title = panel.heading.text()
-    panel.findChild(QWidget, "door").click()
+    panel.findChild(QWidget, "door").click()  # type: ignore[union-attr]
     driver.settle()
     assert panel.heading.text() != title
     panel.back.click()
