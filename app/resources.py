@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cache
-from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QFontDatabase, QIcon, QIconEngine, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
+from grpo_core.shipped import resource
+
 SANS, MONO, SIGNS = "Inter", "JetBrains Mono", "GRPO Lab Signs"
 DRAWN_AS = "#000"
 """The colour in which icons are drawn, which is replaced."""
-
-
-def resource(name: str) -> Path:
-    """The path of a shipped file or folder, such as ``icons/run.svg``."""
-    frozen = getattr(sys, "_MEIPASS", None)
-    root = Path(frozen) if frozen else Path(__file__).parent.parent
-    return root / "resources" / name
 
 
 @cache

@@ -23,6 +23,7 @@ class Metric:
         low, high: fixed axis where the range is known, else None.
         colour: name of the meaning in the theme's colour table.
         decimals: shown by default.
+        language: only a language model's updates have it.
     """
 
     title: str
@@ -33,6 +34,7 @@ class Metric:
     high: float | None = None
     colour: str = "policy"
     decimals: int = 3
+    language: bool = False
 
 
 METRICS: dict[str, Metric] = {
@@ -71,6 +73,18 @@ METRICS: dict[str, Metric] = {
         title="Best action", help="Index of the most probable token at the first visited place, after the update.",
         decimals=0,
     ),
+    "accuracy": Metric(
+        title="Right answers", help="Share of the update's completions whose answer is right, whatever they are paid.",
+        colour="reward", low=0, high=1, language=True,
+    ),
+    "accuracy_greedy": Metric(
+        title="Held-out, greedy", help="Share of right answers to prompts that are never trained on, always taking "
+        "the likeliest token; measured before the update.", low=0, high=1, language=True,
+    ),
+    "accuracy_sampled": Metric(
+        title="Held-out, sampled", help="Share of right answers to prompts that are never trained on, one sample "
+        "each; measured before the update.", colour="old", low=0, high=1, language=True,
+    ),
 }  # fmt: skip
 """Every series by name. A series that a step cannot provide is NaN there."""
 
@@ -100,7 +114,10 @@ def metrics(step: Step) -> dict[str, float]:
     now = step.distribution(last)
     if now is not None and step.context is not None and visited.any():
         values["max_prob"] = float(np.exp(now.max(axis=-1))[step.context][visited].mean())
-        values["best_action"] = float(now[step.context[visited][0]].argmax())
+        if step.prompt_tokens is None:  # with other prompts every time, another best token means nothing
+            values["best_action"] = float(now[step.context[visited][0]].argmax())
+    if step.settings.is_language and step.reward_parts is not None:
+        values["accuracy"] = float(step.reward_parts[:, 0].mean())
     return values | {name: value for name, value in step.measurements.items() if name in METRICS}
 
 

@@ -42,6 +42,8 @@ class Step:
         context: (B, T) integer, row of the distributions below for each token's place.
         dist_logp: (N + 1, C, V) before each pass and after the last, or (2, C, V) before the first and after the last.
         ref_dist_logp: (C, V).
+        watched_tokens: (W, T) integer, −1 in padding: the likeliest completions of the run's fixed prompts, by the
+            policy before the update.
         measurements: name -> number that only the model could produce.
         resume: name -> array, what is needed to go on from here bit for bit.
     """
@@ -67,6 +69,7 @@ class Step:
     context: np.ndarray | None = None
     dist_logp: np.ndarray | None = None
     ref_dist_logp: np.ndarray | None = None
+    watched_tokens: np.ndarray | None = None
     measurements: dict[str, float] = field(default_factory=dict)
     resume: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -88,6 +91,7 @@ class Step:
 ARRAYS = (
     "group", "row_id", "tokens", "mask", "rewards", "old_logp", "logp", "part", "prompt_tokens", "reward_parts",
     "ref_logp", "sampling_logp", "denominator", "advantage", "gate", "values", "context", "dist_logp", "ref_dist_logp",
+    "watched_tokens",
 )  # fmt: skip
 """The array fields of a step, in the order in which a run file lays them out."""
 
@@ -99,12 +103,13 @@ class Origin:
     Attributes:
         settings: of the run's start.
         vocabulary: (V,) the text of each token.
-        prompts: (P,) the text of each prompt.
+        prompts: (P,) the name of each prompt; empty where every update draws others.
         dist_logp: (C, V) the starting policy where it is known, else None.
         ref_dist_logp: (C, V) the reference policy.
         action_rewards: (C, V) the reward of each action where the task knows it beforehand, else None.
         context_names: (C,) what each context is called.
         reward_names: (K,) names of the reward's parts.
+        watched: (W,) the text of each prompt whose completion every update records.
     """
 
     settings: Settings
@@ -115,3 +120,4 @@ class Origin:
     action_rewards: np.ndarray | None = None
     context_names: tuple[str, ...] = ()
     reward_names: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()

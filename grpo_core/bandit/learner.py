@@ -26,7 +26,7 @@ STATE = frozenset({"logits", "adam_m", "adam_v", "adam_steps", "critic"})
 
 def origin(settings: Settings) -> Origin:
     """The bandit before its first update; the starting policy is the reference."""
-    work = task(settings.task)
+    work = task(settings.bandit)
     dist_logp = policy.log_probs(_first(start(work, 1).logits), settings.learner.temperature)
     return Origin(
         settings=settings,
@@ -52,7 +52,7 @@ class BanditLearner:
         self._cancelled = cancelled
         self._streams = Streams([settings.seed])
         self._settings = settings if resume is None else resume.settings
-        self._task = task(self._settings.task)
+        self._task = task(self._settings.bandit)
         self._state = _resumed(resume, self._task) if resume else start(self._task, self._streams.runs)
         self.settings = settings
 
@@ -65,7 +65,7 @@ class BanditLearner:
     def settings(self, wanted: Settings) -> None:
         self._settings.refuse_structural(wanted)
         if wanted.task != self._settings.task:
-            self._task = task(wanted.task)
+            self._task = task(wanted.bandit)
         self._settings = wanted
 
     def __iter__(self) -> Iterator[Step]:

@@ -32,7 +32,16 @@ def no_moments(parameters: np.ndarray) -> Moments:
 def stepped(
     optimizer: Optimizer, parameters: np.ndarray, gradient: np.ndarray, moments: Moments
 ) -> tuple[np.ndarray, Moments]:
-    """Parameters after one step, θ − α ∇L or Adam's (arXiv:1412.6980 algorithm 1), and Adam's memory after it."""
+    """Parameters after one step, θ − α ∇L or Adam's (arXiv:1412.6980 algorithm 1), and Adam's memory after it.
+
+    A gradient longer than the largest norm is scaled down to it first; weight decay acts beside the gradient, as in
+    AdamW (arXiv:1711.05101). Parameters and gradient have the shape (R, ...), and each run has a norm of its own.
+    """
+    if optimizer.max_grad_norm is not None:
+        norm = np.sqrt((gradient**2).sum(axis=tuple(range(1, gradient.ndim)), keepdims=True))
+        gradient = gradient * np.minimum(1.0, optimizer.max_grad_norm / np.maximum(norm, 1e-300))
+    if optimizer.weight_decay:
+        parameters = parameters * (1 - optimizer.learning_rate * optimizer.weight_decay)
     if optimizer.kind == "sgd":
         return parameters - optimizer.learning_rate * gradient, moments
     b1, b2, steps = optimizer.adam_beta1, optimizer.adam_beta2, moments.steps + 1

@@ -82,7 +82,7 @@ def start(work: Task, runs: int) -> State:
 
 def updates(settings: Settings, seeds: Sequence[int]) -> Iterator[Update]:
     """Update after update of one run a seed, without end; R is that of :class:`Streams`."""
-    work, streams = task(settings.task), Streams(seeds)
+    work, streams = task(settings.bandit), Streams(seeds)
     state = start(work, streams.runs)
     while True:
         done = update(settings, work, state, streams)

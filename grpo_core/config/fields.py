@@ -27,6 +27,7 @@ class About:
         usual: the range a slider covers and a tooltip calls usual.
         choices: the allowed words, for a setting that is a word.
         optional: None is allowed and switches the feature off.
+        text: any text.
         live: takes effect at the next update; otherwise the setting is structural and needs a new run.
         logarithmic: a slider moves over powers of ten.
     """
@@ -41,6 +42,7 @@ class About:
     usual: tuple[float, float] | None = None
     choices: tuple[str, ...] = ()
     optional: bool = False
+    text: bool = False
     live: bool = True
     logarithmic: bool = False
 
@@ -50,6 +52,8 @@ class About:
         none = ", or nothing" if self.optional else ""
         if self.choices:
             return "one of " + ", ".join(self.choices) + none
+        if self.text:
+            return "a text"
         lower = f"above {self.low:g}" if self.above else f"from {self.low:g}"
         if math.isinf(self.high):
             return ("any finite number" if math.isinf(self.low) else f"a number {lower}") + none
@@ -58,7 +62,8 @@ class About:
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:
     """A dataclass field that carries its own :class:`About`."""
-    return dataclasses.field(default=default, metadata={"about": About(help=help, title=title, **about)})
+    text = isinstance(default, str) and "choices" not in about
+    return dataclasses.field(default=default, metadata={"about": About(help=help, title=title, text=text, **about)})
 
 
 def about(cls: type, name: str) -> About:
@@ -100,6 +105,9 @@ def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
     elif rule.choices:
         if value not in rule.choices:
             raise refuse()
+    elif rule.text:
+        if not isinstance(value, str):
+            raise SettingsError(name, value, "allowed is a text")
     elif kind is tuple:
         return  # its dataclass holds every number against what the task needs
     elif kind is bool:

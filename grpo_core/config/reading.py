@@ -9,6 +9,8 @@ import types
 import typing
 from typing import Any
 
+from grpo_core.config.bandit_task import BanditTask
+from grpo_core.config.language import LanguageTask
 from grpo_core.config.settings import Settings
 from grpo_core.errors import SettingsError
 
@@ -40,7 +42,9 @@ def _build(cls: type, data: Any, path: str) -> Any:
     values = {}
     for name, value in data.items():
         kind = kinds[name]
-        if dataclasses.is_dataclass(kind):
+        if name == "task":
+            values[name] = _build(_task(value), value, name)
+        elif dataclasses.is_dataclass(kind):
             values[name] = _build(typing.cast(type, kind), value, name)
         else:
             values[name] = _read(value, kind)
@@ -48,6 +52,11 @@ def _build(cls: type, data: Any, path: str) -> Any:
         return cls(**values)
     except SettingsError as error:
         raise error if cls is Settings else error.within(path) from None
+
+
+def _task(data: Any) -> type:
+    """A bandit's task, unless it has the field that every language model's task has."""
+    return LanguageTask if isinstance(data, dict) and "problem" in data else BanditTask
 
 
 def _read(value: Any, kind: Any) -> Any:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from grpo_core.config import Settings
 from grpo_core.explain.kl import exp
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
@@ -35,12 +36,23 @@ def probability(n: Numbers, q: Quantity) -> Formula:
     )  # fmt: skip
 
 
+def _measured(settings: Settings) -> str:
+    """Why a new probability cannot follow from this update's numbers alone; empty where it does."""
+    if settings.is_language:
+        return "measured: all parameters of the model take part in every probability"
+    if settings.optimizer.kind != "sgd":
+        return "measured: Adam's step also depends on the running means of earlier gradients"
+    if settings.optimizer.weight_decay or settings.optimizer.max_grad_norm is not None:
+        return "measured: weight decay or the limit on the gradient's norm has a part in it"
+    return ""
+
+
 def new_probability(n: Numbers, q: Quantity) -> Formula:
-    """Softmax of the logits after a plain gradient step; with Adam it is recorded."""
+    """Softmax of the logits after a plain gradient step of the bandit; in every other case it is recorded."""
     optimizer, learner = n.step.settings.optimizer, n.step.settings.learner
     symbol = rf"\pi'({_name(q)})"
-    if optimizer.kind != "sgd":
-        note = "measured: Adam's step also depends on the running means of earlier gradients"
+    note = _measured(n.step.settings)
+    if note:
         return Formula(symbol=symbol, value=n[q], note=note)
     before, old = _actions(n, "probability", q, q.passed)
     slopes, gradient = _actions(n, "logit_gradient", q, q.passed)

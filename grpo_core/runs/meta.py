@@ -14,7 +14,7 @@ from grpo_core.record import Origin
 from grpo_core.runs.layout import packed, unpacked
 
 _ORIGIN_ARRAYS = ("dist_logp", "ref_dist_logp", "action_rewards")
-_ORIGIN_TEXTS = ("vocabulary", "prompts", "context_names", "reward_names")
+_ORIGIN_TEXTS = ("vocabulary", "prompts", "context_names", "reward_names", "watched")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ def origin_from(rows: Mapping[str, Any], arrays: tuple[str, bytes]) -> Origin:
     """
     try:
         told = json.loads(rows["origin"])
-        texts: dict[str, Any] = {name: tuple(told[name]) for name in _ORIGIN_TEXTS}
+        texts: dict[str, Any] = {name: tuple(told.get(name, ())) for name in _ORIGIN_TEXTS}
         settings = stored_settings(told["settings"])
     except (KeyError, TypeError, ValueError) as error:
         raise RunFileError(f"The run's start cannot be read ({error!r}); the file is damaged.") from None

@@ -1,0 +1,99 @@
+"""What the tabular policy is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from grpo_core.config.fields import check, setting
+from grpo_core.errors import SettingsError
+
+LARGEST = 1e9
+"""No number of a task is larger in size; far below where a float overflows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BanditTask:
+    """What the tabular policy is asked, and what it is paid."""
+
+    landscape: str = setting(
+        "single_peak",
+        "How reward depends on the action; the length toy and the chain answer with several tokens.",
+        "Task",
+        choices=("single_peak", "double_peak", "linear", "custom", "length", "chain"),
+        live=False,
+    )
+    actions: int = setting(10, "Number of actions.", "Actions", symbol="A", low=2, high=64, usual=(2, 20), live=False)
+    peak: float = setting(7.0, "Action with the highest reward.", "Peak at", low=1, high=64, usual=(1, 10))
+    half_width: float = setting(
+        5.0,
+        "Distance from a peak at which its reward has fallen to 0.",
+        "Half-width",
+        low=0,
+        above=True,
+        high=64,
+        usual=(1, 10),
+    )
+    custom: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
+        "Reward of each action of the custom landscape, one number an action.",
+        "Custom rewards",
+        low=-1e9,
+        high=1e9,
+    )
+    levels: tuple[float, ...] = setting(
+        (0.0,),
+        "One entry a prompt: a constant added to every reward of that prompt.",
+        "Prompts' levels",
+        low=-1e9,
+        high=1e9,
+        live=False,
+    )
+    bias_action: int = setting(
+        1, "Action that the starting policy leans towards.", "Bias towards", low=1, high=64, usual=(1, 10), live=False
+    )
+    bias: float = setting(
+        0.0, "Added to that action's logit at the start.", "Starting bias", low=-50, high=50, usual=(0, 5), live=False
+    )
+    max_length: int = setting(
+        8,
+        "Longest completion of the length toy, and number of decisions in the chain.",
+        "Longest completion",
+        low=1,
+        high=256,
+        usual=(1, 32),
+        live=False,
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        for name in ("custom", "levels"):
+            object.__setattr__(self, name, _numbers(name, getattr(self, name)))
+        if self.landscape == "custom" and len(self.custom) != self.actions:
+            raise SettingsError("custom", self.custom, f"give {self.actions} rewards, one an action")
+        if self.landscape not in ("length", "chain") and self.bias and not self.bias_action <= self.actions:
+            raise SettingsError("bias_action", self.bias_action, f"allowed is one of the {self.actions} actions")
+        if not self.levels or len(self.levels) > 64:
+            raise SettingsError("levels", self.levels, "give 1 to 64 numbers, one a prompt")
+
+    @property
+    def prompts(self) -> int:
+        """P, the number of prompts."""
+        return len(self.levels)
+
+    @property
+    def longest(self) -> int:
+        """T, the longest completion in tokens."""
+        return self.max_length if self.landscape in ("length", "chain") else 1
+
+
+def _numbers(name: str, values: Any) -> tuple[float, ...]:
+    if not isinstance(values, (tuple, list)) or not all(_is_number(v) for v in values):
+        raise SettingsError(name, str(values), "give a list of numbers")
+    if not all(abs(v) <= LARGEST for v in values):
+        raise SettingsError(name, values, "allowed are finite numbers up to 1e9 in size")
+    return tuple(float(v) for v in values)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,155 @@
+"""What a language model is asked, what it is paid, and the model itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grpo_core.config.fields import check, setting
+from grpo_core.errors import SettingsError
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageTask:
+    """Prompts, their checkable answers, and the parts of the reward."""
+
+    problem: str = setting(
+        "arithmetic",
+        "Arithmetic with visible working; the same with a bonus that can be gamed; or your own prompts and answers.",
+        "Task",
+        choices=("arithmetic", "gameable", "own"),
+        live=False,
+    )
+    difficulty: str = setting(
+        "mixed",
+        "Which prompts are drawn: those the model nearly always solves, sometimes, seldom, never, or a mixture.",
+        "Difficulty",
+        choices=("mixed", "easy", "sweet_spot", "hard", "hopeless"),
+    )
+    prompts: int = setting(8, "Prompts of an update.", "Prompts", symbol="P", low=1, high=256, usual=(1, 32))
+    max_tokens: int = setting(
+        24,
+        "Longest completion, its end sign included; a longer one is cut off and scored as it stands.",
+        "Longest completion",
+        unit="tokens",
+        low=1,
+        high=2000,
+        usual=(8, 48),
+        live=False,
+    )
+    answer_weight: float = setting(
+        1.0, "Reward of a right final answer.", "Right answer pays", low=-100, high=100, usual=(0, 2)
+    )
+    working_weight: float = setting(
+        0.0, "Reward of a working that is well formed, right or wrong.", "Well-formed working pays",
+        low=-100, high=100, usual=(0, 1),
+    )  # fmt: skip
+    bonus: float = setting(
+        0.15, "Reward of each “=” in the task “gameable”: paid for the look of working, not for being right.",
+        "Each “=” pays", low=-100, high=100, usual=(0, 0.5),
+    )  # fmt: skip
+    file: str = setting(
+        "",
+        "Your prompts: a CSV or JSONL file with the columns “prompt” and “answer”.",
+        "Prompt file",
+        live=False,
+    )
+    checker: str = setting(
+        "exact",
+        "How your answers are compared: letter by letter, as the last number, or as a regular expression.",
+        "Answers are checked as",
+        choices=("exact", "number", "regex"),
+        live=False,
+    )
+    accuracy_every: int = setting(
+        10,
+        "Updates between two measurements on prompts that are never trained on.",
+        "Measure accuracy every",
+        unit="updates",
+        low=1,
+        high=100_000,
+        usual=(1, 50),
+    )
+    held_out: int = setting(
+        128, "Prompts that are never trained on, for measuring accuracy.", "Held-out prompts",
+        low=1, high=10_000, usual=(16, 512), live=False,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.problem == "own" and not self.file:
+            raise SettingsError("file", "", "give a CSV or JSONL file with the columns “prompt” and “answer”")
+
+    @property
+    def longest(self) -> int:
+        """T, the longest completion in tokens."""
+        return self.max_tokens
+
+    @property
+    def part_weights(self) -> tuple[float, ...]:
+        """What one unit of each part of the reward pays: right answer, well-formed working, “=” signs."""
+        return self.answer_weight, self.working_weight, self.bonus if self.problem == "gameable" else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """The language model: its size, where its weights come from and where it is computed."""
+
+    checkpoint: str = setting(
+        "shipped",
+        "Weights at the start: “shipped”, “untrained”, or a file made by “pretrain”.",
+        "Checkpoint",
+        live=False,
+    )
+    layers: int = setting(2, "Transformer blocks.", "Layers", low=1, high=48, usual=(1, 8), live=False)
+    width: int = setting(
+        64, "Numbers that a token's state has.", "Width", symbol="d", low=8, high=4096, usual=(32, 512), live=False
+    )
+    heads: int = setting(
+        4, "Attention heads of a block; they share the width.", "Heads", low=1, high=64, usual=(1, 16), live=False
+    )
+    context: int = setting(
+        64, "Longest prompt and completion together.", "Context", unit="tokens",
+        low=8, high=4096, usual=(32, 256), live=False,
+    )  # fmt: skip
+    device: str = setting("cpu", "Where the model is computed.", "Device", choices=("cpu", "cuda", "mps"), live=False)
+    precision: str = setting(
+        "float32",
+        "Numbers of the forward pass; bfloat16 is for CUDA, and its rounding makes ratios differ from 1.",
+        "Precision",
+        choices=("float32", "bfloat16"),
+        live=False,
+    )
+    threads: int = setting(
+        1,
+        "Threads on the CPU; one leaves the other cores to the window and is fastest for the default size.",
+        "Threads",
+        low=1,
+        high=256,
+        usual=(1, 8),
+        live=False,
+    )
+    watch_reference: bool = setting(
+        True, "Scores every completion under the reference policy even where β is 0, so that KL can be seen.",
+        "Watch the reference",
+    )  # fmt: skip
+    watch_after: bool = setting(
+        True, "One more forward pass after the last one shows what the update has changed.", "Watch the change"
+    )
+    snapshot_every: int = setting(
+        10,
+        "Updates between two snapshots of the weights in the run file; those between are replayed from the last.",
+        "Snapshot every",
+        unit="updates",
+        low=1,
+        high=100_000,
+        usual=(1, 100),
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.width % self.heads:
+            raise SettingsError(
+                "heads", self.heads, f"the heads share the width of {self.width}, so they must divide it"
+            )
+        if self.precision == "bfloat16" and self.device != "cuda":
+            raise SettingsError("precision", self.precision, "bfloat16 is offered on CUDA only; choose float32")

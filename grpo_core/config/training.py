@@ -1,0 +1,112 @@
+"""How a batch is sampled and learned from, and how a gradient becomes a step: the same for every policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grpo_core.config.fields import check, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learner:
+    """How a batch is sampled and how often it is learned from."""
+
+    group_size: int = setting(
+        8, "Completions sampled for each prompt.", "Group size", symbol="G", low=1, high=4096, usual=(1, 64)
+    )
+    mu: int = setting(
+        4,
+        "Passes over the same samples before new ones are drawn; at one pass every ratio is 1 and nothing is clipped.",
+        "Inner passes",
+        symbol="μ",
+        low=1,
+        high=64,
+        usual=(1, 16),
+    )
+    temperature: float = setting(
+        1.0,
+        "Divides the logits in sampling and scoring alike; above 1 samples spread, below 1 they concentrate.",
+        "Temperature",
+        symbol="T",
+        low=0.01,
+        high=100,
+        usual=(0.1, 4),
+        logarithmic=True,
+    )
+    resample_dead: bool = setting(
+        False, "Groups whose rewards are all equal are drawn again, up to ten times (DAPO).", "Resample dead groups"
+    )
+    critic: bool = setting(
+        False, "Learns one value a prompt and state, which serves as the baseline “given” (PPO).", "Learned critic"
+    )
+    critic_rate: float = setting(
+        0.1, "Step size of the critic's own update.", "Critic rate", low=0, high=10, usual=(0.001, 1), logarithmic=True
+    )
+    gamma: float = setting(1.0, "Discount from one token to the next.", "Discount", symbol="γ", low=0, high=1)
+    lam: float = setting(
+        0.95,
+        "How far the critic's estimate looks ahead: 0 one token, 1 to the end (GAE).",
+        "GAE λ",
+        symbol="λ",
+        low=0,
+        high=1,
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimizer:
+    """How a gradient becomes a change of the parameters."""
+
+    kind: str = setting("sgd", "Plain gradient step, or Adam (arXiv:1412.6980).", "Optimizer", choices=("sgd", "adam"))
+    learning_rate: float = setting(
+        0.3,
+        "Length of one step along the negative gradient.",
+        "Learning rate",
+        symbol="α",
+        low=0,
+        high=1e3,
+        usual=(1e-3, 10),
+        logarithmic=True,
+    )
+    adam_beta1: float = setting(
+        0.9, "How long Adam remembers the gradient.", "Adam β₁", symbol="β₁", low=0, high=0.999999, usual=(0, 0.99)
+    )
+    adam_beta2: float = setting(
+        0.999, "How long Adam remembers its square.", "Adam β₂", symbol="β₂", low=0, high=0.999999, usual=(0.9, 0.9999)
+    )
+    adam_epsilon: float = setting(
+        1e-8,
+        "Keeps Adam's division finite.",
+        "Adam ε",
+        low=0,
+        above=True,
+        high=1,
+        usual=(1e-10, 1e-4),
+        logarithmic=True,
+    )
+
+    weight_decay: float = setting(
+        0.0,
+        "Shrinks every parameter by this share of the learning rate at each step (AdamW, arXiv:1711.05101).",
+        "Weight decay",
+        symbol="λ",
+        low=0,
+        high=1e3,
+        usual=(0, 0.1),
+    )
+    max_grad_norm: float | None = setting(
+        None,
+        "A longer gradient is scaled down to this length before the step.",
+        "Largest gradient norm",
+        low=0,
+        above=True,
+        high=1e9,
+        usual=(0.1, 10),
+        optional=True,
+    )
+
+    def __post_init__(self) -> None:
+        check(self)

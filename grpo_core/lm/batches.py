@@ -1,0 +1,160 @@
+"""A batch in the making: prompts drawn, completions sampled and scored, dead groups drawn again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.advantages import equal_rewards
+from grpo_core.config import Settings
+from grpo_core.lm import rewards as rules
+from grpo_core.lm.model import Transformer
+from grpo_core.lm.problems import Prompt
+from grpo_core.lm.rewards import PromptSource
+from grpo_core.lm.sampler import Sampled, sample
+from grpo_core.lm.vocabulary import decode, encode, padded
+
+ATTEMPTS = 10
+"""How often a dead group is drawn again (DAPO, arXiv:2503.14476)."""
+WATCHED = 8
+"""Held-out prompts whose likeliest completion every update records."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Drawn:
+    """What an update learns from.
+
+    Attributes:
+        prompts: (P,).
+        prompt_tokens: (P, T_prompt), −1 in padding.
+        tokens, mask, logp: (B, T) of the completions; ``logp`` is the sampler's own.
+        parts: (B, K) of the reward, before their weights.
+        rewards: (B,).
+        row_id: (B,) other numbers for the completions of each attempt.
+        redrawn: groups that were drawn again.
+        watched: (W, T) likeliest completions of the watched prompts, −1 in padding.
+    """
+
+    prompts: tuple[Prompt, ...]
+    prompt_tokens: np.ndarray
+    tokens: np.ndarray
+    mask: np.ndarray
+    logp: np.ndarray
+    parts: np.ndarray
+    rewards: np.ndarray
+    row_id: np.ndarray
+    redrawn: int
+    watched: np.ndarray
+
+
+def stream(seed: int, step: int, use: int) -> np.random.Generator:
+    """The random numbers of one use at one update: they follow from seed, update and use alone."""
+    return np.random.Generator(np.random.Philox(key=seed, counter=[0, use, step, 0]))
+
+
+def draw(settings: Settings, model: Transformer, source: PromptSource, step: int, poll: Callable[[], None]) -> Drawn:
+    """The batch of update ``step`` under the present policy.
+
+    Raises:
+        GrpoError: a completion could not be scored.
+    """
+    task, learner = settings.language, settings.learner
+    group = learner.group_size
+    prompts = source.drawn(stream(settings.seed, step, 0))
+    watched = source.held_out()[:WATCHED]
+    first, seen = _sampled(settings, model, prompts, watched, stream(settings.seed, step, 1), poll)
+    tokens, mask, logp = first
+    parts = _parts(settings, prompts, tokens, mask)
+    rewards = rules.rewards(task, parts)
+    attempt = np.zeros(len(prompts), dtype=np.int32)
+    redrawn = 0
+    for number in range(1, ATTEMPTS + 1):
+        dead = np.flatnonzero(equal_rewards(rewards.reshape(len(prompts), group)))
+        if not (learner.resample_dead and len(dead)):
+            break
+        fresh = source.drawn(stream(settings.seed, step, 2 * number))  # DAPO asks other prompts
+        chosen = [fresh[i] for i in dead]
+        (new_tokens, new_mask, new_logp), _ = _sampled(
+            settings, model, chosen, [], stream(settings.seed, step, 2 * number + 1), poll
+        )
+        rows = (dead[:, None] * group + np.arange(group)).ravel()
+        for i, prompt in zip(dead, chosen, strict=True):
+            prompts[i] = prompt
+        tokens[rows], mask[rows], logp[rows] = new_tokens, new_mask, new_logp
+        parts[rows] = _parts(settings, chosen, new_tokens, new_mask)
+        rewards = rules.rewards(task, parts)
+        attempt[dead] = number
+        redrawn += len(dead)
+    used = max(int(mask.sum(axis=-1).max()), 1)  # T of the record: the longest completion that was drawn
+    rows_of = np.arange(len(tokens), dtype=np.int32)
+    return Drawn(
+        prompts=tuple(prompts),
+        prompt_tokens=_tabled(prompts),
+        tokens=tokens[:, :used],
+        mask=mask[:, :used],
+        logp=logp[:, :used],
+        parts=parts,
+        rewards=rewards,
+        row_id=attempt.repeat(group) * len(tokens) + rows_of,
+        redrawn=redrawn,
+        watched=seen,
+    )
+
+
+def measured(
+    settings: Settings, model: Transformer, source: PromptSource, step: int, poll: Callable[[], None]
+) -> dict[str, float]:
+    """Share of right answers to the held-out prompts: always the likeliest token, and one sample each."""
+    prompts = source.held_out()
+    accuracy = {}
+    for name, greedy in (("accuracy_greedy", True), ("accuracy_sampled", False)):
+        uniforms = stream(settings.seed, 0 if greedy else step, 63).random((len(prompts), settings.language.max_tokens))
+        done = sample(
+            model, _tabled(prompts), np.arange(len(prompts)), uniforms, temperature=settings.learner.temperature,
+            greedy=np.full(len(prompts), greedy), poll=poll,
+        )  # fmt: skip
+        right = [rules.parts(settings.language, p, decode(row))[0] for p, row in zip(prompts, done.tokens, strict=True)]
+        accuracy[name] = float(np.mean(right))
+    return accuracy
+
+
+Table = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _sampled(
+    settings: Settings,
+    model: Transformer,
+    prompts: list[Prompt],
+    watched: list[Prompt],
+    numbers: np.random.Generator,
+    poll: Callable[[], None],
+) -> tuple[Table, np.ndarray]:
+    """((tokens, mask, logp) of G completions a prompt, likeliest completions of ``watched``), in one go."""
+    group, longest = settings.learner.group_size, settings.language.max_tokens
+    rows = len(prompts) * group
+    uniforms = numbers.random((rows, longest))
+    done: Sampled = sample(
+        model,
+        _tabled([*prompts, *watched]),
+        np.concatenate([np.arange(rows) // group, len(prompts) + np.arange(len(watched))]),
+        np.concatenate([uniforms, np.zeros((len(watched), longest))]),
+        temperature=settings.learner.temperature,
+        greedy=np.arange(rows + len(watched)) >= rows,
+        poll=poll,
+    )
+    seen = np.where(done.mask[rows:], done.tokens[rows:], -1).astype(np.int8)
+    return (done.tokens[:rows].copy(), done.mask[:rows].copy(), done.logp[:rows].copy()), seen
+
+
+def _parts(settings: Settings, prompts: list[Prompt], tokens: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Parts of the reward of every completion, (B, K)."""
+    group = settings.learner.group_size
+    texts = [decode(row[: int(kept.sum())]) for row, kept in zip(tokens, mask, strict=True)]
+    return np.array([rules.parts(settings.language, prompts[i // group], text) for i, text in enumerate(texts)])
+
+
+def _tabled(prompts: list[Prompt]) -> np.ndarray:
+    rows = [encode(prompt.text) for prompt in prompts]
+    return padded(rows, max(map(len, rows)))

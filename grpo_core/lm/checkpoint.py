@@ -1,0 +1,107 @@
+"""Weights of a language model as a safetensors file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from grpo_core.config import Model
+from grpo_core.errors import SettingsError
+from grpo_core.lm.model import Transformer, initialized
+from grpo_core.lm.vocabulary import VOCABULARY
+from grpo_core.shipped import resource
+
+SHIPPED = "checkpoints/arithmetic.safetensors"
+SIZE = ("layers", "width", "heads", "context")
+
+
+def started(size: Model, seed: int, device: torch.device) -> Transformer:
+    """The model of a run before its first update.
+
+    Raises:
+        SettingsError: its checkpoint cannot be used.
+    """
+    model = Transformer(size)
+    if size.checkpoint == "untrained":
+        initialized(model, seed)
+    else:
+        shipped = size.checkpoint == "shipped"
+        load(model, resource(SHIPPED) if shipped else Path(size.checkpoint).expanduser())
+    return model.to(device)
+
+
+def save_model(model: Transformer, path: Path, about: dict[str, str]) -> None:
+    """Writes the weights of ``model`` and what they are."""
+    size = {name: getattr(model.size, name) for name in SIZE}
+    metadata = {"size": json.dumps(size), "vocabulary": "".join(VOCABULARY), **about}
+    weights = {name: weight.detach().cpu().contiguous() for name, weight in model.state_dict().items()}
+    path.write_bytes(save(weights, metadata))
+
+
+def load(model: Transformer, path: Path) -> dict[str, str]:
+    """Fills ``model`` with the weights at ``path``; returns what the file says of itself.
+
+    Raises:
+        SettingsError: the file cannot be read, is no checkpoint, or belongs to a model of another size.
+    """
+
+    def refuse(allowed: str) -> SettingsError:
+        return SettingsError("model.checkpoint", str(path), allowed)
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = dict(file.metadata() or {})
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+    except OSError as error:
+        raise refuse(f"it cannot be read ({error.strerror or 'not found'}); choose “shipped” or another file") from None
+    except (SafetensorError, RuntimeError, ValueError) as error:
+        raise refuse(f"it is no safetensors file ({error})") from None
+    held = _size(about)
+    wanted = {name: getattr(model.size, name) for name in SIZE}
+    if held is not None and held != wanted:
+        sizes = ", ".join(f"{name} {value}" for name, value in held.items())
+        raise refuse(f"it belongs to a model with {sizes}; choose those, “untrained”, or another checkpoint")
+    if about.get("vocabulary", "".join(VOCABULARY)) != "".join(VOCABULARY):
+        raise refuse("it was trained on other characters")
+    expected = {name: weight.shape for name, weight in model.state_dict().items()}
+    if {name: weight.shape for name, weight in weights.items()} != expected:
+        raise refuse("its tensors are not those of this model")
+    if not all(bool(weight.isfinite().all()) for weight in weights.values()):
+        raise refuse("some of its weights are not finite numbers")
+    model.load_state_dict({name: weight.float() for name, weight in weights.items()})
+    return about
+
+
+def _size(about: dict[str, str]) -> dict[str, int] | None:
+    try:
+        held = json.loads(about["size"])
+        return {name: int(held[name]) for name in SIZE}
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+def device_named(name: str) -> torch.device:
+    """The device called ``name``.
+
+    Raises:
+        SettingsError: it is not there.
+    """
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not there[name]:
+        here = ", ".join(known for known, present in there.items() if present)
+        raise SettingsError("model.device", name, f"this machine (or this build of torch) has none; here is {here}")
+    return torch.device(name)
+
+
+def devices() -> list[str]:
+    """What models can be computed on here, in words."""
+    found = [f"cpu ({torch.get_num_threads()} threads)"]
+    if torch.cuda.is_available():
+        found.append(f"cuda ({torch.cuda.get_device_name()})")
+    if torch.backends.mps.is_available():
+        found.append("mps")
+    return found

@@ -1,0 +1,81 @@
+"""Where the tokens of an update lie when nothing is computed twice and no padding is computed at all.
+
+The prompt of a group is computed once. What is computed of a completion are its tokens but the last: token t + 1 is
+predicted at token t, and the first one at the prompt's last token, which the whole group shares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Layout:
+    """An update's tokens, packed: first those of the prompts, then those of the completions, N together.
+
+    Places, "contexts", at which a distribution is wanted: C = P + Σ (L_i − 1), the prompts' ends first.
+
+    Attributes:
+        tokens, positions: (N,) what is computed.
+        prompt_cells: (N_prompt,) where those tokens lie in a (P, T_prompt) table whose prompts stand right.
+        completion_cells: (N − N_prompt,) where those lie in a (B, T − 1) table.
+        prompt_seen: (P, 1, 1, T_prompt) boolean, True for real tokens of that table.
+        shape: P, G, T_prompt, T − 1.
+        ends: (C,) index into the N tokens of each context.
+        context: (B, T) the context of each token; 0 in padding.
+        targets: (B, T) the token itself; 0 in padding.
+        mask: (B, T) boolean.
+    """
+
+    tokens: Tensor
+    positions: Tensor
+    prompt_cells: Tensor
+    completion_cells: Tensor
+    prompt_seen: Tensor
+    shape: tuple[int, int, int, int]
+    ends: Tensor
+    context: Tensor
+    targets: Tensor
+    mask: Tensor
+
+
+def layout(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, device: torch.device) -> Layout:
+    """The layout of a batch.
+
+    Args:
+        prompt_tokens: (P, T_prompt), −1 in padding.
+        tokens, mask: (B, T), row p G + g is completion g of prompt p; every completion has at least one token.
+    """
+    prompts, rows = len(prompt_tokens), len(tokens)
+    group = rows // prompts
+    real = prompt_tokens >= 0  # (P, T_prompt)
+    lengths = real.sum(axis=-1)  # (P,)
+    right = np.arange(real.shape[1]) >= real.shape[1] - lengths[:, None]  # the same prompts, standing right
+    inside = mask[:, 1:]  # (B, T − 1): token t is computed where token t + 1 is real
+    start = lengths.repeat(group)  # (B,) where a completion begins
+    prompt_count = int(lengths.sum())
+    order = np.cumsum(inside.ravel()).reshape(inside.shape) - 1  # (B, T − 1) number of each computed token
+    context = np.zeros(tokens.shape, dtype=np.int64)
+    context[:, 0] = np.arange(rows) // group
+    context[:, 1:] = np.where(inside, prompts + order, 0)
+    where = np.arange(prompt_tokens.shape[1])[None].repeat(prompts, 0)
+    arrays = {
+        "tokens": np.concatenate([prompt_tokens[real], tokens[:, :-1][inside]]),
+        "positions": np.concatenate([where[real], (start[:, None] + np.arange(inside.shape[1]))[inside]]),
+        "prompt_cells": np.flatnonzero(right),
+        "completion_cells": np.flatnonzero(inside),
+        "ends": np.concatenate([np.cumsum(lengths) - 1, prompt_count + np.arange(int(inside.sum()))]),
+        "context": context,
+        "targets": np.where(mask, tokens, 0),
+    }
+    packed = {name: torch.from_numpy(np.ascontiguousarray(x, dtype=np.int64)).to(device) for name, x in arrays.items()}
+    return Layout(
+        shape=(prompts, group, prompt_tokens.shape[1], inside.shape[1]),
+        prompt_seen=torch.from_numpy(right[:, None, None]).to(device),
+        mask=torch.from_numpy(np.ascontiguousarray(mask)).to(device),
+        **packed,
+    )

@@ -1,0 +1,197 @@
+"""The language model as a generator of steps: sample, score, compare, and take the gradient of the shared loss."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import torch
+
+from grpo_core.config import Settings
+from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.lm.batches import Drawn, draw, measured
+from grpo_core.lm.clock import Clock
+from grpo_core.lm.layout import Layout, layout
+from grpo_core.lm.passes import learned, require_finite
+from grpo_core.lm.policy import Policy
+from grpo_core.lm.rewards import PromptSource
+from grpo_core.lm.scoring import Scores, score
+from grpo_core.record import Step
+
+
+class LanguageLearner:
+    """One run of the language model; each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
+
+    Args:
+        settings: of the next update.
+        history: the recorded updates that lead to where the run goes on: the first holds weights, or is update 1; those
+            after it are replayed.
+        cancelled: asked before every token and every pass.
+
+    Attributes:
+        policy: the model, its reference and the optimizer's memory.
+        drift: largest difference in nats between recorded log-probabilities and those of the replay; 0 on the machine
+            that recorded them.
+
+    Raises:
+        SettingsError: the settings ask for something that is not there, or a structural one differs.
+        GrpoError: the prompts, the checkpoint or the recorded updates cannot be used.
+    """
+
+    def __init__(self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool]) -> None:
+        self._cancelled = cancelled
+        self._settings = history[-1].settings if history else settings
+        self._step = 0
+        torch.set_num_threads(self._settings.model.threads)
+        self._source = PromptSource(self._settings.language, self._settings.model.context)
+        self.policy = Policy(self._settings)
+        self.drift = 0.0
+        for step in history:
+            self._replay(step)
+        self.settings = settings
+
+    @property
+    def settings(self) -> Settings:
+        """What the next update runs under. Structural fields cannot be changed: that is another run."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, wanted: Settings) -> None:
+        self._settings.refuse_structural(wanted)
+        if wanted.task != self._settings.task:
+            self._source = PromptSource(wanted.language, wanted.model.context)
+        self._settings = wanted
+
+    def __iter__(self) -> Iterator[Step]:
+        return self
+
+    def __next__(self) -> Step:
+        before = self.policy.state() if self._settings.learner.mu > 1 else None
+        try:
+            step = self._update(self._settings, self._step + 1)
+        except BaseException as error:
+            self.policy.model.zero_grad(set_to_none=True)
+            if before is not None:
+                self.policy.restore(before, self._settings.optimizer)
+            if isinstance(error, torch.OutOfMemoryError):
+                torch.cuda.empty_cache()
+                raise GrpoError(_too_large(self._settings, self._step)) from None
+            raise
+        self._step = step.step
+        return step
+
+    def _update(self, settings: Settings, number: int) -> Step:
+        clock, model = Clock(self.policy.device), self.policy.model
+        with self._autocast():
+            drawn = draw(settings, model, self._source, number, self._poll)
+            clock.lap("seconds_sampling")
+            place = layout(drawn.prompt_tokens, drawn.tokens, drawn.mask, self.policy.device)
+            reference = self._scored_by_reference(settings, place)
+            clock.lap("seconds_reference")
+            draft = partial(_draft, settings, number, drawn, place, reference)
+            accuracy: dict[str, float] = {}
+            if (number - 1) % settings.language.accuracy_every == 0:
+                accuracy = measured(settings, model, self._source, number, self._poll)
+            clock.lap("seconds_measuring")
+            done = learned(self.policy, settings, place, reference, draft, self._poll, number)
+            clock.lap("seconds_training")
+            after = self._scored_after(settings, place, number)
+            clock.lap("seconds_after")
+        extra = {"resampled": float(drawn.redrawn)} if settings.learner.resample_dead else {}
+        scores = [*done.scores, after]
+        return dataclasses.replace(
+            done.draft,
+            logp=np.stack([_array(each.logp) for each in scores]),
+            dist_logp=np.stack([_array(each.dist_logp) for each in (scores[0], scores[-1])]),
+            measurements={"grad_norm": done.norm, **accuracy, **extra, **clock.seconds},
+            resume=self.policy.state() if number % settings.model.snapshot_every == 0 else {},
+        )
+
+    def _scored_by_reference(self, settings: Settings, place: Layout) -> Scores | None:
+        if settings.objective.beta == 0 and not settings.model.watch_reference:
+            return None
+        with torch.no_grad():
+            return score(self.policy.reference, place, settings.learner.temperature)
+
+    def _scored_after(self, settings: Settings, place: Layout, number: int) -> Scores:
+        with torch.no_grad():
+            after = score(self.policy.model, place, settings.learner.temperature)
+        require_finite(float(after.logp.sum()), number, "a log-probability after the update")
+        return after
+
+    def _replay(self, step: Step) -> None:
+        """Stand where ``step`` ended: at its weights, or by learning once more from its completions."""
+        self._poll()
+        if step.resume:
+            self.policy.restore(step.resume, step.settings.optimizer)
+        elif step.step != self._step + 1 or step.prompt_tokens is None:
+            raise GrpoError(
+                f"Update {step.step} holds no weights, and those before it are not there; choose an update of a run "
+                "that was trained here, and keep the run that it branched from."
+            )
+        else:
+            place = layout(step.prompt_tokens, step.tokens, step.mask, self.policy.device)
+            with self._autocast():
+                reference = self._scored_by_reference(step.settings, place)
+                again = learned(
+                    self.policy, step.settings, place, reference, lambda old, values: step, self._poll, step.step
+                )
+            for passed, now in enumerate(again.scores):
+                difference = np.abs(_array(now.logp) - step.logp[passed])[step.mask]
+                self.drift = max(self.drift, float(difference.max(initial=0.0)))
+        self._step = step.step
+
+    def _poll(self) -> None:
+        if self._cancelled():
+            raise Cancelled(f"The run was interrupted and stands at update {self._step}.")
+
+    def _autocast(self) -> torch.autocast:
+        wanted = self._settings.model.precision == "bfloat16"
+        return torch.autocast(self.policy.device.type, dtype=torch.bfloat16, enabled=wanted)
+
+
+def _draft(
+    settings: Settings,
+    number: int,
+    drawn: Drawn,
+    place: Layout,
+    reference: Scores | None,
+    old_logp: np.ndarray,
+    values: np.ndarray | None,
+) -> Step:
+    """The record of an update as it is known before its first pass."""
+    rows, group = len(drawn.tokens), settings.learner.group_size
+    return Step(
+        step=number,
+        settings=settings,
+        group=np.arange(rows, dtype=np.int32) // group,
+        row_id=drawn.row_id,
+        tokens=drawn.tokens,
+        mask=drawn.mask,
+        rewards=drawn.rewards,
+        reward_parts=drawn.parts,
+        old_logp=old_logp,
+        ref_logp=None if reference is None else _array(reference.logp),
+        sampling_logp=drawn.logp,
+        logp=old_logp[None],
+        part=np.zeros((settings.learner.mu, rows), dtype=np.int32),
+        prompt_tokens=drawn.prompt_tokens,
+        values=values,
+        context=place.context.cpu().numpy().astype(np.int32),
+        ref_dist_logp=None if reference is None else _array(reference.dist_logp),
+        watched_tokens=drawn.watched,
+    )
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    return np.asarray(tensor.detach().float().cpu().numpy())
+
+
+def _too_large(settings: Settings, step: int) -> str:
+    completions = settings.language.prompts * settings.learner.group_size
+    return (
+        f"There is not enough memory for {completions} completions of up to {settings.language.max_tokens} tokens. The "
+        f"run stands at update {step}; halve the prompts or the group size, or choose shorter completions."
+    )

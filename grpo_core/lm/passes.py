@@ -1,0 +1,114 @@
+"""The passes over a batch: forward, the shared loss, backward, one step of the optimizer; and again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grpo_core import kl, recompute
+from grpo_core.config import Objective, Settings
+from grpo_core.errors import NonFiniteError
+from grpo_core.lm.layout import Layout
+from grpo_core.lm.policy import Policy
+from grpo_core.lm.scoring import Scores, score
+from grpo_core.objective import evaluate
+from grpo_core.record import Step
+
+Drafts = Callable[[np.ndarray, np.ndarray | None], Step]
+"""(log-probabilities before the first pass (B, T), a critic's values (B, T)) -> the update as far as it is known then:
+all that its advantages follow from."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Passes:
+    """What the passes have done.
+
+    Attributes:
+        draft: the update as it was known before the first pass.
+        scores: before each pass, without gradients.
+        norm: Euclidean norm of the gradient in the first pass.
+    """
+
+    draft: Step
+    scores: list[Scores]
+    norm: float
+
+
+def learned(
+    policy: Policy,
+    settings: Settings,
+    place: Layout,
+    reference: Scores | None,
+    draft: Drafts,
+    poll: Callable[[], None],
+    number: int,
+) -> Passes:
+    """All passes of update ``number`` over the batch at ``place``; ``policy`` has moved afterwards.
+
+    The first pass is on-policy by construction: the old log-probabilities are its own.
+
+    Raises:
+        NonFiniteError: a loss or a gradient is not finite; ``policy`` has made the passes before that one.
+    """
+    objective, scores, norms = settings.objective, list[Scores](), list[float]()
+    step: Step | None = None
+    old = advantage = torch.empty(0)
+    for passed in range(settings.learner.mu):
+        poll()
+        now = score(policy.model, place, settings.learner.temperature)
+        if step is None:
+            old = now.logp.detach()
+            values = values_of(policy, now, place).cpu().numpy() if settings.learner.critic else None
+            step = draft(old.float().cpu().numpy(), values)
+            advantage = torch.from_numpy(recompute.advantage(step)).float().to(policy.device)
+        loss = _loss(objective, now, old, advantage, place, reference)
+        require_finite(float(loss.detach()), number, f"the loss of pass {passed + 1}")
+        loss.backward()  # type: ignore[no-untyped-call]
+        poll()
+        norms.append(policy.stepped(settings.optimizer))
+        require_finite(norms[-1], number, f"the gradient of pass {passed + 1}")
+        scores.append(Scores(dist_logp=now.dist_logp.detach(), logp=now.logp.detach(), stream=now.stream.detach()))
+    assert step is not None
+    if settings.learner.critic:
+        _learn_values(policy, settings.learner.critic_rate, scores[0], place, step.rewards)
+    return Passes(draft=step, scores=scores, norm=norms[0])
+
+
+def values_of(policy: Policy, now: Scores, place: Layout) -> Tensor:
+    """The critic's value before each token, (B, T)."""
+    each = now.stream.detach().float() @ policy.critic[:-1] + policy.critic[-1]  # (C,)
+    return torch.where(place.mask, each[place.context], 0.0)
+
+
+def require_finite(value: float, number: int, what: str) -> None:
+    """Nothing, or :class:`NonFiniteError`."""
+    if not math.isfinite(value):
+        raise NonFiniteError(number, what)
+
+
+def _loss(
+    objective: Objective, now: Scores, old: Tensor, advantage: Tensor, place: Layout, reference: Scores | None
+) -> Tensor:
+    """The loss of one pass. What flows through the full distributions, autograd adds by itself."""
+    whole: dict[str, Tensor] = {}
+    if objective.kl == "exact" and reference is not None:
+        whole["exact_kl"] = kl.exact(now.dist_logp, reference.dist_logp)[place.context]
+    if objective.entropy_bonus:
+        whole["entropy"] = kl.entropy(now.dist_logp)[place.context]
+    ref_logp = None if reference is None else reference.logp
+    terms = evaluate(objective, now.logp, old, advantage, place.mask, ref_logp=ref_logp, **whole)
+    loss: Tensor = terms.loss
+    return loss
+
+
+def _learn_values(policy: Policy, rate: float, now: Scores, place: Layout, rewards: np.ndarray) -> None:
+    """One gradient step of the critic on half the squared distance from the reward, averaged over the tokens."""
+    wanted = torch.from_numpy(np.nan_to_num(rewards)).float().to(policy.device)[:, None]
+    error = torch.where(place.mask, values_of(policy, now, place) - wanted, 0.0) / place.mask.sum()  # (B, T)
+    policy.critic[:-1] -= rate * (error[..., None] * now.stream.float()[place.context]).sum(dim=(0, 1))
+    policy.critic[-1] -= rate * error.sum()

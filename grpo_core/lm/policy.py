@@ -1,0 +1,111 @@
+"""What an update changes: the model's weights, a critic's, and the optimizer's memory; kept, restored, stepped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grpo_core.config import Optimizer, Settings
+from grpo_core.errors import GrpoError
+from grpo_core.lm.checkpoint import device_named, started
+from grpo_core.lm.model import Transformer
+
+State = dict[str, np.ndarray]
+"""``weights``, ``adam_m``, ``adam_v`` (n,) float32 and ``adam_steps`` (1,)."""
+
+
+class Policy:
+    """A trainable model with its frozen reference.
+
+    Attributes:
+        model: the policy.
+        reference: the same weights as at the run's start.
+        critic: (D + 1,) a linear value of the stream, and its constant.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.device = device_named(settings.model.device)
+        self.model: Transformer = started(settings.model, settings.seed, self.device)
+        self.reference: Transformer = started(settings.model, settings.seed, self.device).requires_grad_(False)
+        self.critic = torch.zeros(settings.model.width + 1, device=self.device)
+        self._kind = settings.optimizer.kind
+        self._optimizer = self._made(settings.optimizer)
+
+    def stepped(self, wanted: Optimizer) -> float:
+        """Take one optimizer step along the gradients; returns their norm before it was limited.
+
+        Nothing is changed if that norm is not finite.
+        """
+        if wanted.kind != self._kind:
+            self._kind, self._optimizer = wanted.kind, self._made(wanted)
+        rules: dict[str, Any] = {"lr": wanted.learning_rate, "weight_decay": wanted.weight_decay}
+        if wanted.kind == "adam":
+            rules |= {"betas": (wanted.adam_beta1, wanted.adam_beta2), "eps": wanted.adam_epsilon}
+        self._optimizer.param_groups[0].update(rules)
+        limit = float("inf") if wanted.max_grad_norm is None else wanted.max_grad_norm
+        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit))
+        if np.isfinite(norm):
+            self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        return norm
+
+    def state(self) -> State:
+        """Everything that later updates depend on."""
+        moments = list(self._moments())
+        steps = moments[0]["step"] if moments and "step" in moments[0] else torch.zeros(())
+        held = {
+            "weights": _flat(self.model.parameters()),
+            "critic": self.critic.cpu().numpy().copy(),
+            "adam_steps": np.array([int(steps)]),
+        }
+        if any("exp_avg" in moment for moment in moments):
+            held["adam_m"] = _flat(moment["exp_avg"] for moment in moments)
+            held["adam_v"] = _flat(moment["exp_avg_sq"] for moment in moments)
+        return held
+
+    def restore(self, state: State, optimizer: Optimizer) -> None:
+        """Stand where :meth:`state` was taken.
+
+        Raises:
+            GrpoError: it belongs to a model of another size.
+        """
+        count = sum(weight.numel() for weight in self.model.parameters())
+        if "weights" not in state or state["weights"].shape != (count,):
+            raise GrpoError("The recorded weights belong to a model of another size; no run can go on from them.")
+        with torch.no_grad():
+            for weight, part in zip(self.model.parameters(), self._split(state["weights"]), strict=True):
+                weight.copy_(part)
+            self.critic.copy_(torch.from_numpy(state["critic"].copy()))
+        self._kind, self._optimizer = optimizer.kind, self._made(optimizer)
+        if "adam_m" in state:
+            steps = torch.tensor(float(state["adam_steps"][0]), device=self.device)
+            parts = zip(self._split(state["adam_m"]), self._split(state["adam_v"]), strict=True)
+            for weight, (mean, square) in zip(self.model.parameters(), parts, strict=True):
+                self._optimizer.state[weight] = {
+                    "step": steps.clone(), "exp_avg": mean.clone(), "exp_avg_sq": square.clone(),
+                }  # fmt: skip
+
+    def _made(self, wanted: Optimizer) -> torch.optim.Optimizer:
+        if wanted.kind == "sgd":
+            return torch.optim.SGD(self.model.parameters(), lr=wanted.learning_rate)
+        return torch.optim.AdamW(self.model.parameters(), fused=self.device.type in ("cpu", "cuda"))
+
+    def _moments(self) -> Iterator[dict[str, Tensor]]:
+        for weight in self.model.parameters():
+            if weight in self._optimizer.state:
+                yield self._optimizer.state[weight]
+
+    def _split(self, flat: np.ndarray) -> Iterator[Tensor]:
+        start = 0
+        for weight in self.model.parameters():
+            part = np.ascontiguousarray(flat[start : start + weight.numel()], dtype=np.float32)
+            yield torch.from_numpy(part.copy()).view(weight.shape).to(self.device)
+            start += weight.numel()
+
+
+def _flat(tensors: Any) -> np.ndarray:
+    return np.concatenate([tensor.detach().float().cpu().numpy().ravel() for tensor in tensors])

@@ -1,0 +1,105 @@
+"""The user's own prompts and answers, from a CSV or JSONL file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import GrpoError
+from grpo_core.lm.problems import Prompt
+from grpo_core.lm.vocabulary import encode
+
+LARGEST = 20_000_000
+"""Bytes that a prompt file may have."""
+
+
+def read_prompts(path: Path, *, checker: str, longest: int) -> list[Prompt]:
+    """The prompts of a file with the columns (or keys) “prompt” and “answer”.
+
+    Args:
+        path: a ``.csv`` or ``.jsonl`` file in UTF-8.
+        checker: "exact", "number" or "regex"; what an answer has to be.
+        longest: tokens that a prompt may have.
+
+    Raises:
+        GrpoError: naming the file, the line, what was wrong and what would be right.
+    """
+    try:
+        if path.stat().st_size > LARGEST:
+            raise GrpoError(f"{path.name} is larger than {LARGEST // 1_000_000} MB; a prompt file is a few kilobytes.")
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise GrpoError(f"{path} cannot be read: {error.strerror}. Choose a CSV or JSONL file.") from None
+    except UnicodeDecodeError:
+        raise GrpoError(
+            f"{path.name} is not text in UTF-8; save it as such."
+        ) from None
+    rows = _json_lines(path, text) if path.suffix.lower() in (".jsonl", ".ndjson", ".json") else _csv_rows(path, text)
+    prompts = [_checked(path, line, row, checker, longest) for line, row in rows]
+    if not prompts:
+        raise GrpoError(f"{path.name} holds no prompts; each line needs a prompt and its answer.")
+    return prompts
+
+
+def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    reader = csv.DictReader(text.splitlines(), strict=True)
+    try:
+        names = reader.fieldnames or ()
+        if not {"prompt", "answer"} <= set(names):
+            found = ", ".join(str(name) for name in names)[:80] or "nothing"
+            raise GrpoError(f"{path.name} begins with the columns {found}; it needs “prompt” and “answer”.")
+        for row in reader:
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise GrpoError(f"Line {reader.line_num} of {path.name} is not CSV ({error}).") from None
+
+
+def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, content in enumerate(text.splitlines(), 1):
+        if not content.strip():
+            continue
+        try:
+            row = json.loads(content)
+        except (ValueError, RecursionError):
+            raise GrpoError(f"Line {line} of {path.name} is not JSON; each line is one object.") from None
+        if not isinstance(row, dict):
+            raise GrpoError(f'Line {line} of {path.name} is not an object such as {{"prompt": "2+2=", "answer": "4"}}.')
+        yield line, row
+
+
+def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: int) -> Prompt:
+    where = f"Line {line} of {path.name}"
+    values = [row.get(name) for name in ("prompt", "answer")]
+    for name, value in zip(("prompt", "answer"), values, strict=True):
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)) or str(value).strip() == "":
+            raise GrpoError(f"{where} has no {name}; it needs a prompt and its answer.")
+    prompt, answer = (str(value).strip() for value in values)
+    try:
+        tokens = encode(prompt)
+    except GrpoError as error:
+        raise GrpoError(f"{where}: {error}") from None
+    if len(tokens) > longest:
+        raise GrpoError(
+            f"{where}: the prompt has {len(tokens)} characters; beside the completion there is room for {longest}. "
+            "Shorten it, or choose a shorter completion or a larger context."
+        )
+    if checker == "number" and not _is_number(answer):
+        raise GrpoError(f"{where}: the answer “{answer[:40]}” is not a number; choose another way of checking.")
+    if checker == "regex":
+        try:
+            re.compile(answer)
+        except re.error as error:
+            raise GrpoError(f"{where}: the answer is no regular expression ({error}).") from None
+    return Prompt(prompt, answer)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,100 @@
+"""What a completion is paid: parts that a rule can check, and their weights in the settings."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from grpo_core.config import LanguageTask
+from grpo_core.errors import GrpoError
+from grpo_core.lm import problems
+from grpo_core.lm.problems import Prompt
+from grpo_core.lm.prompt_file import read_prompts
+
+REWARD_NAMES = ("right answer", "well-formed working", "“=” signs")
+"""(K,) the parts, in the order of :attr:`LanguageTask.part_weights`."""
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+HELD_OUT_SEED = 20_260_101
+"""Held-out prompts are the same in every run of a task, whatever its seed."""
+
+
+class PromptSource:
+    """Where prompts come from: drawn by rule, or from the user's file.
+
+    Raises:
+        GrpoError: the user's file cannot be used.
+    """
+
+    def __init__(self, task: LanguageTask, context: int) -> None:
+        self.task = task
+        self._own: list[Prompt] = []
+        if task.problem == "own":
+            longest = context - task.max_tokens
+            self._own = read_prompts(Path(task.file).expanduser(), checker=task.checker, longest=longest)
+
+    def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
+        """The P prompts of an update. Own prompts come without repetition as long as there are enough."""
+        count = self.task.prompts
+        if not self._own:
+            return [problems.drawn(self.task.difficulty, numbers) for _ in range(count)]
+        rows = self._trained_on()
+        order = numbers.permutation(len(rows))
+        return [rows[order[i % len(rows)]] for i in range(count)]
+
+    def held_out(self) -> list[Prompt]:
+        """The fixed prompts on which accuracy is measured. Of own prompts every eighth, once there are sixteen."""
+        return list(self._held_out)
+
+    @cached_property
+    def _held_out(self) -> list[Prompt]:
+        count = self.task.held_out
+        if self._own:
+            return (self._own[::8] if len(self._own) >= 16 else self._own)[:count]
+        numbers = np.random.default_rng(HELD_OUT_SEED)
+        return [problems.drawn(self.task.difficulty, numbers, held_out=True) for _ in range(count)]
+
+    def _trained_on(self) -> list[Prompt]:
+        if len(self._own) < 16:
+            return self._own
+        return [prompt for place, prompt in enumerate(self._own) if place % 8]
+
+
+def parts(task: LanguageTask, prompt: Prompt, text: str) -> tuple[float, float, float]:
+    """The parts of the reward of one completion, before their weights.
+
+    Raises:
+        GrpoError: the rule failed; the message says on which completion and why.
+    """
+    try:
+        right = CHECKERS[task.checker if task.problem == "own" else "number"](text, prompt.answer)
+    except (ValueError, OverflowError, re.error, RecursionError) as error:
+        raise GrpoError(f"The completion “{text[:60]}” to “{prompt.text}” could not be scored: {error}.") from None
+    formed = problems.well_formed(prompt.text, text)
+    return float(right), float(formed), float(text.count("="))
+
+
+def rewards(task: LanguageTask, table: np.ndarray) -> np.ndarray:
+    """Reward of each completion from its parts: (B, K) -> (B,)."""
+    return np.asarray(table @ np.array(task.part_weights))
+
+
+def _exact(text: str, answer: str) -> bool:
+    return text.strip() == answer
+
+
+def _number(text: str, answer: str) -> bool:
+    """Whether the last number of ``text`` is the answer."""
+    found = _NUMBER.findall(text.rpartition("=")[2])
+    return bool(found) and math.isclose(float(found[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _regex(text: str, answer: str) -> bool:
+    return re.search(answer, text) is not None
+
+
+CHECKERS: dict[str, Callable[[str, str], bool]] = {"exact": _exact, "number": _number, "regex": _regex}

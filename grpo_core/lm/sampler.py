@@ -1,0 +1,134 @@
+"""Sampling with a static cache of keys and values; the prompt of a group is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grpo_core.lm.model import Block, Transformer
+from grpo_core.lm.vocabulary import STOP
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sampled:
+    """Completions.
+
+    Attributes:
+        tokens: (B, T), the end sign included; 0 in padding.
+        mask: (B, T) boolean.
+        logp: (B, T) log-probability under the sampler, float32; 0 in padding.
+    """
+
+    tokens: np.ndarray
+    mask: np.ndarray
+    logp: np.ndarray
+
+    @property
+    def ended(self) -> np.ndarray:
+        """Which completions were ended by the model rather than cut off, boolean (B,)."""
+        return np.asarray((self.mask & (self.tokens == STOP)).any(axis=-1))
+
+
+@torch.inference_mode()
+def sample(
+    model: Transformer,
+    prompt_tokens: np.ndarray,
+    prompt_of: np.ndarray,
+    uniforms: np.ndarray,
+    *,
+    temperature: float,
+    greedy: np.ndarray | None = None,
+    poll: Callable[[], None],
+) -> Sampled:
+    """One completion a row.
+
+    Args:
+        prompt_tokens: (P, T_prompt), −1 in padding.
+        prompt_of: (B,) the prompt of each row.
+        uniforms: (B, T) in [0, 1), the random number of each token; T is the longest completion.
+        temperature: divides the logits.
+        greedy: (B,) rows that take the likeliest token instead.
+        poll: called before every token; whatever it raises ends the sampling.
+    """
+    device = model.embed.weight.device
+    rows, longest = uniforms.shape
+    cache, bias, lengths, first = _prefilled(model, prompt_tokens, prompt_of, longest)
+    width = prompt_tokens.shape[1]
+    chance = torch.from_numpy(uniforms.astype(np.float32)).to(device)
+    best = torch.from_numpy(np.zeros(rows, bool) if greedy is None else greedy).to(device)
+    tokens = torch.zeros(rows, longest, dtype=torch.int64, device=device)
+    logp = torch.zeros(rows, longest, device=device)
+    alive = torch.ones(rows, dtype=torch.bool, device=device)
+    mask = torch.zeros(rows, longest, dtype=torch.bool, device=device)
+    logits = first
+    for t in range(longest):
+        poll()
+        dist = torch.log_softmax(logits / temperature, dim=-1)  # (B, V)
+        cumulative = dist.exp().cumsum(dim=-1)
+        drawn = (cumulative <= chance[:, t, None] * cumulative[:, -1:]).sum(dim=-1)
+        token = torch.where(best, dist.argmax(dim=-1), drawn.clamp_(max=dist.shape[1] - 1))
+        tokens[:, t], mask[:, t] = torch.where(alive, token, STOP), alive
+        logp[:, t] = torch.where(alive, dist.gather(1, token[:, None])[:, 0], 0.0)
+        alive = alive & (token != STOP)
+        if t + 1 == longest or not bool(alive.any()):
+            break
+        logits = _advanced(model, token, lengths + t, cache, bias, width + t)
+    return Sampled(
+        tokens=tokens.cpu().numpy().astype(np.int32), mask=mask.cpu().numpy(), logp=logp.float().cpu().numpy()
+    )
+
+
+def _prefilled(
+    model: Transformer, prompt_tokens: np.ndarray, prompt_of: np.ndarray, longest: int
+) -> tuple[list[tuple[Tensor, Tensor]], Tensor, Tensor, Tensor]:
+    """The prompts computed once: (per block keys and values (B, H, T_prompt + T, D / H), what is added to the scores
+    (B, 1, 1, T_prompt + T), prompts' lengths (B,), logits of the first token (B, V)).
+
+    Prompts stand right in the cache, so that completions begin in the same column.
+    """
+    device = model.embed.weight.device
+    lengths = (prompt_tokens >= 0).sum(axis=-1)
+    prompts, width = prompt_tokens.shape
+    shift = np.arange(width) - (width - lengths[:, None])  # (P, T_prompt) position of each cell, negative in padding
+    shifted = np.take_along_axis(prompt_tokens, np.maximum(shift, 0), axis=-1)
+    tokens, positions = (torch.from_numpy(np.maximum(x, 0).astype(np.int64)).to(device) for x in (shifted, shift))
+    rows = torch.from_numpy(prompt_of.astype(np.int64)).to(device)
+    seen = torch.from_numpy(shift >= 0).to(device)[:, None, None]  # (P, 1, 1, T_prompt)
+    past = torch.ones(width, width, dtype=torch.bool, device=device).tril()
+    allowed = (past & seen) | torch.eye(width, dtype=torch.bool, device=device)
+    added = torch.zeros(allowed.shape, device=device).masked_fill(~allowed, float("-inf"))
+    x = model.start(tokens, positions)  # (P, T_prompt, D)
+    cache = []
+    for block in model.blocks:
+        assert isinstance(block, Block)
+        q, k, v = block.queries(x).permute(2, 0, 3, 1, 4)  # (P, H, T_prompt, D / H)
+        shape = (len(prompt_of), q.shape[1], width + longest, q.shape[3])
+        keys, values = k.new_empty(shape), v.new_zeros(shape)
+        keys[:, :, :width], values[:, :, :width] = k[rows], v[rows]
+        cache.append((keys, values))
+        share = torch.softmax(q @ k.transpose(-1, -2) * model.scale + added.to(q.dtype), dim=-1)
+        x = block.finish(x, (share @ v).transpose(1, 2).flatten(-2))
+    bias = torch.zeros(prompts, 1, 1, width + longest, dtype=x.dtype, device=device)
+    bias[..., :width].masked_fill_(~seen, float("-inf"))
+    return cache, bias[rows], torch.from_numpy(lengths.astype(np.int64)).to(device)[rows], model.logits(x[:, -1])[rows]
+
+
+def _advanced(
+    model: Transformer, token: Tensor, positions: Tensor, cache: list[tuple[Tensor, Tensor]], bias: Tensor, column: int
+) -> Tensor:
+    """Logits after one more token of every row, (B, V); the cache has grown by it."""
+    x = model.start(token, positions)  # (B, D)
+    reach = column + 1
+    for block, (keys, values) in zip(model.blocks, cache, strict=True):
+        assert isinstance(block, Block)
+        q, k, v = block.queries(x).unbind(1)  # (B, H, D / H) each
+        keys[:, :, column], values[:, :, column] = k, v
+        scores = (keys[:, :, :reach] @ q[..., None])[..., 0] * model.scale + bias[:, 0, :, :reach]  # (B, H, reach)
+        share = torch.softmax(scores, dim=-1)
+        attended = (share[:, :, None] @ values[:, :, :reach])[:, :, 0]  # (B, H, D / H)
+        x = block.finish(x, attended.flatten(1))
+    return model.logits(x)
