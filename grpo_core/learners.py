@@ -8,7 +8,13 @@ from typing import Protocol
 from grpo_core.bandit.learner import BanditLearner
 from grpo_core.bandit.learner import origin as bandit_origin
 from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
 from grpo_core.record import Origin, Step
+
+NO_TORCH = (
+    "The language model needs torch, which is not installed. Install it with “make run-lm” in the source folder, or "
+    "with “pip install torch==2.13.0 safetensors”; the bandit works without it."
+)
 
 
 class Learner(Protocol):
@@ -35,26 +41,68 @@ class Learner(Protocol):
         ...
 
 
+Earlier = Callable[[int], Step]
+"""The recorded update of a number."""
+
+
 def never() -> bool:
     """A run that is never cancelled."""
     return False
 
 
+def nothing_earlier(number: int) -> Step:
+    """For a run of which only the last update is at hand."""
+    raise GrpoError(f"Update {number} is not at hand, and the update after it cannot be gone on from without it.")
+
+
 def origin(settings: Settings) -> Origin:
-    """The run before its first update."""
+    """The run before its first update.
+
+    Raises:
+        GrpoError: the prompts of a language model's task cannot be used.
+    """
+    if settings.is_language:
+        from grpo_core.lm.origin import origin as language_origin
+
+        return language_origin(settings)
     return bandit_origin(settings)
 
 
-def learner(settings: Settings, *, resume: Step | None = None, cancelled: Callable[[], bool] = never) -> Learner:
+def learner(
+    settings: Settings,
+    *,
+    resume: Step | None = None,
+    earlier: Earlier = nothing_earlier,
+    cancelled: Callable[[], bool] = never,
+) -> Learner:
     """A learner at its start, or at the end of ``resume``: bit for bit the same run if the settings are the same.
 
     Args:
         settings: of the run; where it is resumed, only live settings may differ from those of ``resume``.
         resume: a recorded update to go on from.
+        earlier: the updates before it; a language model keeps its weights every few updates and replays those between.
         cancelled: asked before every token and every pass; True ends the update with ``Cancelled``.
 
     Raises:
         SettingsError: a structural setting differs from that of ``resume``; a new run is needed.
-        GrpoError: ``resume`` does not hold what is needed to go on.
+        GrpoError: ``resume`` does not hold what is needed to go on, or torch is missing.
     """
-    return BanditLearner(settings, resume=resume, cancelled=cancelled)
+    if not settings.is_language:
+        return BanditLearner(settings, resume=resume, cancelled=cancelled)
+    try:
+        from grpo_core.lm.learner import LanguageLearner
+    except ImportError:
+        raise GrpoError(NO_TORCH) from None
+    return LanguageLearner(settings, history=leading_to(resume, earlier), cancelled=cancelled)
+
+
+def leading_to(last: Step | None, earlier: Earlier) -> list[Step]:
+    """The consecutive updates that lead to ``last``, from the newest that holds weights, or from the first.
+
+    Raises:
+        GrpoError: one of them is not recorded any more.
+    """
+    steps = [] if last is None else [last]
+    while steps and not steps[0].resume and steps[0].step > 1:
+        steps.insert(0, earlier(steps[0].step - 1))
+    return steps

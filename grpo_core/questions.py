@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +28,15 @@ class Question:
     group: int
     completion: str
 
+    def to_json(self) -> str:
+        """One line; :meth:`from_json` reads it back."""
+        return json.dumps(dataclasses.asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Question:
+        """The inverse of :meth:`to_json`."""
+        return cls(**json.loads(text))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answer:
@@ -46,6 +58,18 @@ class Answer:
     reward: float
     parts: np.ndarray
     words: str = ""
+
+    def to_json(self) -> str:
+        """One line; :meth:`from_json` reads it back."""
+        held = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return json.dumps({name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in held.items()})
+
+    @classmethod
+    def from_json(cls, text: str) -> Answer:
+        """The inverse of :meth:`to_json`."""
+        held: dict[str, Any] = json.loads(text)
+        arrays: dict[str, Any] = {name: np.array(x) if isinstance(x, list) else x for name, x in held.items()}
+        return cls(**arrays)
 
 
 def placed(step: Step, group: int, answer: Answer) -> tuple[np.ndarray, np.ndarray]:

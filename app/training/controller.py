@@ -12,7 +12,9 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from app.training.buffer import Buffer, Fresh
 from app.training.live_run import Learners, Writers, run_writer
+from app.training.lm_process import WindowLearners
 from app.training.mailbox import (
+    Ask,
     Begin,
     Close,
     Command,
@@ -28,7 +30,7 @@ from app.training.mailbox import (
 from app.training.worker import Failure, Report, State, Worker
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.learners import learner
+from grpo_core.questions import Question
 from grpo_core.record import Step
 
 __all__ = ["RUN_LENGTH", "Controller", "Failure", "Fresh", "State"]
@@ -60,6 +62,8 @@ class Controller(QObject):
         closed: id of a run whose file has just been closed.
         finished: the worker has ended.
         still_busy: a shutdown has been waiting for five seconds.
+        answered: a question, and its answer or the sentence why there is none.
+        told: something the user should know.
     """
 
     state_changed = Signal(object)
@@ -67,9 +71,11 @@ class Controller(QObject):
     closed = Signal(str)
     finished = Signal()
     still_busy = Signal()
+    answered = Signal(object, object)
+    told = Signal(str)
 
     def __init__(
-        self, parent: QObject | None = None, *, learners: Learners = learner, writers: Writers = run_writer
+        self, parent: QObject | None = None, *, learners: Learners | None = None, writers: Writers = run_writer
     ) -> None:
         super().__init__(parent)
         self.state = State.IDLE
@@ -82,7 +88,10 @@ class Controller(QObject):
         self._mailbox = Mailbox()
         self._may_go_on = threading.Event()
         self._may_go_on.set()
-        self._worker = Worker(self._mailbox, learners, writers, self._may_go_on, self)
+        self._learners: Learners = learners if learners is not None else WindowLearners()
+        self._worker = Worker(self._mailbox, self._learners, writers, self._may_go_on, self)
+        self._worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
+        self._worker.told.connect(self.told, Qt.ConnectionType.QueuedConnection)
         self._worker.reported.connect(self._on_report, Qt.ConnectionType.QueuedConnection)
         self._worker.finished.connect(self._on_finished, Qt.ConnectionType.QueuedConnection)
         self._busy = QTimer(self)
@@ -185,6 +194,17 @@ class Controller(QObject):
         if self.state in (State.RUNNING, State.PREPARING):
             stopping = State.STOPPING if self.state is State.RUNNING else State.PREPARING
             self._post(Pause(order=self._next_order(), run_id=self.run_id), stopping)
+
+    def ask(self, question: Question) -> None:
+        """Ask the current run's model something; ``answered`` follows, between two updates."""
+        self.go_on()
+        self._mailbox.post(Ask(run_id=self.run_id, question=question))
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """What a language model can be computed on here, in words; empty until its process has said so."""
+        found: tuple[str, ...] = getattr(self._learners, "devices", ())
+        return found
 
     def set_speed(self, speed: float | None) -> None:
         """Updates per second; None for as many as possible.

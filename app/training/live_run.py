@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from app.training.mailbox import Begin
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, RunFileError
-from grpo_core.learners import Learner
+from grpo_core.learners import Earlier, Learner
 from grpo_core.metrics import metrics
+from grpo_core.questions import Answer, Question
 from grpo_core.record import Step
+from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.writer import LIMIT
 
@@ -19,7 +21,16 @@ from grpo_core.runs.writer import LIMIT
 class Learners(Protocol):
     """Makes a learner, at its start or at the end of ``resume`` (:func:`grpo_core.learners.learner`)."""
 
-    def __call__(self, settings: Settings, *, resume: Step | None, cancelled: Callable[[], bool]) -> Learner: ...
+    def __call__(
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+    ) -> Learner: ...
+
+
+@runtime_checkable
+class Answers(Protocol):
+    """A learner that can be asked."""
+
+    def ask(self, question: Question, step: Step, earlier: Earlier) -> Answer: ...
 
 
 class Writer(Protocol):
@@ -28,6 +39,7 @@ class Writer(Protocol):
     committed: int
     full: str | None
 
+    def keep_answer(self, question: Question, answer: Answer) -> None: ...
     def append(self, step: Step, scalars: Mapping[str, float]) -> None: ...
     def commit(self) -> None: ...
     def close(self) -> None: ...
@@ -91,7 +103,42 @@ class LiveRun:
             GrpoError: the run cannot be continued.
         """
         if self._learner is None:
-            self._learner = self._learners(self._settings, resume=self._last, cancelled=self._cancelled)
+            self._learner = self._learners(
+                self._settings, resume=self._last, earlier=self._earlier, cancelled=self._cancelled
+            )
+
+    @property
+    def note(self) -> str:
+        """What the user should know of how the run was taken up; empty for nothing."""
+        return str(getattr(self._learner, "note", ""))
+
+    def answer(self, question: Question) -> Answer:
+        """The answer to a question about a recorded update, which is kept in the run.
+
+        Raises:
+            GrpoError: it cannot be answered; the message says why.
+        """
+        self.prepare()
+        if not isinstance(self._learner, Answers):
+            raise GrpoError("Only a language model can score a completion.")
+        answer = self._learner.ask(question, self._earlier(question.step), self._earlier)
+        if self._begin.path.exists():
+            with self._letting_go():
+                self._opened(self._settings).keep_answer(question, answer)
+        return answer
+
+    def _earlier(self, number: int) -> Step:
+        """A recorded update of this run."""
+        if self._last is not None and number == self._last.step:
+            return self._last
+        held = self._buffer.uncommitted(number)
+        if held is not None:
+            return held
+        path = self._begin.path
+        if not path.exists() and self._begin.parent is not None:
+            path = self._begin.parent[0]
+        with closing(RunReader.open(path)) as reader, closing(Lineage(reader, path.parent)) as lineage:
+            return lineage.step(number)
 
     def set_settings(self, settings: Settings) -> None:
         """What the next update runs under.

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from app.training.buffer import Buffer
 from grpo_core.config import Settings
+from grpo_core.questions import Question
 from grpo_core.record import Step
 
 
@@ -88,6 +89,13 @@ class Commit(RunCommand):
     """Put every finished update on disk, then say so by setting ``done``."""
 
     done: threading.Event
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask(RunCommand):
+    """Answer a question between two updates."""
+
+    question: Question
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QThread, Signal
 
 from app.training.live_run import Learners, LiveRun, Writers
 from app.training.mailbox import (
+    Ask,
     Begin,
     Close,
     Command,
@@ -29,6 +30,7 @@ from app.training.mailbox import (
 )
 from app.training.pace import Pace
 from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.questions import Question
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which Python hands the interpreter to the window's thread; ``benchmarks.bench_latency`` compares."""
@@ -88,9 +90,13 @@ class Worker(QThread):
 
     Signals:
         reported: a :class:`Report`, at a change of state and never at an update.
+        answered: a question, and its answer or the sentence why there is none.
+        told: something the user should know.
     """
 
     reported = Signal(object)
+    answered = Signal(object, object)
+    told = Signal(str)
 
     def __init__(
         self,
@@ -130,6 +136,9 @@ class Worker(QThread):
                 self._report()
             if self._state is State.RUNNING and self._patience() == 0:
                 self._update()
+        close = getattr(self._learners, "close", None)
+        if close is not None:
+            close()
 
     def _patience(self) -> float | None:
         """Seconds until there is something to do without being told; None for never."""
@@ -176,6 +185,8 @@ class Worker(QThread):
                 self._live = LiveRun(command, self._learners, self._writers, self._interrupted)
                 self._state = State.PAUSED
                 self._try(self._live.prepare)
+                if self._live.note:
+                    self.told.emit(self._live.note)
             case SetSpeed(speed=speed):
                 self._pace.set_speed(speed)
             case Shutdown():
@@ -202,8 +213,20 @@ class Worker(QThread):
             case Commit(done=done):
                 self._try(self._commit)
                 done.set()
+            case Ask(question=question):
+                self._ask(live, question)
             case Close():
                 self._close()
+
+    def _ask(self, live: LiveRun, question: Question) -> None:
+        try:
+            self.answered.emit(question, live.answer(question))
+        except Cancelled:
+            self.answered.emit(question, "The question was given up.")
+        except GrpoError as error:
+            self.answered.emit(question, str(error))
+        except Exception as error:
+            self.answered.emit(question, _failure(live, error).sentence)
 
     def _start(self, *, stepping: bool) -> None:
         if self._state is not State.RUNNING:

@@ -14,6 +14,7 @@ from app.workspace.onsets import Onsets, changes, leaves_zero
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS
+from grpo_core.questions import Answer, Question
 from grpo_core.record import Origin, Step
 from grpo_core.runs.files import in_use
 from grpo_core.runs.library import Lineage
@@ -140,6 +141,16 @@ class RunHandle:
                 return None
             self.keep(found)
         return self._kept[number]
+
+    def answer(self, question: Question) -> Answer | None:
+        """What the model has answered before, if its file holds that.
+
+        Raises:
+            RunFileError: the file cannot be read.
+        """
+        if not self.path.exists():
+            return None
+        return self._files(question.step).reader.answer(question)
 
     def file_with(self, number: int) -> Path:
         """The file that holds update ``number``: its own, or that of a run it branched from.

@@ -14,6 +14,7 @@ from app.workspace.workspace import Workspace
 from grpo_core import learners
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
+from grpo_core.questions import Answer, Question
 from grpo_core.runs import library
 from grpo_core.runs.run_file import copy_run
 
@@ -47,6 +48,9 @@ class Session(QObject):
         workspace.drawn.connect(controller.go_on)
         workspace.editing.changed.connect(self._on_edited)
         controller.failed.connect(self._on_failed)
+        controller.told.connect(self._on_told)
+        controller.answered.connect(self._on_answered)
+        workspace.asked.connect(self._on_asked)
 
     # -- runs ------------------------------------------------------------------------------------------------------
 
@@ -148,6 +152,42 @@ class Session(QObject):
         self._show(run)
         if before is not None:
             before.next_settings = None
+        if run.origin.settings.is_language:
+            self._load(run)
+
+    def _load(self, run: RunHandle) -> None:
+        """Loading a language model takes seconds: it begins with the run rather than with its first update."""
+        try:
+            self.make_ready()
+        except GrpoError as error:
+            self._workspace.problem.emit(str(error), "warning")
+
+    @Slot(object)
+    def _on_asked(self, question: Question) -> None:
+        """Give a question to the active run's model, unless its file holds the answer."""
+        run = self._workspace.run
+        assert run is not None
+        known = run.answer(question)
+        if known is not None:
+            self._workspace.answered.emit(question, known)
+            return
+        try:
+            self.make_ready()
+        except GrpoError as error:
+            self._workspace.refused.emit(question, str(error))
+        else:
+            self._controller.ask(question)
+
+    @Slot(object, object)
+    def _on_answered(self, question: Question, answer: Answer | str) -> None:
+        if isinstance(answer, str):
+            self._workspace.refused.emit(question, answer)
+        else:
+            self._workspace.answered.emit(question, answer)
+
+    @Slot(str)
+    def _on_told(self, sentence: str) -> None:
+        self._workspace.problem.emit(sentence, "info")
 
     def _next(self) -> int:
         """A number that no title in the list begins with."""
@@ -171,7 +211,8 @@ class Session(QObject):
         if run.read_only:
             raise GrpoError(run.read_only)
         resume = run.step(run.head) if run.head else None
-        if run.head and (resume is None or not resume.resume):
+        held = resume is not None and (resume.resume or run.origin.settings.is_language)  # a model is replayed
+        if run.head and not held:
             raise GrpoError(f"{run.title} can be looked at, but not continued: its last update holds no policy.")
         parent = None
         if run.parent is not None and run.branched_at == run.head and not run.path.exists():

@@ -14,6 +14,7 @@ from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.explain import Quantity
+from grpo_core.questions import Question
 
 
 class Workspace(QObject):
@@ -35,6 +36,9 @@ class Workspace(QObject):
         drawn: the frame is on the screen.
         activated: another run became the active one.
         problem: a sentence that the user should read, and the severity ("info", "warning", "error").
+        asked: a :class:`Question` for the model of the active run.
+        answered: the question and its :class:`Answer`.
+        refused: the question and the sentence why it has no answer.
     """
 
     frame = Signal()
@@ -42,6 +46,9 @@ class Workspace(QObject):
     drawn = Signal()
     activated = Signal()
     problem = Signal(str, str)
+    asked = Signal(object)
+    answered = Signal(object, object)
+    refused = Signal(object, str)
 
     def __init__(self, settings: Settings, theme: Theme, scale: float = 1.0, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -127,6 +134,10 @@ class Workspace(QObject):
         """Show where a number comes from."""
         self.quantity = quantity
         self.request_frame()
+
+    def ask(self, question: Question) -> None:
+        """Ask the active run's model; ``answered`` or ``refused`` follows."""
+        self.asked.emit(question)
 
     def set_look(self, theme: Theme, scale: float) -> None:
         """Other colours, another size."""

@@ -33,6 +33,9 @@ ABSENT = {
     "max_prob": "the full distribution was not recorded",
     "best_action": "the full distribution was not recorded",
     "grad_norm": "it was not measured",
+    "accuracy": "only a language model's answers are right or wrong",
+    "accuracy_greedy": "held-out prompts were not asked at this update",
+    "accuracy_sampled": "held-out prompts were not asked at this update",
 }
 
 
@@ -105,10 +108,16 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
             inputs=tuple(inputs),
             scale=max([1.0, *(abs(v) for _, v in pairs)]),
             unit="nats" if name != "max_probability" else "",
-            note=f"{note} after the update, at each place as often as it was visited.",
+            note=f"{note} after the update, {_where(n)}.",
         )
 
     return rule
+
+
+def _where(n: Numbers) -> str:
+    if n.step.settings.is_language:
+        return "exact at each visited place, averaged over the sampled prefixes"
+    return "at each place as often as it was visited"
 
 
 def _product(pair: tuple[int, float]) -> str:
@@ -198,7 +207,18 @@ def length(n: Numbers, q: Quantity) -> Formula:
     )  # fmt: skip
 
 
+def accuracy(n: Numbers, q: Quantity) -> Formula:
+    inputs = [Quantity("right_answer", row=row) for row in range(len(n.step.group))]
+    values = [n[i] for i in inputs]
+    return Formula(
+        symbol="a", general=r"a = \frac{1}{B} \sum_{i} x^{A}_{i}",
+        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)", value=math.fsum(values) / len(values),
+        inputs=tuple(inputs), note="Right answers, whatever else is paid for.",
+    )  # fmt: skip
+
+
 CARDS: dict[str, Rule] = {
+    "accuracy": accuracy,
     "reward_mean": reward_mean,
     "reward_std": reward_std,
     "kl": place_mean("exact_kl", r"\mathrm{KL}", "KL from the reference"),

@@ -47,8 +47,14 @@ class Kind:
 
 _TOKEN, _NOW = ("row", "token"), ("pass", "row", "token")
 
+PARTS = ("right_answer", "well_formed", "equals_signs")
+"""The parts of a language model's reward, in the order of the record."""
+
 KINDS: dict[str, Kind] = {
     "reward": Kind("reward", ("row",)),
+    "right_answer": Kind("right answer", ("row",)),
+    "well_formed": Kind("well-formed working", ("row",)),
+    "equals_signs": Kind("“=” signs", ("row",)),
     "penalised_reward": Kind("reward less KL penalty", ("row",)),
     "group_mean": Kind("mean reward", ("group",)),
     "group_std": Kind("reward std", ("group",)),

@@ -10,7 +10,7 @@ import numpy as np
 
 from grpo_core import kl, recompute
 from grpo_core.bandit.gradient import updated_logits
-from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.quantity import PARTS, Quantity
 
 if TYPE_CHECKING:
     from grpo_core.explain.numbers import Numbers
@@ -20,6 +20,15 @@ NAN = float("nan")
 
 def _cell(array: np.ndarray | None, q: Quantity) -> float:
     return NAN if array is None else float(array[q.row or 0, q.token or 0])
+
+
+def _part(place: int) -> Callable[[Numbers, Quantity], float]:
+    """One part of the reward, before its weight."""
+
+    def read(n: Numbers, q: Quantity) -> float:
+        return NAN if n.step.reward_parts is None else float(n.step.reward_parts[q.row or 0, place])
+
+    return read
 
 
 def _advantage(n: Numbers, q: Quantity) -> float:
@@ -141,6 +150,7 @@ def _max_probability(n: Numbers, q: Quantity) -> float:
 
 
 READ: dict[str, Callable[[Numbers, Quantity], float]] = {
+    **{name: _part(place) for place, name in enumerate(PARTS)},
     "reward": lambda n, q: float(n.step.rewards[q.row or 0]),
     "penalised_reward": lambda n, q: float(n.scores[q.row or 0]),
     "group_mean": lambda n, q: _mean(n, q, n.scores),

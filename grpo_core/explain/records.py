@@ -7,15 +7,32 @@ from collections.abc import Callable
 
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
-from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.typeset import plain
+from grpo_core.explain.quantity import PARTS, Quantity
+from grpo_core.explain.typeset import number, plain
 
 Rule = Callable[[Numbers, Quantity], Formula]
 
 
 def reward(n: Numbers, q: Quantity) -> Formula:
     value = n[q]
+    if n.step.settings.is_language and n.step.reward_parts is not None:
+        return _paid(n, q)
     return Formula(symbol=f"R_{n.at(q)}", value=value, note="not scored" if math.isnan(value) else "recorded")
+
+
+def _paid(n: Numbers, q: Quantity) -> Formula:
+    """What each part of a completion is paid, added up."""
+    weights = n.step.settings.language.part_weights
+    counted = [(w, Quantity(name, row=q.row)) for w, name in zip(weights, PARTS, strict=True) if w]
+    values = " + ".join(rf"{number(w)} \cdot {number(n[part])}" for w, part in counted)
+    return Formula(
+        symbol=f"R_{n.at(q)}",
+        general=r"R_{i} = \sum_{k} w_{k} x_{i,k}",
+        values=values or "0",
+        value=math.fsum(w * n[part] for w, part in counted),
+        inputs=tuple(part for _, part in counted),
+        note="Each part that a rule counts, times what the settings pay for it.",
+    )
 
 
 def tokens(n: Numbers, q: Quantity) -> Formula:
@@ -91,6 +108,7 @@ def lacking(n: Numbers, q: Quantity) -> str:
 
 RULES: dict[str, Rule] = {
     "reward": reward,
+    **{name: recorded(letter) for name, letter in zip(PARTS, ("x^{A}", "x^{W}", "x^{=}"), strict=True)},
     "tokens": tokens,
     "denominator": denominator,
     "gate": gate,

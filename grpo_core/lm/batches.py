@@ -11,6 +11,7 @@ from grpo_core.advantages import equal_rewards
 from grpo_core.config import Settings
 from grpo_core.lm import rewards as rules
 from grpo_core.lm.model import Transformer
+from grpo_core.lm.origin import WATCHED
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.lm.sampler import Sampled, sample
@@ -18,8 +19,6 @@ from grpo_core.lm.vocabulary import decode, encode, padded
 
 ATTEMPTS = 10
 """How often a dead group is drawn again (DAPO, arXiv:2503.14476)."""
-WATCHED = 8
-"""Held-out prompts whose likeliest completion every update records."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -72,10 +72,10 @@ def layout(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, devi
         "context": context,
         "targets": np.where(mask, tokens, 0),
     }
-    packed = {name: torch.from_numpy(np.ascontiguousarray(x, dtype=np.int64)).to(device) for name, x in arrays.items()}
+    packed = {name: torch.from_numpy(np.array(x, dtype=np.int64)).to(device) for name, x in arrays.items()}
     return Layout(
         shape=(prompts, group, prompt_tokens.shape[1], inside.shape[1]),
         prompt_seen=torch.from_numpy(right[:, None, None]).to(device),
-        mask=torch.from_numpy(np.ascontiguousarray(mask)).to(device),
+        mask=torch.from_numpy(np.array(mask)).to(device),
         **packed,
     )

@@ -50,6 +50,7 @@ class LanguageLearner:
         self.drift = 0.0
         for step in history:
             self._replay(step)
+        self._keep_next = bool(history) and not history[-1].resume
         self.settings = settings
 
     @property
@@ -79,7 +80,7 @@ class LanguageLearner:
                 torch.cuda.empty_cache()
                 raise GrpoError(_too_large(self._settings, self._step)) from None
             raise
-        self._step = step.step
+        self._step, self._keep_next = step.step, False
         return step
 
     def _update(self, settings: Settings, number: int) -> Step:
@@ -106,7 +107,7 @@ class LanguageLearner:
             logp=np.stack([_array(each.logp) for each in scores]),
             dist_logp=np.stack([_array(each.dist_logp) for each in (scores[0], scores[-1])]),
             measurements={"grad_norm": done.norm, **accuracy, **extra, **clock.seconds},
-            resume=self.policy.state() if number % settings.model.snapshot_every == 0 else {},
+            resume=self.policy.state() if self._keep_next or number % settings.model.snapshot_every == 0 else {},
         )
 
     def _scored_by_reference(self, settings: Settings, place: Layout) -> Scores | None:

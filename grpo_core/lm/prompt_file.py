@@ -35,9 +35,7 @@ def read_prompts(path: Path, *, checker: str, longest: int) -> list[Prompt]:
     except OSError as error:
         raise GrpoError(f"{path} cannot be read: {error.strerror}. Choose a CSV or JSONL file.") from None
     except UnicodeDecodeError:
-        raise GrpoError(
-            f"{path.name} is not text in UTF-8; save it as such."
-        ) from None
+        raise GrpoError(f"{path.name} is not text in UTF-8; save it as such.") from None
     rows = _json_lines(path, text) if path.suffix.lower() in (".jsonl", ".ndjson", ".json") else _csv_rows(path, text)
     prompts = [_checked(path, line, row, checker, longest) for line, row in rows]
     if not prompts:

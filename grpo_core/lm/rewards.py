@@ -58,6 +58,19 @@ class PromptSource:
         numbers = np.random.default_rng(HELD_OUT_SEED)
         return [problems.drawn(self.task.difficulty, numbers, held_out=True) for _ in range(count)]
 
+    def prompt(self, text: str) -> Prompt:
+        """The prompt that reads ``text``, with its answer.
+
+        Raises:
+            GrpoError: it is none of the user's.
+        """
+        if not self._own:
+            return Prompt(text, str(problems.answer(text.rstrip("="))))
+        found = next((prompt for prompt in self._own if prompt.text == text), None)
+        if found is None:
+            raise GrpoError(f"“{text}” is not among the prompts of {Path(self.task.file).name} any more.")
+        return found
+
     def _trained_on(self) -> list[Prompt]:
         if len(self._own) < 16:
             return self._own

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 from grpo_core import __version__
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
+from grpo_core.questions import Answer, Question
 from grpo_core.record import Origin, Step
 from grpo_core.runs import series
 from grpo_core.runs.creation import build
@@ -203,6 +204,18 @@ class RunWriter:
             waiting.clear()
         self.committed = self._appended
         self.full = self._why_full()
+
+    def keep_answer(self, question: Question, answer: Answer) -> None:
+        """Puts what the model answered on disk.
+
+        Raises:
+            RunFileError: writing failed.
+        """
+        with explained(self.path, "written"):
+            self._connection.execute(
+                "INSERT OR REPLACE INTO answer(step, question, answer) VALUES (?, ?, ?)",
+                (question.step, question.to_json(), answer.to_json()),
+            )
 
     def rebuild_series(self) -> None:
         """Computes every series of this file's updates anew.

@@ -68,7 +68,7 @@ def made_up(rng: np.random.Generator, number: int) -> Step:
     """A step as another trainer may have recorded it: unscored rewards, micro-batches, gates, float32, no reference."""
     settings = random_settings(rng)
     step = random_step(
-        number, settings=settings, prompts=len(settings.task.levels), group_size=settings.learner.group_size,
+        number, settings=settings, prompts=len(settings.bandit.levels), group_size=settings.learner.group_size,
         tokens=int(rng.integers(1, 5)), passes=settings.learner.mu, contexts=3, actions=4, seed=int(rng.integers(99)),
     )  # fmt: skip
     batch = len(step.group)

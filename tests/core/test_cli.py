@@ -114,7 +114,7 @@ def test_bad_settings_are_refused_before_a_file_appears(
 def test_words_become_the_values_that_settings_hold() -> None:
     given = ["objective.dual_clip=3", "learner.critic=yes", "task.levels=0, 0.5", "learner.mu=2", "objective.std=none"]
     settings = settings_from(None, given)
-    assert (settings.objective.dual_clip, settings.learner.critic, settings.task.levels) == (3, True, (0.0, 0.5))
+    assert (settings.objective.dual_clip, settings.learner.critic, settings.bandit.levels) == (3, True, (0.0, 0.5))
     assert (settings.learner.mu, settings.objective.std) == (2, "none")
     assert settings_from(None, ["objective.dual_clip=none"]).objective.dual_clip is None
 

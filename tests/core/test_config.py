@@ -13,22 +13,26 @@ import pytest
 from grpo_core.config import (
     About,
     BanditTask,
+    LanguageTask,
     Learner,
+    Model,
     Objective,
     Optimizer,
     Settings,
     about,
     described,
+    language_settings,
 )
 from grpo_core.config.settings import flat
 from grpo_core.errors import SettingsError
 
-PARTS = {"objective": Objective, "learner": Learner, "optimizer": Optimizer, "task": BanditTask}
-DESCRIBED = [(cls, name, rule) for cls in (*PARTS.values(), Settings) for name, rule in described(cls)]
+PARTS = {"objective": Objective, "learner": Learner, "optimizer": Optimizer, "task": BanditTask, "model": Model}
+CLASSES = (*PARTS.values(), LanguageTask, Settings)
+DESCRIBED = [(cls, name, rule) for cls in CLASSES for name, rule in described(cls)]
 
 
 def test_every_setting_is_described() -> None:
-    for cls in (*PARTS.values(), Settings):
+    for cls in CLASSES:
         names = {f.name for f in dataclasses.fields(cls)} - (set(PARTS) if cls is Settings else set())
         assert {name for name, _ in described(cls)} == names
 
@@ -44,7 +48,7 @@ def test_a_description_is_complete(cls: type, name: str, rule: About) -> None:
         assert rule.low <= rule.usual[0] < rule.usual[1] <= rule.high
         assert not (rule.logarithmic and rule.usual[0] <= 0)
     default = getattr(cls(), name)
-    if not rule.choices and not isinstance(default, (bool, tuple)):
+    if not rule.choices and not rule.text and not isinstance(default, (bool, tuple)):
         assert math.isfinite(rule.low)
         assert math.isfinite(rule.high)
     assert rule.optional or default is not None
@@ -93,7 +97,8 @@ def test_replace_refuses_a_path_that_does_not_exist(path: str) -> None:
 
 def test_every_leaf_has_a_path() -> None:
     leaves = flat(Settings())
-    assert len(leaves) == len(DESCRIBED)
+    assert len(leaves) + len(list(described(LanguageTask))) == len(DESCRIBED)
+    assert len(flat(language_settings())) + len(list(described(BanditTask))) == len(DESCRIBED)
     assert all(Settings().get(path) == value for path, value in leaves.items())
     assert json.loads(Settings().to_json())["objective"]["beta"] == 0.04
 

@@ -242,7 +242,7 @@ def test_a_reward_of_the_custom_landscape_is_dragged(driver: Driver) -> None:
 
     drag(plot.viewport(), at(2, 0.0), at(2, 0.3), at(2, 0.6), at(2, 0.9))
     editing = driver.program.workspace.editing
-    assert editing.settings.task.custom[2] == pytest.approx(0.9, abs=0.02)
+    assert editing.settings.bandit.custom[2] == pytest.approx(0.9, abs=0.02)
     assert editing.undo.count() == 1
     driver.run(1)
     assert driver.program.workspace.run is not None

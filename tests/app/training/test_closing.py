@@ -13,7 +13,7 @@ import pytest
 from app.training.controller import State
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled
-from grpo_core.learners import Learner, learner
+from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader
 from tests.app.training.conftest import MakeTrainer, Trainer
@@ -84,7 +84,9 @@ class Endless:
         self.inside = threading.Event()
         self.deaf = threading.Event()
 
-    def __call__(self, settings: Settings, *, resume: Step | None, cancelled: Callable[[], bool]) -> Learner:
+    def __call__(
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+    ) -> Learner:
         endless, real = self, learner(settings, resume=resume, cancelled=cancelled)
 
         class Inner:

@@ -14,7 +14,7 @@ from app.training.live_run import Writer, run_writer
 from app.training.mailbox import Begin
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
-from grpo_core.learners import Learner, learner
+from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
 from tests.app.training.conftest import MakeTrainer, Trainer
@@ -183,7 +183,9 @@ class Stumbling:
     def __init__(self, at: int) -> None:
         self.at: int | None = at
 
-    def __call__(self, settings: Settings, *, resume: Step | None, cancelled: Callable[[], bool]) -> Learner:
+    def __call__(
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+    ) -> Learner:
         stumbling, real = self, learner(settings, resume=resume, cancelled=cancelled)
 
         class Inner:

@@ -79,7 +79,7 @@ def test_a_live_value_that_needs_a_structural_one_waits_with_it(qapp: QApplicati
     both: dict[str, Any] = {"task.actions": 6, "task.custom": (0.0,) * 6}
     editing.edit(both, "Fewer actions")
     assert editing.settings == start
-    assert editing.wanted.task.actions == 6
+    assert editing.wanted.bandit.actions == 6
 
 
 @pytest.mark.parametrize("name", PRESETS)

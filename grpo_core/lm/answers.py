@@ -1,0 +1,86 @@
+"""Scoring a completion that a person typed, by the policy that sampled the group it joins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
+from grpo_core.lm import problems, rewards
+from grpo_core.lm.layout import layout
+from grpo_core.lm.learner import LanguageLearner
+from grpo_core.lm.scoring import score
+from grpo_core.lm.vocabulary import STOP, decode, encode
+from grpo_core.questions import Answer, Question
+from grpo_core.record import Step
+
+
+class Answering:
+    """Answers questions on a copy of the model; the run that trains is not touched.
+
+    The copy of the update asked for last is kept, so that further completions are scored at once.
+    """
+
+    def __init__(self) -> None:
+        self._at: tuple[Settings, int] | None = None
+        self._copy: LanguageLearner | None = None
+
+    def __call__(
+        self, question: Question, step: Step, history: Sequence[Step], cancelled: Callable[[], bool]
+    ) -> Answer:
+        """The answer.
+
+        Args:
+            question: what is asked.
+            step: the update that it is about.
+            history: the updates that lead to the one before it; empty for the first.
+            cancelled: ends it with ``Cancelled``.
+
+        Raises:
+            GrpoError: the completion cannot be scored; the message says why.
+        """
+        if self._copy is None or self._at != (step.settings, step.step):
+            start = step.settings if not history else history[-1].settings
+            self._copy = LanguageLearner(start, history=history, cancelled=cancelled)
+            self._at = step.settings, step.step
+        return scored(self._copy, question, step)
+
+
+def scored(learner: LanguageLearner, question: Question, step: Step) -> Answer:
+    """A completion under the policy of ``learner`` and under its reference.
+
+    Raises:
+        GrpoError: it is empty or too long, or holds a character that the model does not know.
+    """
+    settings = step.settings
+    if step.prompt_tokens is None or not 0 <= question.group < len(step.prompt_tokens):
+        raise GrpoError(f"Update {step.step} has no prompt {question.group + 1}.")
+    tokens = np.array([*encode(question.completion), STOP])
+    longest = settings.language.max_tokens
+    if len(tokens) > longest:
+        raise GrpoError(
+            f"“{question.completion[:40]}” has {len(tokens)} tokens with its end sign; completions of this run have at "
+            f"most {longest}."
+        )
+    prompt_tokens = step.prompt_tokens[question.group][None]
+    text = decode([*prompt_tokens[0], -1])
+    source = rewards.PromptSource(settings.language, settings.model.context)
+    parts = np.array(rewards.parts(settings.language, source.prompt(text), question.completion))
+    policy = learner.policy
+    place = layout(prompt_tokens, tokens[None], np.ones((1, len(tokens)), dtype=bool), policy.device)
+    with torch.no_grad():
+        now, reference = (
+            score(model, place, settings.learner.temperature) for model in (policy.model, policy.reference)
+        )
+    return Answer(
+        tokens=tokens,
+        logp=now.logp[0].float().cpu().numpy(),
+        ref_logp=reference.logp[0].float().cpu().numpy(),
+        dist_logp=now.dist_logp.cpu().numpy(),
+        reward=float(rewards.rewards(settings.language, parts[None])[0]),
+        parts=parts,
+        words=problems.verdict(text, question.completion).words,
+    )

@@ -1,0 +1,27 @@
+"""The language model's run before its first update; without torch, for the window."""
+
+from __future__ import annotations
+
+from grpo_core.config import Settings
+from grpo_core.lm.rewards import REWARD_NAMES, PromptSource
+from grpo_core.lm.vocabulary import VOCABULARY
+from grpo_core.record import Origin
+
+WATCHED = 8
+"""Held-out prompts whose likeliest completion every update records."""
+
+
+def origin(settings: Settings) -> Origin:
+    """What a run starts from. Its policy is known only to the model, so there are no distributions.
+
+    Raises:
+        GrpoError: the user's prompts cannot be used.
+    """
+    source = PromptSource(settings.language, settings.model.context)
+    return Origin(
+        settings=settings,
+        vocabulary=VOCABULARY,
+        prompts=(),
+        reward_names=REWARD_NAMES,
+        watched=tuple(prompt.text for prompt in source.held_out()[:WATCHED]),
+    )
