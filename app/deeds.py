@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,17 @@ from app.commands.command import State
 from app.docks import LAYOUTS
 from app.settings.preferences import SPEEDS
 from app.workspace.events import next_event
+from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
+from grpo_core.learners import NO_TORCH
 from grpo_core.runs import library
 
 if TYPE_CHECKING:
     from app.program import Program
 
 RUNS = "GRPO Lab runs (*.grpo)"
+BANDIT_PACE, LANGUAGE_PACE = (5.0, 200), (2.0, 150)
+"""Updates a second and updates after which a run stops: both solve their tasks in seconds, so they are slowed down."""
 
 
 class Deeds:
@@ -66,6 +71,24 @@ class Deeds:
 
     def new_run(self) -> None:
         self._try(lambda: self._p.session.new_run(self._p.workspace.editing.wanted))
+
+    def new_bandit_run(self) -> None:
+        self._new(Settings(seed=self._p.workspace.editing.wanted.seed), "Bandit")
+
+    def new_language_run(self) -> None:
+        """A language model under the default settings, or the sentence how to get torch."""
+        if find_spec("torch") is None or find_spec("safetensors") is None:
+            self._p.say(NO_TORCH, "warning")
+            return
+        self._new(language_settings().replace({"seed": self._p.workspace.editing.wanted.seed}), "Language model")
+
+    def _new(self, settings: Settings, layout: str) -> None:
+        """A run of another kind: its own speed and length, in the layout made for it."""
+        if self._try(lambda: self._p.session.new_run(settings)):
+            speed, length = LANGUAGE_PACE if settings.is_language else BANDIT_PACE
+            self._p.player.set_speed(speed)
+            self._p.player.set_length(length)
+            self.set_layout(layout)
 
     def open_run(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self._p.window, "Open run", str(self._p.session.folder), RUNS)

@@ -141,6 +141,8 @@ class Dock(QDockWidget):
 
 EXTRAS = ("glossary", "references")
 """Panels that come when they are asked for."""
+LANGUAGE = ("evolution", "score_your_own")
+"""Panels that show nothing on a bandit."""
 LAYOUTS = ("Bandit", "Language model", "Compare", "Present")
 
 
@@ -152,11 +154,13 @@ def arrange(window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit"
     left = Qt.DockWidgetArea.LeftDockWidgetArea
     across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
     window.addDockWidget(left, docks["controls"])
-    main = "token_inspector" if name == "Language model" else "policy_bars"
-    tabs = [n for n in ("training_history", "kl_over_beta", "token_inspector", "policy_bars") if n != main]
-    right = ["explain"] if name == "Language model" else ["step_detail", "explain"]
-    if name == "Language model":
-        tabs.insert(2, "step_detail")
+    language = name == "Language model"
+    main = "token_inspector" if language else "policy_bars"
+    tabs = ["training_history", "evolution", "score_your_own", "kl_over_beta", "step_detail"]
+    if not language:
+        tabs = ["training_history", "kl_over_beta", "token_inspector"]
+    right = ["explain"] if language else ["step_detail", "explain"]
+    hidden = {*EXTRAS, *(("policy_bars",) if language else LANGUAGE)}
     if scale >= 1.25 or name == "Present":
         tabs, right = tabs + right, []
     columns = ["controls", "metrics", *right[:1]]  # the columns first: a split halves the place that it finds
@@ -172,17 +176,17 @@ def arrange(window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit"
         window.splitDockWidget(docks[before], docks[after], down)
     for tab in tabs[1:]:
         window.tabifyDockWidget(docks[tabs[0]], docks[tab])
-    for extra in EXTRAS:
-        window.tabifyDockWidget(docks["explain"], docks[extra])
+    for extra in sorted(hidden):
+        window.tabifyDockWidget(docks["explain" if extra in EXTRAS else tabs[0]], docks[extra])
     for id, dock in docks.items():
-        dock.setVisible(id not in EXTRAS)
+        dock.setVisible(id not in hidden)
     docks[tabs[0]].raise_()
     for id, dock in docks.items():
         if id not in GRIPPED:
             dock.refresh_title()
     if name == "Present":
-        for hidden in ("step_detail", "kl_over_beta", "token_inspector"):
-            docks[hidden].hide()
+        for spare in ("step_detail", "kl_over_beta", "token_inspector"):
+            docks[spare].hide()
     dress_tabs(window)
     resize(window, docks, main, tabs[0], right, scale)
 

@@ -10,12 +10,14 @@ from app.crash.report_bar import MessageBar
 from app.docks import Dock, arrange
 from app.panels.base import Panel
 from app.panels.controls.panel import ControlsPanel
+from app.panels.evolution import EvolutionPanel
 from app.panels.explain import ExplainPanel
 from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
 from app.panels.kl_over_beta import KlOverBetaPanel
 from app.panels.metrics import MetricsPanel
 from app.panels.pipeline import PipelinePanel
 from app.panels.policy_bars import PolicyBarsPanel
+from app.panels.score import ScorePanel
 from app.panels.step_detail import StepDetailPanel
 from app.panels.timeline import TimelinePanel
 from app.panels.tokens.panel import TokenInspectorPanel
@@ -31,6 +33,8 @@ PANELS: tuple[type[Panel], ...] = (
     TrainingHistoryPanel,
     KlOverBetaPanel,
     TokenInspectorPanel,
+    EvolutionPanel,
+    ScorePanel,
     StepDetailPanel,
     ExplainPanel,
     GlossaryDockPanel,

@@ -107,6 +107,9 @@ class Program(QObject):
         self.window.closing.connect(self.close)
         self.window.dropped.connect(self._on_dropped)
         self.window.panels["controls"].new_run.connect(self.deeds.new_run)  # type: ignore[attr-defined]
+        self.window.panels["controls"].kind_wanted.connect(self._on_kind)  # type: ignore[attr-defined]
+        self.window.panels["controls"].devices = lambda: self.controller.devices  # type: ignore[attr-defined]
+        self.window.panels["evolution"].language_wanted.connect(self.deeds.new_language_run)  # type: ignore[attr-defined]
         self.window.panels["timeline"].branch_wanted.connect(self.deeds.branch)  # type: ignore[attr-defined]
         self.controller.finished.connect(self._on_finished)
         self.controller.still_busy.connect(self._on_still_busy)
@@ -128,6 +131,7 @@ class Program(QObject):
         text = "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7."
         actions = (
             BarAction(text="Run", run=self.deeds.run_pause),
+            BarAction(text="Language model", run=self.deeds.new_language_run),
             BarAction(text="Open a run…", run=self.deeds.open_run),
             BarAction(text="Keys", run=self.deeds.show_sheet, closes=False),
         )
@@ -210,6 +214,13 @@ class Program(QObject):
         if changes != self.preferences:
             self.prefer(changes)
         self.workspace.request_frame()
+
+    @Slot(int)
+    def _on_kind(self, index: int) -> None:
+        if index:
+            self.deeds.new_language_run()
+        else:
+            self.deeds.new_bandit_run()
 
     @Slot()
     def _on_rebuilt(self) -> None:

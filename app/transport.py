@@ -18,7 +18,8 @@ SPEEDS: tuple[tuple[str, float | None], ...] = (
     ("1 / s", 1.0), ("2 / s", 2.0), ("5 / s", 5.0), ("10 / s", 10.0), ("30 / s", 30.0), ("max", None),
 )  # fmt: skip
 LENGTHS: tuple[tuple[str, int | None], ...] = (
-    ("50 updates", 50), ("200 updates", 200), ("1,000 updates", 1000), ("10,000 updates", 10_000), ("no limit", None),
+    ("50 updates", 50), ("150 updates", 150), ("200 updates", 200), ("1,000 updates", 1000),
+    ("10,000 updates", 10_000), ("no limit", None),
 )  # fmt: skip
 
 
@@ -101,6 +102,8 @@ class Transport(QToolBar):
             return
         kept = run.path.exists()  # a branch has no file before its first own update
         said = f"{'saved' if run.saved else 'autosaved'} · {_size(run.path)}" if kept else "no update yet"
+        if run.origin.settings.is_language and self._player.loading:
+            said = "loading the language model…"
         if self._workspace.training not in (None, run) and self._player.mode is Mode.COMPUTING:
             said = f"{self._workspace.training.title} is training"
         if self.status.text() != said:

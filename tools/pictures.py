@@ -1,6 +1,7 @@
 """Contact sheets of every panel and of whole windows: theme x scale x empty, mid-run and full, in one process.
 
 python -m tools.pictures [PANEL ...]        sheets into pictures/
+python -m tools.pictures language [PANEL …] the same of a language model's run
 python -m tools.pictures readme             the README's screenshots into docs/
 """
 
@@ -31,10 +32,12 @@ OUT = Path("pictures")
 THEMES = ("light", "dark", "projector")
 SCALES = (1.0, 2.0)
 MOMENTS = (("empty", 0), ("mid-run", 13), ("full", 200))
+LANGUAGE_MOMENTS = (("empty", 0), ("mid-run", 3), ("full", 60))
 SIZES = {
     "timeline": (1366, 28), "controls": (256, 640), "metrics": (768, 64), "pipeline": (768, 92),
     "policy_bars": (768, 260), "training_history": (768, 220), "kl_over_beta": (768, 220),
     "token_inspector": (768, 260), "step_detail": (340, 330), "explain": (340, 330),
+    "evolution": (768, 220), "score_your_own": (768, 220),
 }  # fmt: skip
 WINDOWS = (("light", 1366, 768, 1.0), ("dark", 1366, 768, 1.0), ("projector", 1366, 768, 1.25),
            ("light", 1280, 680, 1.0), ("dark", 1920, 1080, 1.5), ("light", 1366, 768, 2.0))  # fmt: skip
@@ -48,6 +51,9 @@ def main(wanted: list[str]) -> int:
         program.window.show()
         if wanted == ["readme"]:
             readme(program)
+        elif wanted[:1] == ["language"]:
+            start_language(program)
+            sheets(program, wanted[1:], LANGUAGE_MOMENTS, "Language model", "language-")
         else:
             sheets(program, wanted)
         program.controller.finished.connect(application.quit)
@@ -56,12 +62,26 @@ def main(wanted: list[str]) -> int:
     return 0
 
 
-def sheets(program: Program, wanted: list[str]) -> None:
+def start_language(program: Program) -> None:
+    """A language model's run, loaded."""
+    program.deeds.new_language_run()
+    program.player.set_speed(None)
+    while program.controller.state is not State.PAUSED:
+        settle(50)
+
+
+def sheets(
+    program: Program,
+    wanted: list[str],
+    moments: tuple[tuple[str, int], ...] = MOMENTS,
+    layout: str = "Bandit",
+    prefix: str = "",
+) -> None:
     """One sheet a panel, then one picture a window and moment."""
     OUT.mkdir(exist_ok=True)
     chosen = [cls for cls in PANELS if not wanted or cls.id in wanted]
     shots: dict[str, list[tuple[str, QImage]]] = {cls.id: [] for cls in chosen}
-    for moment, updates in MOMENTS:
+    for moment, updates in moments:
         go_to(program, updates)
         for theme in THEMES:
             for scale in SCALES:
@@ -70,12 +90,12 @@ def sheets(program: Program, wanted: list[str]) -> None:
                     label = f"{theme}, {scale:.0%}, {moment}"
                     shots[cls.id].append((label, panel_picture(program, cls, scale)))
         if not wanted:
-            windows(program, moment)
+            windows(program, prefix + moment, layout)
     for name, images in shots.items():
         looks = len(THEMES) * len(SCALES)
-        by_look = [images[moment * looks + look] for look in range(looks) for moment in range(len(MOMENTS))]
-        sheet(by_look, len(MOMENTS)).save(str(OUT / f"{name}.png"))
-        print(OUT / f"{name}.png")
+        by_look = [images[moment * looks + look] for look in range(looks) for moment in range(len(moments))]
+        sheet(by_look, len(moments)).save(str(OUT / f"{prefix}{name}.png"))
+        print(OUT / f"{prefix}{name}.png")
 
 
 def panel_picture(program: Program, cls: type[Panel], scale: float) -> QImage:
@@ -93,14 +113,14 @@ def panel_picture(program: Program, cls: type[Panel], scale: float) -> QImage:
     return image
 
 
-def windows(program: Program, moment: str) -> None:
+def windows(program: Program, moment: str, layout: str) -> None:
     """The whole window in the sizes and looks that matter."""
     for theme, width, height, scale in WINDOWS:
         program.look.set(theme, scale)
         program.window.resize(width, height)
-        program.window.show_layout("Bandit")
+        program.window.show_layout(layout)
         settle(120)
-        program.window.show_layout("Bandit")
+        program.window.show_layout(layout)
         settle(150)
         name = OUT / f"window-{moment}-{theme}-{width}x{height}-{scale:.0%}.png".replace("%", "")
         program.window.grab().save(str(name))

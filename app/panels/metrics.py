@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
@@ -27,11 +28,17 @@ from grpo_core.metrics import METRICS
 from grpo_core.reasons import Reason
 
 CARDS = ("updates", "reward_mean", "kl", "max_prob", "entropy", "clip_fraction")
-SHARES = ("clip_fraction", "dead_groups")
+CARDS_LANGUAGE = ("updates", "accuracy", "kl", "entropy", "loss", "dead_groups")
+SHARES = ("clip_fraction", "dead_groups", "accuracy", "accuracy_greedy", "accuracy_sampled")
 
 
 class Card(QWidget):
     """One number.
+
+    Attributes:
+        name: of the metric, or "updates".
+        note: what stands in the chip where there is no reason to give.
+        language: whether metrics of a language model are offered.
 
     Signals:
         activated: show where this number comes from (its name).
@@ -44,6 +51,8 @@ class Card(QWidget):
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.name = name
+        self.note = ""
+        self.language = False
         self._title, self._value, self._chip = "", "", ""
         self._theme: Theme | None = None
         self._scale = 1.0
@@ -67,7 +76,7 @@ class Card(QWidget):
             self._value = f"{100 * value:.3g} %"
         else:
             self._value = shown(value, METRICS[self.name].decimals)
-        self._chip = reason.chip if reason else ""
+        self._chip = reason.chip if reason else self.note
         metric = METRICS.get(self.name)
         told = [metric.help if metric else "Updates computed so far."]
         if value == value and metric:
@@ -135,6 +144,8 @@ class Card(QWidget):
             return
         menu = QMenu("Show here", self)
         for name, metric in METRICS.items():
+            if metric.language and not self.language:
+                continue
             menu.addAction(metric.title).setData(name)
         chosen = menu.exec(event.globalPos())
         if chosen is not None:
@@ -152,6 +163,13 @@ def _revealed(name: str, view: View) -> bool:
     return stage is Stage.UPDATE or (stage >= Stage.SCORE and name in ("reward_mean", "reward_std", "dead_groups"))
 
 
+def _held_out(view: View) -> str:
+    """The last accuracy on held-out prompts up to the update shown; empty where none was measured."""
+    values = view.run.series["accuracy_greedy"].values[: view.cursor.step]
+    known = np.flatnonzero(np.isfinite(values[-1000:]))
+    return f"held out {100 * values[-1000:][known[-1]]:.0f} %, greedy" if known.size else ""
+
+
 class MetricsPanel(Panel):
     """Up to six cards of equal width, as many as find room, so that nothing jumps when digits change."""
 
@@ -161,6 +179,7 @@ class MetricsPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.cards = [Card(name) for name in CARDS]
+        self._language = False
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
@@ -170,6 +189,7 @@ class MetricsPanel(Panel):
             row.addWidget(card, 1)
 
     def draw(self, view: View) -> None:
+        self._suit(view.run.origin.settings.is_language)
         values = view.step.metrics
         hint = self.cards[0].sizeHint()
         self.set_row_height(hint.height())
@@ -182,8 +202,16 @@ class MetricsPanel(Panel):
             else:
                 title, known = METRICS[card.name].title, _revealed(card.name, view)
                 value = values[card.name] if known else float("nan")
+                card.note = _held_out(view) if card.name == "accuracy" else ""
                 reason = view.step.reasons.get(card.name) if known else None
                 card.show_number(view.theme, view.scale, title, value, reason)
+
+    def _suit(self, language: bool) -> None:
+        """The cards of this kind of run, where the kind has changed."""
+        if language != self._language:
+            self._language = language
+            for card, name in zip(self.cards, CARDS_LANGUAGE if language else CARDS, strict=True):
+                card.name, card.language = name, language
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

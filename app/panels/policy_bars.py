@@ -14,7 +14,7 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import learners
-from grpo_core.config import BanditTask, Settings
+from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.explain import Quantity
 
@@ -37,7 +37,7 @@ class PolicyBarsPanel(Panel):
         super().__init__(workspace, parent)
         self.context = 0
         self._picture: PolicyPicture | None = None
-        self._rewards: tuple[BanditTask, np.ndarray | None] | None = None
+        self._rewards: tuple[object, np.ndarray | None] | None = None
         self.choice = QComboBox()
         self.choice.setAccessibleName("Context")
         self.choice.activated.connect(self._on_context)
@@ -59,6 +59,11 @@ class PolicyBarsPanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
+        if view.step.settings.is_language:
+            self._picture = None
+            self.empty.setText("A language model has no table of actions: its choices are in Completions.")
+            self._stack.setCurrentIndex(1)
+            return
         self._fill_contexts(view)
         shown = picture(view.step, self.context, self._action_rewards(view))
         self._picture = shown
@@ -89,6 +94,8 @@ class PolicyBarsPanel(Panel):
 
     def _action_rewards(self, view: View) -> np.ndarray | None:
         """Rewards under the settings of the update shown; at the head, of the next one."""
+        if view.run.origin.action_rewards is None:
+            return None
         settings: Settings = view.next_settings if view.at_head else view.step.settings
         if self._rewards is None or self._rewards[0] != settings.task:
             self._rewards = settings.task, learners.origin(settings).action_rewards
@@ -129,9 +136,9 @@ class PolicyBarsPanel(Panel):
     def _on_dragged(self, action: int, reward: float, gesture: int) -> None:
         """A custom reward was dragged to another height."""
         settings = self.workspace.editing.settings
-        if settings.task.landscape != "custom":
+        if settings.is_language or settings.bandit.landscape != "custom":
             return
-        custom = list(settings.task.custom)
+        custom = list(settings.bandit.custom)
         custom[action] = round(min(max(reward, 0.0), 1.0), 2)
         try:
             self.workspace.editing.edit({"task.custom": tuple(custom)}, "Drag a reward", gesture)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
@@ -17,13 +17,18 @@ from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
 
-UNIT = ("reward_mean", "max_prob", "clip_fraction", "dead_groups")
+UNIT = (
+    "reward_mean", "accuracy", "accuracy_greedy", "accuracy_sampled", "max_prob", "clip_fraction", "dead_groups",
+)  # fmt: skip
+SPARSE = ("accuracy_greedy", "accuracy_sampled")
 NATS = ("kl", "entropy")
 OTHER = ("grad_norm", "loss", "reward_std", "length")
 SHOWN = ("reward_mean", "max_prob", "kl", "entropy")
+SHOWN_LANGUAGE = ("reward_mean", "accuracy", *SPARSE, "kl", "entropy")
 LABELS = {
     "reward_mean": "reward", "max_prob": "max π", "clip_fraction": "clipped", "dead_groups": "dead", "kl": "KL",
     "entropy": "entropy", "grad_norm": "grad norm", "loss": "loss", "reward_std": "reward std", "length": "length",
+    "accuracy": "right", "accuracy_greedy": "held-out, greedy", "accuracy_sampled": "held-out, sampled",
 }  # fmt: skip
 
 
@@ -35,6 +40,8 @@ class Chart(Plot):
         self.names = names
         for name in names:
             self.add_curve(name, LABELS[name], METRICS[name].colour)
+        for curve in self.curves:
+            curve.sparse = curve.key in SPARSE
 
 
 class TrainingHistoryPanel(Panel):
@@ -106,7 +113,7 @@ class TrainingHistoryPanel(Panel):
 
     def draw(self, view: View) -> None:
         if view.run is not self._run:
-            self._run = view.run
+            self._choose(view.run)
             for chart in self.charts:
                 for curve in chart.curves:
                     curve.series = view.run.series[curve.key]
@@ -116,7 +123,7 @@ class TrainingHistoryPanel(Panel):
         area.setFixedHeight(inside.sizeHint().height())
         marks = np.array([first for first, _ in view.run.changes[1:]], dtype=float)
         for chart, twin in zip(self.charts, self.twins, strict=True):
-            wanted = [name for name in chart.names if self.boxes[name].isChecked()]
+            wanted = [n for n in chart.names if self.boxes[n].isChecked() and not self.boxes[n].isHidden()]
             twin.setVisible(bool(wanted))
             if not wanted:
                 continue
@@ -128,6 +135,16 @@ class TrainingHistoryPanel(Panel):
             chart.set_cursor(float(view.cursor.step) if view.cursor.step else None)
             twin.set_summary(self.summary(view))
             twin.refresh()
+
+    def _choose(self, run: RunHandle) -> None:
+        """The series that this kind of run has; where the kind is another one than before, those to begin with."""
+        language = run.origin.settings.is_language
+        before, self._run = self._run, run
+        for name, box in self.boxes.items():
+            box.setVisible(not METRICS[name].language or language)
+            if before is None or before.origin.settings.is_language != language:
+                with QSignalBlocker(box):
+                    box.setChecked(name in (SHOWN_LANGUAGE if language else SHOWN))
 
     def summary(self, view: View) -> str:
         if not view.head:

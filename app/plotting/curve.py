@@ -27,11 +27,13 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         meaning: its colour and line style, by the theme's name.
         series: where it comes from; assign another to show another run.
         first: x of the series' first place (1 for updates).
+        sparse: the series has a value here and there; the line goes from one to the next.
     """
 
     def __init__(self, key: str, label: str, meaning: str, series: Pyramid, first: float = 1.0) -> None:
         super().__init__(connect="finite", skipFiniteCheck=False)
         self.key, self.label, self.meaning, self.series, self.first = key, label, meaning, series, first
+        self.sparse = False
         self.cue: Cue = CUES.get(meaning, Cue())
         self._theme: Theme | None = None
         self._drawn: tuple[object, ...] | None = None
@@ -55,8 +57,11 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
             return False
         self._drawn = stamp
         places, self.ys = self.series.window(start, stop, columns)
+        if self.sparse:
+            known = np.isfinite(self.ys)
+            places, self.ys = places[known], self.ys[known]
         self.xs = places + self.first
-        self._choose_pen(thinned=len(self.xs) < min(stop, len(self.series)) - max(start, 0))
+        self._choose_pen(thinned=not self.sparse and len(self.xs) < min(stop, len(self.series)) - max(start, 0))
         self.setData(self.xs, self.ys)
         return True
 

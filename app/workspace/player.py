@@ -175,6 +175,11 @@ class Player(QObject):
         return self.mode is Mode.REPLAYING or (self.mode is Mode.COMPUTING and here)
 
     @property
+    def loading(self) -> bool:
+        """Whether the learner of the run is being made ready, which takes a language model some seconds."""
+        return self._controller.state is State.PREPARING
+
+    @property
     def _behind(self) -> bool:
         run = self._workspace.run
         return run is not None and self._workspace.cursor.step < run.head

@@ -68,7 +68,7 @@ class Optimizer:
         symbol="α",
         low=0,
         high=1e3,
-        usual=(1e-3, 10),
+        usual=(1e-5, 10),
         logarithmic=True,
     )
     adam_beta1: float = setting(

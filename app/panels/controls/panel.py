@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
@@ -19,22 +20,24 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.base import Panel
+from app.panels.controls.kinds import KINDS, ONLY, PARTS, applies, described_model
 from app.panels.controls.rows import NumberRow, Row, row_for
 from app.panels.controls.scale import shown
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.config import PRESETS, About, BanditTask, Learner, Objective, Optimizer, Settings, about, described
+from grpo_core.config import PRESETS, About, BanditTask, LanguageTask, Objective, Settings, about, described
 from grpo_core.config.presets import nearest_preset
 from grpo_core.errors import SettingsError
 
 CHANGED = " *"
-PARTS: tuple[tuple[str, str, type], ...] = (
-    ("objective", "Objective", Objective),
-    ("learner", "Learner", Learner),
-    ("optimizer", "Optimizer", Optimizer),
-    ("task", "Task", BanditTask),
+FIRST = (
+    "task.prompts",
+    "learner.group_size",
+    "objective.clip",
+    "objective.beta",
+    "optimizer.learning_rate",
+    "learner.mu",
 )
-FIRST = ("learner.group_size", "objective.clip", "objective.beta", "optimizer.learning_rate", "learner.mu")
 CLIP = ("objective.clip_low", "objective.clip_high")
 
 
@@ -43,11 +46,13 @@ class ControlsPanel(Panel):
 
     Signals:
         new_run: start a new run with the wanted settings.
+        kind_wanted: start a new run of this kind of policy (an index into :data:`KINDS`).
     """
 
     id = "controls"
     title = "Controls"
     new_run = Signal()
+    kind_wanted = Signal(int)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -61,18 +66,31 @@ class ControlsPanel(Panel):
             self.preset.setItemData(self.preset.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         self.preset.activated.connect(self._on_preset)
         self.preset_note = _muted("")
+        self.kind = QComboBox()
+        self.kind.setAccessibleName("Policy")
+        self.kind.addItems(KINDS)
+        self.kind.setToolTip("Choosing the other kind starts a new run; the one you leave stays in the list.")
+        self.kind.activated.connect(self._on_kind)
+        self.model_note = _muted("")
+        self._only: list[tuple[QWidget, bool]] = []
         inside = QWidget()
         inside.setObjectName("controlsInside")
         self._column = QVBoxLayout(inside)
         self._column.setContentsMargins(12, 12, 12, 12)
         self._column.setSpacing(12)
+        self._column.addWidget(_section("Policy"))
+        self._column.addWidget(self.kind)
+        self._add("task.landscape", about(BanditTask, "landscape"), "single_peak", self._column)
+        self._add("task.problem", about(LanguageTask, "problem"), "arithmetic", self._column)
+        self._add("task.difficulty", about(LanguageTask, "difficulty"), "mixed", self._column)
+        self._column.addWidget(self.model_note)
         self._column.addWidget(_section("Algorithm"))
         self._column.addWidget(self.preset)
         self._column.addWidget(self.preset_note)
-        self._add("task.landscape", about(BanditTask, "landscape"), "single_peak", self._column)
         self._column.addWidget(_section("Next update"))
         for path in FIRST:
             self._add_first(path)
+        self.devices: Callable[[], tuple[str, ...]] = tuple
         self._settings_drawn: tuple[object, ...] | None = None
         self._waiting = self._build_waiting()
         self._column.addWidget(self._waiting)
@@ -96,7 +114,7 @@ class ControlsPanel(Panel):
             self._place(NumberRow(CLIP, rule, whole=False), self._column)
             return
         part, name = path.split(".")
-        cls = {key: cls for key, _, cls in PARTS}[part]
+        cls = next(cls for key, _, cls in PARTS if key == part and name in dict(described(cls)))
         self._add(path, about(cls, name), _default(cls, name), self._column)
 
     def _build_more(self) -> None:
@@ -115,7 +133,10 @@ class ControlsPanel(Panel):
         column.addWidget(self.source)
         taken = {path for row in self.rows for path in row.paths if path not in CLIP}
         for part, title, cls in PARTS:
-            column.addWidget(_section(title))
+            section = _section(title)
+            column.addWidget(section)
+            if cls in ONLY:
+                self._only.append((section, ONLY[cls]))
             for name, rule in described(cls):
                 if f"{part}.{name}" not in taken:
                     self._add(f"{part}.{name}", rule, _default(cls, name), column)
@@ -163,6 +184,12 @@ class ControlsPanel(Panel):
         row.show_value(self._value(row))
 
     @Slot(int)
+    def _on_kind(self, index: int) -> None:
+        if index != int(self.workspace.editing.wanted.is_language):
+            self.kind_wanted.emit(index)
+        self.redraw()
+
+    @Slot(int)
     def _on_preset(self, index: int) -> None:
         name = list(PRESETS)[index]
         wanted = PRESETS[name].applied_to(self.workspace.editing.wanted)
@@ -190,11 +217,20 @@ class ControlsPanel(Panel):
         self.setMinimumWidth(round(220 * view.scale))
         wanted, here = self.workspace.editing.wanted, view.step.settings
         differs = not view.at_head and here != wanted
-        stamp = (wanted, here if differs else None, view.cursor.step if differs else None)
+        stamp = (wanted, here if differs else None, view.cursor.step if differs else None, self.devices())
         if stamp == self._settings_drawn:
             return
         self._settings_drawn = stamp
+        with QSignalBlocker(self.kind):
+            self.kind.setCurrentIndex(int(wanted.is_language))
+        self.model_note.setText(described_model(wanted, self.devices()))
+        self.model_note.setVisible(wanted.is_language)
+        for section, language in self._only:
+            section.setVisible(language == wanted.is_language)
         for row in self.rows:
+            row.setVisible(applies(row.paths[0], wanted))
+            if row.isHidden():
+                continue
             value = wanted.get(row.paths[0])
             row.show_value(value)
             then = here.get(row.paths[0])

@@ -6,7 +6,18 @@ import itertools
 from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QLineEdit, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QSlider,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.help.hover import explain_on_hover
 from app.panels.controls.scale import SliderScale, parsed, shown
@@ -168,6 +179,44 @@ class ChoiceRow(Row):
         self.edited.emit(self.paths, self.box.itemData(index), None)
 
 
+class TextRow(Row):
+    """Any text; one that names a file can be chosen in a dialog."""
+
+    def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
+        super().__init__(paths, about, parent)
+        self.field = QLineEdit()
+        self.field.setMinimumWidth(1)
+        self.field.setPlaceholderText("none")
+        self.field.editingFinished.connect(self._on_typed)
+        self.field.returnPressed.connect(self.field.clearFocus)
+        self.field.textEdited.connect(self.error.hide)
+        self.label(self.field)
+        self.body.insertWidget(1, self.field)
+        self.browse = QToolButton()
+        self.browse.setText("Choose…")
+        self.browse.setAccessibleName(f"Choose a file for {about.title}")
+        self.browse.setProperty("quiet", True)
+        self.browse.clicked.connect(self._on_browse)
+        self.head.addWidget(self.browse)
+        self._shown = ""
+
+    def show_value(self, value: Any) -> None:
+        self._shown = str(value)
+        if not self.field.hasFocus():
+            self.field.setText(self._shown)
+
+    @Slot()
+    def _on_typed(self) -> None:
+        if self.field.text().strip() != self._shown:
+            self.edited.emit(self.paths, self.field.text().strip(), None)
+
+    @Slot()
+    def _on_browse(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, self.about.title, self._shown)
+        if name:
+            self.edited.emit(self.paths, name, None)
+
+
 class SwitchRow(Row):
     """On or off."""
 
@@ -216,6 +265,8 @@ def row_for(path: str, about: About, default: Any) -> Row:
     """The row that fits a setting."""
     if about.choices:
         return ChoiceRow((path,), about)
+    if about.text:
+        return TextRow((path,), about)
     if isinstance(default, bool):
         return SwitchRow((path,), about)
     if isinstance(default, tuple):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
+from app.panels.combo import fill
 from app.panels.tokens.detail import TokenDetail, marked
 from app.panels.tokens.grid import Rows, TokenGrid
 from app.panels.tokens.legend import Legend
@@ -17,6 +18,7 @@ from app.workspace.step_view import StepView, advantage_of
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
+from grpo_core.texts import prompt_text
 
 
 class TokenInspectorPanel(Panel):
@@ -89,8 +91,12 @@ class TokenInspectorPanel(Panel):
             self.group = int(step.group[view.selection.row])
         self.group = min(self.group, int(groups.max()))
         self._prompt_row.setVisible(len(groups) > 1)
-        _fill(self.prompt, [f"{p + 1} of {len(groups)}: {_prompt(view, int(p))}" for p in groups], self.group)
-        _fill(self.passes, [f"{n + 1} of {step.passes}" for n in range(step.passes)], view.step.passed)
+        fill(
+            self.prompt,
+            [f"{p + 1} of {len(groups)}: {prompt_text(step, int(p), view.run.origin)}" for p in groups],
+            self.group,
+        )
+        fill(self.passes, [f"{n + 1} of {step.passes}" for n in range(step.passes)], view.step.passed)
         tint = TINTS[self.tint_name]
         values = tint.values(view.step)
         self.grid.show_rows(self._rows(view, tint, values), view.theme, view.scale, self._selected(view))
@@ -164,11 +170,6 @@ class TokenInspectorPanel(Panel):
         self.workspace.explain(Quantity(name=name, passed=passed, row=row, token=token))
 
 
-def _prompt(view: View, index: int) -> str:
-    prompts = view.run.origin.prompts
-    return prompts[index] if index < len(prompts) else f"prompt {index + 1}"
-
-
 def _notes(view: StepView, row: int) -> list[tuple[str, str]]:
     """Reward, advantage and range of the ratio of one completion."""
     step, terms = view.step, view.terms
@@ -222,11 +223,3 @@ def _combo(name: str, slot: object) -> QComboBox:
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
     box.activated.connect(slot)
     return box
-
-
-def _fill(box: QComboBox, texts: list[str], current: int) -> None:
-    with QSignalBlocker(box):
-        if [box.itemText(i) for i in range(box.count())] != texts:
-            box.clear()
-            box.addItems(texts)
-        box.setCurrentIndex(current)

@@ -1,0 +1,39 @@
+"""The two kinds of policy that a run can have, as the controls offer them."""
+
+from __future__ import annotations
+
+from grpo_core.config import BanditTask, LanguageTask, Learner, Model, Objective, Optimizer, Settings, flat
+from grpo_core.lm.size import parameters
+
+KINDS = ("Bandit", "Language model")
+PARTS: tuple[tuple[str, str, type], ...] = (
+    ("objective", "Objective", Objective),
+    ("learner", "Learner", Learner),
+    ("optimizer", "Optimizer", Optimizer),
+    ("task", "Task", BanditTask),
+    ("task", "Task", LanguageTask),
+    ("model", "Model", Model),
+)
+ONLY = {BanditTask: False, LanguageTask: True, Model: True}
+"""Classes whose settings belong to one kind of policy: whether that is the language model."""
+
+
+def applies(path: str, settings: Settings) -> bool:
+    """Whether the setting at a dotted path does anything in a run under ``settings``."""
+    if path.startswith("model."):
+        return settings.is_language
+    if path == "task.bonus":
+        return settings.is_language and settings.language.problem == "gameable"
+    if path in ("task.file", "task.checker"):
+        return settings.is_language and settings.language.problem == "own"
+    if path == "task.difficulty":
+        return settings.is_language and settings.language.problem != "own"
+    return path in flat(settings)
+
+
+def described_model(settings: Settings, devices: tuple[str, ...]) -> str:
+    """The model in a few words; empty on a bandit."""
+    if not settings.is_language:
+        return ""
+    said = f"{parameters(settings.model):,} parameters on {settings.model.device}."
+    return f"{said} Here: {', '.join(devices)}." if devices else said
