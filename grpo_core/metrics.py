@@ -75,15 +75,15 @@ METRICS: dict[str, Metric] = {
     ),
     "accuracy": Metric(
         title="Right answers", help="Share of the update's completions whose answer is right, whatever they are paid.",
-        colour="reward", low=0, high=1, language=True,
+        low=0, high=1, language=True,
     ),
     "accuracy_greedy": Metric(
         title="Held-out, greedy", help="Share of right answers to prompts that are never trained on, always taking "
-        "the likeliest token; measured before the update.", low=0, high=1, language=True,
+        "the likeliest token; measured before the update.", colour="old", low=0, high=1, language=True,
     ),
     "accuracy_sampled": Metric(
         title="Held-out, sampled", help="Share of right answers to prompts that are never trained on, one sample "
-        "each; measured before the update.", colour="old", low=0, high=1, language=True,
+        "each; measured before the update.", colour="reference", low=0, high=1, language=True,
     ),
 }  # fmt: skip
 """Every series by name. A series that a step cannot provide is NaN there."""

@@ -145,6 +145,9 @@ class TrainingHistoryPanel(Panel):
             if before is None or before.origin.settings.is_language != language:
                 with QSignalBlocker(box):
                     box.setChecked(name in (SHOWN_LANGUAGE if language else SHOWN))
+            if language and name == "reward_mean":  # where only right answers pay, it is the same line
+                weights = run.origin.settings.language.part_weights
+                box.setChecked(weights != (1.0, 0.0, 0.0))
 
     def summary(self, view: View) -> str:
         if not view.head:

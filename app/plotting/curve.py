@@ -34,6 +34,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         super().__init__(connect="finite", skipFiniteCheck=False)
         self.key, self.label, self.meaning, self.series, self.first = key, label, meaning, series, first
         self.sparse = False
+        self._reach = -np.inf
         self.cue: Cue = CUES.get(meaning, Cue())
         self._theme: Theme | None = None
         self._drawn: tuple[object, ...] | None = None
@@ -57,6 +58,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
             return False
         self._drawn = stamp
         places, self.ys = self.series.window(start, stop, columns)
+        self._reach = float(places[-1] + self.first) if len(places) else -np.inf
         if self.sparse:
             known = np.isfinite(self.ys)
             places, self.ys = places[known], self.ys[known]
@@ -68,6 +70,8 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
     def end(self) -> tuple[float, float] | None:
         """The last finite point drawn."""
         finite = np.flatnonzero(np.isfinite(self.ys))
+        if self.sparse and finite.size:  # its label stands with those of the others
+            return max(self._reach, float(self.xs[finite[-1]])), float(self.ys[finite[-1]])
         return (float(self.xs[finite[-1]]), float(self.ys[finite[-1]])) if finite.size else None
 
     def extent(self) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import torch
@@ -99,7 +100,7 @@ def device_named(name: str) -> torch.device:
 
 def devices() -> list[str]:
     """What models can be computed on here, in words."""
-    found = [f"cpu ({torch.get_num_threads()} threads)"]
+    found = [f"cpu ({os.cpu_count() or 1} cores)"]
     if torch.cuda.is_available():
         found.append(f"cuda ({torch.cuda.get_device_name()})")
     if torch.backends.mps.is_available():

@@ -55,11 +55,6 @@ class Transformer(nn.Module):
         self.blocks = nn.ModuleList(Block(size.width, size.heads) for _ in range(size.layers))
         self.norm = nn.LayerNorm(size.width)
 
-    @property
-    def scale(self) -> float:
-        """What scores are multiplied by: 1 / √(D / H)."""
-        return 1 / math.sqrt(self.size.width // self.size.heads)
-
     def start(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """The stream before the first block, (..., D)."""
         return self.embed(tokens) + self.position(positions)  # type: ignore[no-any-return]

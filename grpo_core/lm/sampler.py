@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 from grpo_core.lm.model import Block, Transformer
 from grpo_core.lm.vocabulary import STOP
@@ -62,21 +63,23 @@ def sample(
     best = torch.from_numpy(np.zeros(rows, bool) if greedy is None else greedy).to(device)
     tokens = torch.zeros(rows, longest, dtype=torch.int64, device=device)
     logp = torch.zeros(rows, longest, device=device)
-    alive = torch.ones(rows, dtype=torch.bool, device=device)
     mask = torch.zeros(rows, longest, dtype=torch.bool, device=device)
-    logits = first
+    logits, going = first, torch.arange(rows, device=device)  # rows that have not ended
     for t in range(longest):
         poll()
-        dist = torch.log_softmax(logits / temperature, dim=-1)  # (B, V)
+        dist = torch.log_softmax(logits / temperature, dim=-1)  # (b, V)
         cumulative = dist.exp().cumsum(dim=-1)
-        drawn = (cumulative <= chance[:, t, None] * cumulative[:, -1:]).sum(dim=-1)
-        token = torch.where(best, dist.argmax(dim=-1), drawn.clamp_(max=dist.shape[1] - 1))
-        tokens[:, t], mask[:, t] = torch.where(alive, token, STOP), alive
-        logp[:, t] = torch.where(alive, dist.gather(1, token[:, None])[:, 0], 0.0)
-        alive = alive & (token != STOP)
-        if t + 1 == longest or not bool(alive.any()):
+        drawn = (cumulative <= chance[going, t, None] * cumulative[:, -1:]).sum(dim=-1)
+        token = torch.where(best[going], dist.argmax(dim=-1), drawn.clamp_(max=dist.shape[1] - 1))
+        tokens[going, t], mask[going, t] = token, True
+        logp[going, t] = dist.gather(1, token[:, None])[:, 0]
+        alive = (token != STOP).nonzero()[:, 0]
+        if t + 1 == longest or not len(alive):
             break
-        logits = _advanced(model, token, lengths + t, cache, bias, width + t)
+        if len(alive) < len(going):
+            going, token, bias = going[alive], token[alive], bias[alive]
+            cache = [(keys[alive], values[alive]) for keys, values in cache]
+        logits = _advanced(model, token, lengths[going] + t, cache, bias, width + t)
     return Sampled(
         tokens=tokens.cpu().numpy().astype(np.int32), mask=mask.cpu().numpy(), logp=logp.float().cpu().numpy()
     )
@@ -105,13 +108,13 @@ def _prefilled(
     cache = []
     for block in model.blocks:
         assert isinstance(block, Block)
-        q, k, v = block.queries(x).permute(2, 0, 3, 1, 4)  # (P, H, T_prompt, D / H)
+        q, k, v = block.queries(x).permute(2, 0, 3, 1, 4)  # (P, H, T_prompt, D / H) each
         shape = (len(prompt_of), q.shape[1], width + longest, q.shape[3])
         keys, values = k.new_empty(shape), v.new_zeros(shape)
         keys[:, :, :width], values[:, :, :width] = k[rows], v[rows]
         cache.append((keys, values))
-        share = torch.softmax(q @ k.transpose(-1, -2) * model.scale + added.to(q.dtype), dim=-1)
-        x = block.finish(x, (share @ v).transpose(1, 2).flatten(-2))
+        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=added.to(q.dtype))
+        x = block.finish(x, attended.transpose(1, 2).flatten(-2))
     bias = torch.zeros(prompts, 1, 1, width + longest, dtype=x.dtype, device=device)
     bias[..., :width].masked_fill_(~seen, float("-inf"))
     return cache, bias[rows], torch.from_numpy(lengths.astype(np.int64)).to(device)[rows], model.logits(x[:, -1])[rows]
@@ -127,8 +130,7 @@ def _advanced(
         assert isinstance(block, Block)
         q, k, v = block.queries(x).unbind(1)  # (B, H, D / H) each
         keys[:, :, column], values[:, :, column] = k, v
-        scores = (keys[:, :, :reach] @ q[..., None])[..., 0] * model.scale + bias[:, 0, :, :reach]  # (B, H, reach)
-        share = torch.softmax(scores, dim=-1)
-        attended = (share[:, :, None] @ values[:, :, :reach])[:, :, 0]  # (B, H, D / H)
-        x = block.finish(x, attended.flatten(1))
+        seen = keys[:, :, :reach], values[:, :, :reach]
+        attended = F.scaled_dot_product_attention(q[:, :, None], *seen, attn_mask=bias[..., :reach])
+        x = block.finish(x, attended.flatten(1))  # (B, H, 1, D / H) -> (B, D)
     return model.logits(x)

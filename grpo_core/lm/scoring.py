@@ -29,19 +29,20 @@ class Scores:
 
 def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
     """The log-probabilities of a batch."""
-    prompts, group, _, _ = batch.shape
+    prompts, group, width, own = batch.shape
     x = model.start(batch.tokens, batch.positions)  # (N, D)
     count = len(batch.prompt_cells)
-    causal, seen = _masks(batch)
+    within, after = _masks(batch, x.dtype)
     for block in model.blocks:
         assert isinstance(block, Block)
         qkv = block.queries(x)  # (N, 3, H, D / H)
-        prompt = _spread(qkv[:count], batch.prompt_cells, prompts, batch.shape[2])  # 3 × (P, H, T_prompt, D / H)
-        attended = [_gathered(_within(prompt, causal, model.scale), batch.prompt_cells)]
+        q, k, v = _spread(qkv[:count], batch.prompt_cells, prompts, width)  # (P, H, T_prompt, D / H) each
+        attended = [_gathered(_attended(q, k, v, within), batch.prompt_cells)]
         if len(batch.completion_cells):
-            own = _spread(qkv[count:], batch.completion_cells, prompts * group, batch.shape[3])
-            after = _after_prompt(own, prompt, seen, model.scale, group)
-            attended.append(_gathered(after, batch.completion_cells))
+            q, own_k, own_v = _spread(qkv[count:], batch.completion_cells, prompts * group, own)
+            keys = torch.cat([k.repeat_interleave(group, 0), own_k], dim=2)  # (B, H, T_prompt + T − 1, D / H)
+            values = torch.cat([v.repeat_interleave(group, 0), own_v], dim=2)
+            attended.append(_gathered(_attended(q, keys, values, after), batch.completion_cells))
         x = block.finish(x, torch.cat(attended))
     stream = model.norm(x.index_select(0, batch.ends))
     logits = F.linear(stream, model.embed.weight).float()
@@ -51,21 +52,22 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
     return Scores(dist_logp=dist_logp, logp=torch.where(batch.mask, logp, 0.0), stream=stream)
 
 
-def _masks(batch: Layout) -> tuple[Tensor, Tensor]:
+def _masks(batch: Layout, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """What is added to the scores: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's tokens on
-    [its prompt, itself] (P, 1, 1, T − 1, T_prompt + T − 1)."""
-    prompts, _, width, own = batch.shape
+    [its prompt, itself] (B, 1, T − 1, T_prompt + T − 1)."""
+    prompts, group, width, own = batch.shape
     device = batch.tokens.device
     past = torch.ones(width, width, dtype=torch.bool, device=device).tril()
     # a row of padding sees itself, so that its softmax is finite
     within = (past & batch.prompt_seen) | torch.eye(width, dtype=torch.bool, device=device)
     before = batch.prompt_seen.expand(prompts, 1, own, width)
     itself = torch.ones(own, own, dtype=torch.bool, device=device).tril().expand(prompts, 1, own, own)
-    return _added(within), _added(torch.cat([before, itself], dim=-1))[:, :, None]
+    after = torch.cat([before, itself], dim=-1).repeat_interleave(group, 0)
+    return _added(within, dtype), _added(after, dtype)
 
 
-def _added(allowed: Tensor) -> Tensor:
-    return torch.zeros(allowed.shape, device=allowed.device).masked_fill(~allowed, float("-inf"))
+def _added(allowed: Tensor, dtype: torch.dtype) -> Tensor:
+    return torch.zeros(allowed.shape, dtype=dtype, device=allowed.device).masked_fill(~allowed, float("-inf"))
 
 
 def _spread(packed: Tensor, cells: Tensor, rows: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -75,31 +77,10 @@ def _spread(packed: Tensor, cells: Tensor, rows: int, width: int) -> tuple[Tenso
     return q, k, v
 
 
+def _attended(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask.to(q.dtype))
+
+
 def _gathered(attended: Tensor, cells: Tensor) -> Tensor:
     """(rows, H, width, D / H) -> the packed tokens' (n, D)."""
     return attended.transpose(1, 2).flatten(2).flatten(0, 1).index_select(0, cells)
-
-
-def _within(qkv: tuple[Tensor, Tensor, Tensor], mask: Tensor, scale: float) -> Tensor:
-    q, k, v = qkv
-    return torch.softmax(q @ k.transpose(-1, -2) * scale + mask.to(q.dtype), dim=-1) @ v
-
-
-def _after_prompt(
-    own: tuple[Tensor, Tensor, Tensor], prompt: tuple[Tensor, Tensor, Tensor], mask: Tensor, scale: float, group: int
-) -> Tensor:
-    """Attention of the completions' tokens to their prompt and themselves, (B, H, T − 1, D / H).
-
-    The queries of a group meet the prompt's keys in one product: keys and values of the prompt are not repeated.
-    """
-    q, k, v = own
-    rows, heads, length, depth = q.shape
-    grouped = q.view(-1, group, heads, length, depth).transpose(1, 2).flatten(2, 3)  # (P, H, G (T − 1), D / H)
-    to_prompt = grouped @ prompt[1].transpose(-1, -2)  # (P, H, G (T − 1), T_prompt)
-    width = to_prompt.shape[-1]
-    to_prompt = to_prompt.view(-1, heads, group, length, width)
-    to_own = (q @ k.transpose(-1, -2)).view(-1, group, heads, length, length).transpose(1, 2)
-    share = torch.softmax(torch.cat([to_prompt, to_own], dim=-1) * scale + mask.to(q.dtype), dim=-1)
-    from_prompt = share[..., :width].flatten(2, 3) @ prompt[2]  # (P, H, G (T − 1), D / H)
-    from_prompt = from_prompt.view(-1, heads, group, length, depth).transpose(1, 2).reshape(rows, heads, length, depth)
-    return from_prompt + share[..., width:].transpose(1, 2).reshape(rows, heads, length, length) @ v
