@@ -26,14 +26,14 @@ def preset_named(name: str) -> Preset:
     raise SettingsError("preset", name, f"there is no such preset{_close(name, PRESETS)}")
 
 
-def settings_from(preset: str | None, assignments: Iterable[str]) -> Settings:
-    """The default settings under ``preset``, with each ``path=value`` on top.
+def settings_from(preset: str | None, assignments: Iterable[str], base: Settings | None = None) -> Settings:
+    """``base`` (by default the bandit's settings) under ``preset``, with each ``path=value`` on top.
 
     Raises:
         SettingsError: an unknown preset or path, or a value that is not allowed.
     """
-    changes = dict(map(_assignment, assignments))
-    settings = Settings()
+    settings = Settings() if base is None else base
+    changes = dict(_assignment(text, settings) for text in assignments)
     if preset is not None:
         # a preset may depend on the task: Dr. GRPO divides by its longest completion
         task = {path: value for path, value in changes.items() if path.startswith("task.")}
@@ -41,9 +41,9 @@ def settings_from(preset: str | None, assignments: Iterable[str]) -> Settings:
     return settings.replace(changes)
 
 
-def described_settings() -> Iterator[tuple[str, About, Any]]:
-    """Every setting: (dotted path, its description, its default)."""
-    defaults = Settings()
+def described_settings(base: Settings | None = None) -> Iterator[tuple[str, About, Any]]:
+    """Every setting of a kind of run: (dotted path, its description, its default)."""
+    defaults = Settings() if base is None else base
     rules = dict(described(Settings))
     for part in fields(Settings):
         inner = getattr(defaults, part.name)
@@ -53,12 +53,12 @@ def described_settings() -> Iterator[tuple[str, About, Any]]:
         yield path, rules[path], value
 
 
-def _assignment(text: str) -> tuple[str, Any]:
+def _assignment(text: str, base: Settings) -> tuple[str, Any]:
     path, equals, value = text.partition("=")
     path, value = path.strip(), value.strip()
     if not equals:
         raise SettingsError("--set", text, "write a setting and its value, such as objective.beta=0.1")
-    known = {name: (rule, default) for name, rule, default in described_settings()}
+    known = {name: (rule, default) for name, rule, default in described_settings(base)}
     if path not in known:
         raise SettingsError(path, value, f"there is no such setting{_close(path, known)}")
     return path, _value(path, value, *known[path])
@@ -70,7 +70,7 @@ def _value(path: str, text: str, rule: About, default: Any) -> Any:
             return tuple(float(number) for number in text.strip("[]()").split(",") if number.strip())
         except ValueError:
             raise SettingsError(path, text, "write numbers with commas between them") from None
-    if rule.choices:
+    if rule.choices or rule.text:
         return text
     if rule.optional and text.lower() in ("", "none", "null", "off"):
         return None

@@ -12,9 +12,9 @@ from typing import NoReturn
 
 from grpo_core import __version__
 from grpo_core.assignments import described_settings, settings_from
-from grpo_core.config import PRESETS, Settings
+from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError
-from grpo_core.learners import Learner, learner
+from grpo_core.learners import NO_TORCH, Learner, learner
 from grpo_core.metrics import metrics
 from grpo_core.runs.library import Lineage, remove
 from grpo_core.runs.run_file import RunReader, RunWriter
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def train(options: argparse.Namespace) -> int:
     """Trains a new run and leaves it in a file."""
     out = Path(options.out)
-    settings = settings_from(options.preset, options.set)
+    settings = settings_from(options.preset, options.set, language_settings() if options.language else None)
     if options.seed is not None:
         settings = settings.replace({"seed": options.seed})
     with _interruptible() as cancelled:
@@ -89,6 +89,40 @@ def inspect(options: argparse.Namespace) -> int:
     return 0
 
 
+def pretrain(options: argparse.Namespace) -> int:
+    """Makes a checkpoint for the language model; a second call goes on where the first was stopped."""
+    try:
+        from grpo_core.lm.checkpoint import save_model
+        from grpo_core.lm.pretraining import Recipe, pretrained
+    except ImportError:
+        raise GrpoError(NO_TORCH) from None
+    from tqdm import tqdm
+
+    out = Path(options.out)
+    if out.exists() and not options.force:
+        raise GrpoError(f"{out} exists already; choose another name, or add --force to replace it.")
+    size = settings_from(None, options.set, language_settings()).model
+    given = {name: getattr(options, name) for name in ("steps", "batch", "seed", "threads")}
+    recipe = Recipe(size=size, **{name: value for name, value in given.items() if value is not None})
+    partial = out.with_name(out.name + ".partial")
+    bar = tqdm(total=recipe.steps, unit="step", file=sys.stderr, dynamic_ncols=True)
+    with _interruptible() as cancelled, bar:
+
+        def progress(done: int, loss: float) -> None:
+            bar.update(done - bar.n)
+            bar.set_postfix_str(f"loss {loss:.3f} nats a token", refresh=False)
+
+        try:
+            model = pretrained(recipe, partial, cancelled=cancelled, progress=progress)
+        except Cancelled as error:
+            bar.close()
+            print(error, file=sys.stderr)
+            return INTERRUPTED
+    save_model(model, out, {"recipe": f"steps {recipe.steps}, batch {recipe.batch}, seed {recipe.seed}"})
+    print(f"{out} holds a model of {sum(weight.numel() for weight in model.parameters()):,} parameters.")
+    return 0
+
+
 def list_presets(options: argparse.Namespace) -> int:
     """Lists the presets: what each reproduces, and what of it is not reproduced."""
     for name, preset in PRESETS.items():
@@ -98,7 +132,7 @@ def list_presets(options: argparse.Namespace) -> int:
 
 def list_settings(options: argparse.Namespace) -> int:
     """Lists the settings: what each does, its default, and what is allowed."""
-    for path, rule, default in described_settings():
+    for path, rule, default in described_settings(language_settings() if options.language else None):
         if isinstance(default, tuple):
             default, allowed = ",".join(f"{number:g}" for number in default), "numbers with commas between them"
         else:
@@ -160,6 +194,7 @@ def _parser() -> argparse.ArgumentParser:
 
     one = commands.add_parser("train", help="train a new run into a file", description=train.__doc__)
     one.set_defaults(command=train)
+    one.add_argument("--language", action="store_true", help="the language model instead of the bandit")
     one.add_argument("--preset", metavar="NAME", help="a member of the family; “presets” lists them")
     one.add_argument(
         "--set", action="append", default=[], metavar="SETTING=VALUE",
@@ -184,11 +219,29 @@ def _parser() -> argparse.ArgumentParser:
     for place in ("row", "token", "context", "action", "group"):
         two.add_argument(f"--{place}", type=_count, metavar="N", help=f"the {place} of that number, counted from 1")
 
+    three = commands.add_parser(
+        "pretrain", help="make a checkpoint for the language model", description=pretrain.__doc__
+    )
+    three.set_defaults(command=pretrain)
+    three.add_argument("--out", required=True, metavar="FILE", help="the checkpoint, such as mine.safetensors")
+    three.add_argument(
+        "--set", action="append", default=[], metavar="SETTING=VALUE", help="the size, as in model.width=128"
+    )
+    for name, meaning in (
+        ("steps", "optimizer steps (default 2500)"), ("batch", "workings a step (default 256)"),
+        ("seed", "fixes weights and data (default 1)"), ("threads", "on the CPU (default 2)"),
+    ):  # fmt: skip
+        three.add_argument(f"--{name}", type=_count, metavar="N", help=meaning)
+    three.add_argument("--force", action="store_true", help="replace the file if it exists")
+
     for name, command, help in (
         ("presets", list_presets, "list the presets"),
         ("settings", list_settings, "list the settings"),
     ):
-        commands.add_parser(name, help=help, description=command.__doc__).set_defaults(command=command)
+        listed = commands.add_parser(name, help=help, description=command.__doc__)
+        listed.set_defaults(command=command)
+        if name == "settings":
+            listed.add_argument("--language", action="store_true", help="those of the language model")
     return parser
 
 

@@ -7,8 +7,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from grpo_core import step_table
-from grpo_core.config import Settings
+from grpo_core.config import Settings, language_settings
 from grpo_core.config.presets import preset_of
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Node, Quantity, explain
@@ -39,8 +41,8 @@ def summary(reader: RunReader) -> str:
         lines.append(("Note", "A newer version of GRPO Lab wrote this file; it can be read but not continued."))
     text = _aligned(lines)
     if reader.last:
-        latest = {name: reader.series(name, reader.last - 1) for name in METRICS}
-        shown = [(METRICS[name].title, _metric(name, values[-1], reader.origin)) for name, values in latest.items()]
+        told = {name: metric for name, metric in METRICS.items() if settings.is_language or not metric.language}
+        shown = [(told[name].title, _metric(name, _latest(reader, name), reader.origin)) for name in told]
         text += f"\n\nAfter update {reader.last}\n" + _aligned(shown, "  ")
     return text
 
@@ -98,6 +100,15 @@ def _explained(step: Step, quantity: Quantity) -> Node:
         ) from None
 
 
+def _latest(reader: RunReader, name: str) -> float:
+    """The last value of a series; of one that is measured now and then, the last that was measured."""
+    values = reader.series(name, reader.last - 1)
+    if METRICS[name].language and not math.isfinite(values[-1]):
+        values = reader.series(name)
+        values = values[np.isfinite(values)]
+    return float(values[-1]) if len(values) else math.nan
+
+
 def _updates(reader: RunReader) -> str:
     if reader.last < reader.first:
         return f"none of its own, {reader.last} before the branch point" if reader.meta.parent else "none"
@@ -106,7 +117,7 @@ def _updates(reader: RunReader) -> str:
 
 
 def _differences(settings: Settings) -> str:
-    changed = settings.differences(Settings())
+    changed = settings.differences(language_settings() if settings.is_language else Settings())
     return ", ".join(f"{path}={value}" for path, (value, _) in changed.items() if path != "seed") or "all defaults"
 
 

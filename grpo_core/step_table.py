@@ -11,6 +11,7 @@ from grpo_core import recompute
 from grpo_core.config import Objective
 from grpo_core.explain.quantity import Quantity
 from grpo_core.record import Origin, Step
+from grpo_core.texts import prompt_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +125,8 @@ def rows(step: Step, passed: int, objective: Objective | None = None, *, origin:
     row, token = np.nonzero(step.mask)
     group = step.group[row]
     words = [_words(origin, "vocabulary", index) for index in step.tokens[row, token].tolist()]
-    prompts = [_words(origin, "prompts", index) for index in group.tolist()]
+    asked = {index: _asked(step, index, origin) for index in set(group.tolist())}
+    prompts = [asked[index] for index in group.tolist()]
     samples = (row + 1).tolist()
     if step.mask.shape[-1] == 1:
         lead: list[list[Any]] = [samples, prompts, words]
@@ -153,7 +155,7 @@ def groups(step: Step, objective: Objective | None = None, *, origin: Origin | N
         found.append(
             GroupRow(
                 group=index,
-                prompt=_words(origin, "prompts", index),
+                prompt=_asked(step, index, origin),
                 size=len(scored),
                 mean=float(scored.mean()) if len(scored) else float("nan"),
                 std=float(np.sqrt(((scored - scored.mean()) ** 2).sum() / freedom)) if freedom > 0 else float("nan"),
@@ -197,6 +199,13 @@ def _completions(step: Step, origin: Origin | None, row: np.ndarray) -> list[str
         for tokens, real in zip(step.tokens, step.mask, strict=True)
     ]
     return [texts[index] for index in row.tolist()]
+
+
+def _asked(step: Step, group: int, origin: Origin | None) -> str:
+    """The prompt of a group; its number where nobody knows its text."""
+    if origin is None or (step.prompt_tokens is None and group >= len(origin.prompts)):
+        return str(group + 1)
+    return prompt_text(step, group, origin)
 
 
 def _words(origin: Origin | None, kind: str, index: int) -> str:

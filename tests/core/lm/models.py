@@ -1,0 +1,57 @@
+"""Small models and batches for the tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from grpo_core.config import Model
+from grpo_core.lm import problems
+from grpo_core.lm.model import Transformer, initialized
+from grpo_core.lm.sampler import Sampled, sample
+from grpo_core.lm.vocabulary import encode, padded
+
+TINY = Model(layers=2, width=16, heads=2, context=48, checkpoint="untrained")
+CPU = torch.device("cpu")
+
+
+def lively(size: Model = TINY, seed: int = 0) -> Transformer:
+    """A model with weights so large that its distributions differ from place to place."""
+    model = initialized(Transformer(size), seed)
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.dim() > 1:
+                weight.mul_(12)
+    return model
+
+
+def prompts(count: int, seed: int = 0) -> np.ndarray:
+    """(P, T_prompt) of several lengths."""
+    numbers = np.random.default_rng(seed)
+    rows = [encode(problems.drawn("mixed", numbers).text) for _ in range(count)]
+    return padded(rows, max(map(len, rows)))
+
+
+def sampled(
+    model: Transformer, prompt_tokens: np.ndarray, group: int, *, longest: int = 12, temperature: float = 1.0
+) -> Sampled:
+    """G completions a prompt."""
+    rows = len(prompt_tokens) * group
+    uniforms = np.random.default_rng(1).random((rows, longest))
+    return sample(model, prompt_tokens, np.arange(rows) // group, uniforms, temperature=temperature, poll=lambda: None)
+
+
+def plain_logp(
+    model: Transformer, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, temperature: float
+) -> torch.Tensor:
+    """(B, T) log-probabilities by the plain forward pass over prompt and completion; 0 in padding."""
+    group = len(tokens) // len(prompt_tokens)
+    rows = []
+    for row, (own, real) in enumerate(zip(tokens, mask, strict=True)):
+        prompt = [int(t) for t in prompt_tokens[row // group] if t >= 0]
+        whole = torch.tensor([*prompt, *own[real].tolist()])[None]
+        dist = torch.log_softmax(model(whole) / temperature, dim=-1)[0]  # (L, V)
+        places = torch.arange(len(prompt) - 1, whole.shape[1] - 1)
+        logp = dist[places, whole[0, places + 1]]
+        rows.append(torch.nn.functional.pad(logp, (0, tokens.shape[1] - len(logp))))
+    return torch.stack(rows)

@@ -1,0 +1,245 @@
+"""The language model as a learner: the same bits again, whatever happens in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from grpo_core import recompute
+from grpo_core.config import PRESETS, Settings, language_settings
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
+from grpo_core.learners import leading_to, learner, origin
+from grpo_core.lm.answers import Answering
+from grpo_core.lm.layout import layout
+from grpo_core.lm.learner import LanguageLearner
+from grpo_core.lm.scoring import score
+from grpo_core.metrics import metrics
+from grpo_core.objective import evaluate
+from grpo_core.questions import Answer, Question, placed
+from grpo_core.record import ARRAYS, Step
+from grpo_core.texts import completion_text, prompt_text
+
+
+def small(**changes: Any) -> Settings:
+    """Two prompts, four completions; measured rarely."""
+    base = {"task.prompts": 2, "learner.group_size": 4, "task.max_tokens": 14, "task.held_out": 8}
+    base |= {"task.accuracy_every": 1000, "model.snapshot_every": 3}
+    return language_settings().replace({**base, **{path.replace("__", "."): v for path, v in changes.items()}})
+
+
+def run(settings: Settings, **options: Any) -> LanguageLearner:
+    return LanguageLearner(settings, cancelled=options.pop("cancelled", lambda: False), **options)
+
+
+def steps(settings: Settings, count: int) -> list[Step]:
+    going = run(settings)
+    return [next(going) for _ in range(count)]
+
+
+def same(one: Step, other: Step) -> bool:
+    """Whether two updates hold the same bits."""
+    pairs = [(getattr(one, name), getattr(other, name)) for name in ARRAYS]
+    return all((a is None and b is None) or np.array_equal(a, b) for a, b in pairs)
+
+
+def test_a_seed_fixes_a_run_bit_for_bit() -> None:
+    first, again = steps(small(), 3), steps(small(), 3)
+    assert all(same(a, b) for a, b in zip(first, again, strict=True))
+    assert not same(first[0], steps(small(seed=8), 1)[0])
+
+
+@pytest.mark.parametrize("stop", [1, 2, 3, 4])
+def test_a_run_goes_on_from_any_recorded_update_as_if_it_had_not_stopped(stop: int) -> None:
+    whole = steps(small(learner__mu=2), 6)
+    history = leading_to(whole[stop - 1], lambda number: whole[number - 1])
+    assert len(history) == {1: 1, 2: 2, 3: 1, 4: 2}[stop], "from the newest snapshot, or from the start"
+    going = run(small(learner__mu=2), history=history)
+    assert going.drift == 0
+    for expected in whole[stop:]:
+        assert same(next(going), expected)
+
+
+def test_a_run_that_was_replayed_keeps_its_weights_at_once() -> None:
+    whole = steps(small(), 2)
+    going = run(small(), history=whole)
+    assert next(going).resume.keys() >= {"weights", "adam_m", "adam_v"}
+
+
+def test_a_history_with_a_gap_is_refused() -> None:
+    whole = steps(small(), 3)
+    with pytest.raises(GrpoError, match="holds no weights"):
+        run(small(), history=[whole[1]])
+
+
+def test_measuring_accuracy_does_not_change_the_run() -> None:
+    often, seldom = small(task__accuracy_every=1), small()
+    for one, other in zip(steps(often, 3), steps(seldom, 3), strict=True):
+        assert same(one, other)
+        assert "accuracy_greedy" in one.measurements
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_trains_and_its_record_recomputes(preset: str) -> None:
+    settings = PRESETS[preset].applied_to(small(optimizer__learning_rate=1e-3)).replace({"learner.mu": 2})
+    for step in steps(settings, 2):
+        told = metrics(step)
+        seldom = {"best_action", "accuracy_greedy", "accuracy_sampled"}
+        assert all(np.isfinite(value) for name, value in told.items() if name not in seldom)
+        assert np.array_equal(step.logp[0], step.old_logp), "the first pass is on-policy by construction"
+        assert np.abs(step.sampling_logp - step.old_logp)[step.mask].max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"objective__kl": "exact", "objective__beta": 0.5}, {"objective__entropy_bonus": 0.1},
+     {"objective__kl_in": "reward", "objective__kl": "k1"}, {"learner__temperature": 0.7}],
+)  # fmt: skip
+def test_the_gradient_is_that_of_the_shared_loss_in_float64(changes: dict[str, Any]) -> None:
+    """One plain gradient step moves the weights by minus the learning rate times the gradient of the same loss."""
+    plain = {"optimizer__kind": "sgd", "optimizer__max_grad_norm": None, "optimizer__learning_rate": 0.1}
+    settings = small(**plain, learner__group_size=8, task__prompts=4, task__difficulty="sweet_spot", **changes)
+    going = run(settings)
+    for _ in range(2):
+        before = [weight.detach().clone() for weight in going.policy.model.parameters()]
+        step = next(going)
+    after = [weight.detach() for weight in going.policy.model.parameters()]
+    check = run(settings)
+    model, reference = check.policy.model.double(), check.policy.reference.double()
+    with torch.no_grad():
+        for weight, value in zip(model.parameters(), before, strict=True):
+            weight.copy_(value)
+    assert step.prompt_tokens is not None
+    place = layout(step.prompt_tokens, step.tokens, step.mask, torch.device("cpu"))
+    temperature, objective = settings.learner.temperature, settings.objective
+    now = score(model, place, temperature)
+    with torch.no_grad():
+        ref = score(reference, place, temperature)
+    p = now.dist_logp.exp()
+    whole = {
+        "exact_kl": (p * (now.dist_logp - ref.dist_logp)).sum(-1)[place.context],
+        "entropy": -(p * now.dist_logp).sum(-1)[place.context],
+    }
+    advantage = torch.from_numpy(recompute.advantage(step).astype(float))
+    evaluate(objective, now.logp, now.logp.detach(), advantage, place.mask, ref_logp=ref.logp, **whole).loss.backward()
+    moved = torch.cat([(b - a).ravel() for a, b in zip(before, after, strict=True)]) / -0.1
+    wanted = torch.cat([w.grad.ravel().float() for w in model.parameters() if w.grad is not None])
+    assert float((moved - wanted).norm()) < 2e-3 * float(wanted.norm())
+
+
+@pytest.mark.parametrize("mu", [1, 3])
+def test_a_run_cancelled_at_any_moment_stands_at_its_last_finished_update(mu: int) -> None:
+    expected = steps(small(learner__mu=mu), 3)
+    polls = iter(range(10**9))
+    total = 0
+
+    def count() -> bool:
+        nonlocal total
+        total = next(polls)
+        return False
+
+    going = run(small(learner__mu=mu), cancelled=count)
+    next(going)
+    first = total
+    next(going)
+    inside = total - first
+    for moment in {1, 2, inside // 2, inside - 1, inside}:
+        left = iter([False] * (first + moment) + [True])
+        going = run(small(learner__mu=mu), cancelled=lambda left=left: next(left, False))
+        assert same(next(going), expected[0])
+        with pytest.raises(Cancelled, match="stands at update 1"):
+            next(going)
+        assert same(next(going), expected[1])
+        assert same(next(going), expected[2])
+
+
+@pytest.mark.parametrize("mu", [1, 2])
+def test_a_number_that_is_not_finite_stops_the_run_at_its_last_finished_update(mu: int) -> None:
+    settings = small(learner__mu=mu, optimizer__kind="sgd", optimizer__max_grad_norm=None)
+    expected = steps(settings, 2)
+    going = run(settings)
+    next(going)
+    with torch.no_grad():
+        kept = [weight.detach().clone() for weight in going.policy.model.parameters()]
+        going.policy.model.norm.weight.fill_(float("nan"))
+    with pytest.raises(NonFiniteError, match="Update 2 was stopped"):
+        next(going)
+    with torch.no_grad():
+        for weight, value in zip(going.policy.model.parameters(), kept, strict=True):
+            weight.copy_(value)
+    assert same(next(going), expected[1])
+
+
+def test_live_settings_act_at_the_next_update_and_structural_ones_are_refused() -> None:
+    going = run(small())
+    next(going)
+    going.settings = going.settings.replace({"learner.group_size": 3, "task.prompts": 4, "task.difficulty": "easy"})
+    assert next(going).tokens.shape[0] == 12
+    for path, value in (("model.width", 128), ("task.max_tokens", 9), ("seed", 1), ("task.problem", "gameable")):
+        with pytest.raises(SettingsError, match=path):
+            going.settings = going.settings.replace({path: value})
+    with pytest.raises(SettingsError, match="another kind of policy"):
+        going.settings = Settings()
+
+
+def test_a_run_without_a_reference_says_so_by_leaving_it_out() -> None:
+    step = steps(small(objective__beta=0.0, model__watch_reference=False), 1)[0]
+    assert step.ref_logp is None and step.ref_dist_logp is None
+    assert np.isnan(metrics(step)["kl"])
+
+
+def test_dead_groups_are_drawn_again_with_other_prompts() -> None:
+    settings = small(learner__resample_dead=True, task__difficulty="sweet_spot")
+    found = steps(settings, 3)
+    assert sum(step.measurements["resampled"] for step in found) > 0
+    assert not any(recompute.dead_groups(step).any() for step in found)
+
+
+def test_the_origin_needs_no_torch_and_names_what_is_recorded() -> None:
+    start, step = origin(small()), steps(small(), 1)[0]
+    assert len(start.watched) == len(step.watched_tokens) == 8  # type: ignore[arg-type]
+    assert prompt_text(step, 0, start).endswith("=")
+    assert completion_text(step, 0, start)
+    assert isinstance(learner(small()), LanguageLearner)
+
+
+def test_own_prompts_are_asked_in_turn(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(f'{{"prompt": "{n}+1=", "answer": "{n + 1}"}}\n' for n in range(1, 9)))
+    settings = small(task__problem="own", task__file=str(path), task__checker="number")
+    step = steps(settings, 1)[0]
+    assert {prompt_text(step, g, origin(settings)) for g in range(2)} <= {f"{n}+1=" for n in range(1, 9)}
+    assert step.rewards.mean() > 0.5, "the shipped checkpoint can add"
+
+
+@pytest.fixture
+def two() -> tuple[Settings, list[Step]]:
+    settings = small()
+    return settings, steps(settings, 2)
+
+
+def test_a_typed_completion_is_scored_by_the_policy_that_sampled_the_group(two: tuple[Settings, list[Step]]) -> None:
+    settings, done = two
+    step, start = done[1], origin(settings)
+    text = completion_text(step, 5, start).removesuffix("⏎")
+    answer = Answering()(Question(step=2, group=1, completion=text), step, done[:1], lambda: False)
+    real = step.mask[5]
+    assert answer.tokens.tolist() == step.tokens[5][real].tolist()
+    assert np.abs(answer.logp - step.old_logp[5][real]).max() < 1e-5
+    assert answer.reward == step.rewards[5]
+    rewards, advantages = placed(step, 1, answer)
+    assert len(rewards) == 5
+    assert advantages.sum() == pytest.approx(0)
+    again = Answer.from_json(answer.to_json())
+    assert np.array_equal(again.logp, np.asarray(answer.logp, dtype=float)) and again.words == answer.words
+
+
+@pytest.mark.parametrize(("text", "said"), [("2+x", "does not know “x”"), ("1" * 20, "at most 14")])
+def test_a_completion_that_cannot_be_scored_is_refused_in_a_sentence(
+    two: tuple[Settings, list[Step]], text: str, said: str
+) -> None:
+    with pytest.raises(GrpoError, match=said):
+        Answering()(Question(step=1, group=0, completion=text), two[1][0], [], lambda: False)
