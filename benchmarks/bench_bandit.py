@@ -28,7 +28,7 @@ Table = list[float]
 
 def naive_updates(settings: Settings, seed: int) -> Iterator[Table]:
     """Logits after each update of GRPO on the single peak, computed one number at a time."""
-    o, task = settings.objective, settings.task
+    o, task = settings.objective, settings.bandit
     group, rate = settings.learner.group_size, settings.optimizer.learning_rate
     rewards = [max(0.0, 1 - abs(a + 1 - task.peak) / task.half_width) for a in range(task.actions)]
     logits, reference = [0.0] * task.actions, [-math.log(task.actions)] * task.actions

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app.training.controller import Controller, State
 from app.training.worker import SWITCH_INTERVAL
-from grpo_core.config import Settings
+from grpo_core.config import Settings, language_settings
 
 INTERVALS = (0.005, 0.001, 0.0005)
 """Python's default, and two shorter ones, in seconds."""
@@ -34,6 +34,7 @@ SECONDS = 1.0
 LOADS = {
     "default bandit": Settings(),
     "G 64, mu 64": Settings().replace({"learner.group_size": 64, "learner.mu": 64}),
+    "language model": language_settings(),
 }
 EVENT_MS, FRAME_MS = 10, 33
 
@@ -140,6 +141,8 @@ class Bench:
 
     def _until_paused(self) -> None:
         while self._controller.state is not State.PAUSED:
+            if self._controller.state is State.FAILED:
+                raise RuntimeError("the run failed; start it in the window to read why")
             self._loop.exec()
 
 
