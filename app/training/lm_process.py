@@ -13,7 +13,7 @@ from typing import Any
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.learners import NO_TORCH, Earlier, Learner, leading_to, learner, never, nothing_earlier
-from grpo_core.lm.process import error_told, receive, receive_step, send, send_step, serve
+from grpo_core.model_process import error_told, receive, receive_step, send, send_step, serve
 from grpo_core.questions import Answer, Question
 from grpo_core.record import Step
 

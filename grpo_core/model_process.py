@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable
-from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grpo_core.config import settings_from_json
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
 from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 
 def send(connection: Connection, message: dict[str, Any]) -> None:

@@ -1,0 +1,137 @@
+"""The language model behind the worker: the same run as in one process, whatever becomes of its process."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from app.training.controller import State
+from app.training.lm_process import WindowLearners
+from grpo_core.config import Settings, language_settings
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
+from grpo_core.learners import learner
+from grpo_core.model_process import error_told, told
+from grpo_core.questions import Answer, Question
+from grpo_core.runs.run_file import RunReader
+from tests.app.training.conftest import MakeTrainer, Trainer
+
+SMALL = language_settings().replace(
+    {"task.prompts": 2, "learner.group_size": 4, "task.held_out": 8, "model.snapshot_every": 3}
+)
+
+
+def until(trainer: Trainer, *states: State) -> None:
+    trainer.qtbot.waitUntil(lambda: trainer.state in states, timeout=40_000)
+
+
+def started(make_trainer: MakeTrainer, path: Path, settings: Settings = SMALL) -> tuple[Trainer, WindowLearners]:
+    """A controller whose language model is loaded."""
+    learners = WindowLearners()
+    trainer = make_trainer(learners=learners)
+    trainer.begin(settings, path)
+    assert trainer.state is State.PREPARING, "loading takes seconds, and the window says so"
+    until(trainer, State.PAUSED, State.FAILED)
+    return trainer, learners
+
+
+def test_it_is_the_run_that_one_process_alone_would_make(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    trainer, learners = started(make_trainer, tmp_path / "run.grpo")
+    assert learners.devices[0].startswith("cpu")
+    trainer.run(4)
+    until(trainer, State.PAUSED)
+    assert trainer.commit(5)
+    alone = learner(SMALL)
+    with closing(RunReader.open(tmp_path / "run.grpo")) as reader:
+        for number in range(1, 5):
+            expected, found = next(alone), reader.step(number)
+            for name in ("tokens", "logp", "dist_logp", "rewards", "watched_tokens"):
+                assert np.array_equal(getattr(expected, name), getattr(found, name)), name
+            assert bool(found.resume) == (number == 3)
+
+
+def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    path = tmp_path / "run.grpo"
+    trainer, learners = started(make_trainer, path)
+    trainer.run(None)
+    trainer.qtbot.waitUntil(lambda: trainer.head >= 4, timeout=20_000)
+    assert learners.pid is not None
+    os.kill(learners.pid, signal.SIGKILL)
+    until(trainer, State.FAILED)
+    (failure,) = trainer.failures
+    assert "process has ended unexpectedly (killed by signal 9)" in failure.sentence
+    head = trainer.head
+    assert trainer.buffer is not None and trainer.buffer.committed == head == failure.step
+    with closing(RunReader.open(path)) as reader:
+        assert reader.last == head
+        assert np.isfinite(reader.step(head).logp).all()
+    trainer.run(2)
+    until(trainer, State.PAUSED)
+    assert trainer.head == head + 2
+    alone = learner(SMALL)
+    for _ in range(head + 1):
+        expected = next(alone)
+    assert trainer.commit(5)
+    with closing(RunReader.open(path)) as reader:
+        assert np.array_equal(reader.step(head + 1).logp, expected.logp), "replayed to where it stood, bit for bit"
+
+
+def test_closing_gives_up_the_update_in_progress_within_a_token(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    large = SMALL.replace({"task.prompts": 64, "learner.group_size": 64})
+    trainer, learners = started(make_trainer, tmp_path / "run.grpo", large)
+    child = psutil.Process(learners.pid)
+    trainer.run(None)
+    trainer.qtbot.waitUntil(lambda: child.cpu_percent() > 1, timeout=10_000)
+    assert trainer.shutdown(5), "an update of 4,096 completions takes longer than that"
+    assert not child.is_running()
+
+
+def test_a_question_is_answered_between_two_updates_and_kept(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    path = tmp_path / "run.grpo"
+    trainer, _ = started(make_trainer, path)
+    trainer.run(2)
+    until(trainer, State.PAUSED)
+    question = Question(step=2, group=0, completion="2+12=14")
+    with trainer.qtbot.waitSignal(trainer.answered, timeout=20_000) as heard:
+        trainer.ask(question)
+    asked, answer = heard.args
+    assert asked == question and isinstance(answer, Answer)
+    assert len(answer.logp) == 8
+    with trainer.qtbot.waitSignal(trainer.answered, timeout=20_000) as heard:
+        trainer.ask(Question(step=2, group=0, completion="what"))
+    assert "does not know “w”" in heard.args[1]
+    with closing(RunReader.open(path)) as reader:
+        kept = reader.answer(question)
+    assert kept is not None and kept.reward == answer.reward
+
+
+def test_what_is_not_there_is_told_and_the_window_goes_on(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    trainer, _ = started(make_trainer, tmp_path / "a.grpo", SMALL.replace({"model.device": "cuda"}))
+    assert trainer.state is State.FAILED
+    assert "here is cpu" in trainer.failures[0].sentence
+    trainer.begin(Settings(), tmp_path / "b.grpo")
+    trainer.run(3)
+    until(trainer, State.PAUSED)
+    assert trainer.head == 3
+
+
+def test_errors_cross_the_connection_as_what_they_are() -> None:
+    for error in (
+        SettingsError("a.b", 3, "give 4"),
+        NonFiniteError(5, "the loss"),
+        Cancelled("Stopped."),
+        GrpoError("No."),
+    ):
+        again = error_told(told(error))
+        assert type(again) is type(error)
+        assert str(again).replace("“", "").replace("”", "") == str(error)
+    assert "ValueError: odd" in str(error_told(told(ValueError("odd"))))
