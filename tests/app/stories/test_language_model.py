@@ -1,0 +1,199 @@
+"""A newcomer and a language model: choose it, run it, look into it, go back, score an answer of one's own."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.panels.evolution import EvolutionPanel
+from app.panels.metrics import MetricsPanel
+from app.panels.score import ScorePanel
+from app.training.controller import State
+from app.training.lm_process import WindowLearners
+from grpo_core.config import PRESETS
+from grpo_core.config.presets import preset_of
+from grpo_core.explain import Quantity, explain_from
+from grpo_core.texts import completion_text
+from tests.app.conftest import Driver
+
+
+def quick(driver: Driver) -> Driver:
+    """A small language model's run, loaded, at full speed."""
+    driver.program.actions["new_language_run"].trigger()
+    assert driver.program.controller.state is State.PREPARING, "it loads at once, not with the first update"
+    wait(driver)
+    small = {"task.prompts": 3, "learner.group_size": 4, "task.accuracy_every": 3}
+    driver.program.workspace.editing.edit(small, "Smaller")
+    driver.program.player.set_speed(None)
+    driver.settle()
+    return driver
+
+
+def wait(driver: Driver) -> None:
+    resting = (State.PAUSED, State.FAILED)
+    driver.qtbot.waitUntil(lambda: driver.program.controller.state in resting, timeout=40_000)
+    driver.settle()
+
+
+def run(driver: Driver, updates: int) -> None:
+    driver.program.player.run_n(updates)
+    wait(driver)
+
+
+def test_it_is_chosen_run_looked_into_and_scrubbed(driver: Driver) -> None:
+    quick(driver)
+    program, workspace = driver.program, driver.program.workspace
+    assert program.preferences.layout == "Language model"
+    assert program.player.length == 150
+    for name in ("evolution", "score_your_own", "token_inspector", "metrics", "training_history"):
+        assert program.window.panels[name].summary(workspace.view), name
+    run(driver, 5)
+    assert driver.head == 5
+    cards = program.window.panels["metrics"]
+    assert isinstance(cards, MetricsPanel)
+    assert [card.name for card in cards.cards][:3] == ["updates", "accuracy", "kl"]
+    view = workspace.view
+    assert 0 <= view.step.metrics["accuracy"] <= 1
+    assert np.isfinite(view.run.series["accuracy_greedy"].values[[0, 3]]).all()
+    assert np.isnan(view.run.series["accuracy_greedy"].values[[1, 2, 4]]).all()
+    for name in ("advantage", "ratio", "kl", "gradient", "reward", "weight"):
+        workspace.explain(Quantity(name, row=5, token=1))
+        driver.settle()
+        node = workspace.view.step.numbers
+        assert node is not None and explain_from(node, Quantity(name, row=5, token=1)).agrees
+    workspace.move_to(2)
+    driver.settle()
+    assert workspace.view.step.number == 2
+    assert workspace.view.step.step is not None and workspace.view.step.step.tokens.shape[0] == 12
+
+
+def test_evolution_shows_how_answers_changed_and_jumps_there(driver: Driver) -> None:
+    quick(driver)
+    program = driver.program
+    program.workspace.editing.edit({"optimizer.learning_rate": 1e-3}, "Faster")
+    panel = program.window.panels["evolution"]
+    assert isinstance(panel, EvolutionPanel)
+    program.window.docks["evolution"].raise_()
+    run(driver, 8)
+    shown = program.workspace.run
+    assert shown is not None
+    driver.qtbot.waitUntil(lambda: shown.id in panel._evolutions and panel._evolutions[shown.id].read == 8, timeout=10_000)
+    evolution = panel._evolutions[shown.id]
+    assert len(evolution.prompts) == 8
+    changed = [(place, change) for place, known in enumerate(evolution.changes) for change in known[1:]]
+    assert changed, "at this rate some answer is another one after eight updates"
+    place, change = changed[0]
+    panel.rows.chosen.emit(place)
+    panel.rows.jumped.emit(change.step)
+    driver.settle()
+    assert program.workspace.cursor.step == change.step
+    before = evolution.at(place, change.step - 1)
+    assert before is not None and before.text != change.text
+
+
+def test_an_answer_of_ones_own_is_placed_in_the_live_group(driver: Driver) -> None:
+    quick(driver)
+    run(driver, 2)
+    program = driver.program
+    panel = program.window.panels["score_your_own"]
+    assert isinstance(panel, ScorePanel)
+    program.window.docks["score_your_own"].raise_()
+    driver.settle()
+    step = program.workspace.view.step.step
+    assert step is not None
+    text = completion_text(step, 0, program.workspace.view.run.origin).removesuffix("⏎")
+    panel.field.setText(text)
+    with driver.qtbot.waitSignal(program.workspace.answered, timeout=20_000) as heard:
+        panel.field.returnPressed.emit()
+    driver.settle()
+    assert np.abs(heard.args[1].logp - step.old_logp[0][step.mask[0]]).max() < 1e-5
+    assert "advantage" in panel.summary(program.workspace.view)
+    panel.field.setText("9" * 30)
+    with driver.qtbot.waitSignal(program.workspace.refused, timeout=20_000):
+        panel.ask()
+    driver.settle()
+    assert "at most 24" in panel.summary(program.workspace.view)
+
+
+def test_a_branch_goes_on_from_the_past_with_other_settings(driver: Driver) -> None:
+    quick(driver)
+    run(driver, 4)
+    parent = driver.program.workspace.run
+    assert parent is not None
+    driver.program.workspace.move_to(2)
+    driver.program.workspace.editing.edit({"objective.beta": 0.5}, "Hold it")
+    driver.program.actions["branch"].trigger()
+    wait(driver)
+    run(driver, 2)
+    branch = driver.program.workspace.run
+    assert branch is not None and branch is not parent and branch.head == 4
+    one, other = parent.step(3), branch.step(3)
+    assert one is not None and other is not None
+    assert np.array_equal(one.tokens, other.tokens), "the same policy and the same random numbers draw the same"
+    assert one.settings.objective.beta != other.settings.objective.beta == 0.5
+    assert not np.array_equal(one.logp[-1], other.logp[-1])
+
+
+def test_a_killed_model_is_told_and_run_loads_it_again(driver: Driver) -> None:
+    quick(driver)
+    run(driver, 2)
+    learners = driver.program.controller._learners
+    assert isinstance(learners, WindowLearners) and learners.pid is not None
+    os.kill(learners.pid, signal.SIGKILL)
+    run(driver, 2)
+    assert any("killed by signal 9" in message for message in driver.messages)
+    assert driver.head == 2
+    run(driver, 2)
+    assert driver.head == 4
+
+
+def test_without_torch_the_command_says_how_to_get_it(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.deeds.find_spec", lambda name: None)
+    before = driver.program.workspace.run
+    driver.program.actions["new_language_run"].trigger()
+    driver.settle()
+    assert driver.program.workspace.run is before
+    assert any("make run-lm" in message for message in driver.messages)
+
+
+def test_the_policy_selector_starts_a_run_of_the_other_kind(driver: Driver) -> None:
+    controls = driver.program.window.panels["controls"]
+    controls.kind.activated.emit(1)  # type: ignore[attr-defined]
+    wait(driver)
+    assert driver.program.workspace.view.next_settings.is_language
+    shown = {row.paths[0] for row in controls.rows if not row.isHidden()}  # type: ignore[attr-defined]
+    assert "task.problem" in shown and "task.landscape" not in shown
+    for place, name in enumerate(PRESETS):
+        controls.preset.activated.emit(place)  # type: ignore[attr-defined]
+        driver.settle()
+        assert preset_of(driver.program.workspace.editing.wanted) in (name, "GRPO (TRL 1.16 defaults)")
+    controls.kind.activated.emit(0)  # type: ignore[attr-defined]
+    driver.settle()
+    assert not driver.program.workspace.view.next_settings.is_language
+    assert len(driver.program.workspace.runs) == 3
+
+
+def test_the_empty_evolution_offers_a_language_model(driver: Driver) -> None:
+    driver.program.window.docks["evolution"].show()
+    driver.program.window.docks["evolution"].raise_()
+    driver.settle()
+    panel = driver.program.window.panels["evolution"]
+    button = next(b for b in panel.findChildren(QPushButton) if b.isVisibleTo(panel))
+    button.click()
+    wait(driver)
+    assert driver.program.workspace.view.next_settings.is_language
+
+
+def test_closing_in_the_middle_of_an_update_is_clean(qtbot: QtBot, tmp_path: Path, driver: Driver) -> None:
+    quick(driver)
+    driver.program.workspace.editing.edit({"task.prompts": 64, "learner.group_size": 64}, "Large")
+    driver.program.player.run()
+    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.RUNNING, timeout=10_000)
+    driver.program.window.close()
+    driver.qtbot.waitUntil(lambda: driver.program.window.may_close, timeout=10_000)
