@@ -133,7 +133,6 @@ class Program(QObject):
             BarAction(text="Run", run=self.deeds.run_pause),
             BarAction(text="Language model", run=self.deeds.new_language_run),
             BarAction(text="Open a run…", run=self.deeds.open_run),
-            BarAction(text="Keys", run=self.deeds.show_sheet, closes=False),
         )
         self.window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id="welcome"))
 

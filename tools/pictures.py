@@ -147,6 +147,36 @@ def readme(program: Program) -> None:
         image = program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
         image.save(str(folder / f"{name}.png"))
         print(folder / f"{name}.png")
+    readme_language(program, folder)
+
+
+def readme_language(program: Program, folder: Path) -> None:
+    """A language model early, with a fork token explained, and a little later."""
+    program.look.set("light", 1.0)
+    start_language(program)
+    run(program, 3)
+    step = program.workspace.view.step
+    assert step.step is not None and step.dead is not None
+    group = int((~step.dead).argmax())
+    row = int((step.step.group == group).argmax())
+    program.workspace.select(row=row, token=0)
+    program.workspace.explain(Quantity("gradient", row=row, token=0))
+    language_window(program, "training_history", folder / "language-light.png")
+    program.look.set("dark", 1.0)
+    run(program, 17)
+    program.window.panels["evolution"].place = 1  # type: ignore[attr-defined]
+    language_window(program, "evolution", folder / "language-dark.png")
+
+
+def language_window(program: Program, tab: str, path: Path) -> None:
+    """The window in its layout for language models, with one of the lower tabs in front."""
+    program.window.resize(1440, 860)
+    for _ in range(2):
+        program.window.show_layout("Language model")
+        program.window.docks[tab].raise_()
+        settle(250)
+    program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888).save(str(path))
+    print(path)
 
 
 def branch(program: Program) -> None:
