@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
+    QFrame,
     QLabel,
     QListWidget,
     QListWidgetItem,
     QPushButton,
+    QScrollArea,
     QSplitter,
     QStackedLayout,
     QVBoxLayout,
@@ -15,8 +17,10 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.base import Panel
-from app.panels.evolution_rows import GLYPHS, EvolutionRows
-from app.workspace.evolution import Evolution
+from app.panels.evolution_rows import EvolutionRows
+from app.plotting.theme import Theme
+from app.workspace.answers import GLYPHS, watched
+from app.workspace.evolution import Change, Evolution
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 
@@ -35,7 +39,8 @@ class EvolutionPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.place = 0
-        self._evolution: Evolution | None = None
+        self._evolutions: dict[str, Evolution] = {}
+        self._filled: tuple[object, ...] = ()
         self.rows = EvolutionRows()
         self.rows.jumped.connect(self._on_jumped)
         self.rows.chosen.connect(self._on_chosen)
@@ -55,7 +60,13 @@ class EvolutionPanel(Panel):
         left, right = QWidget(), QWidget()
         column = QVBoxLayout(left)
         column.setContentsMargins(0, 4, 0, 4)
-        column.addWidget(self.rows, 1)
+        self.area = QScrollArea()
+        self.area.setWidget(self.rows)
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        column.addWidget(self.area, 1)
         column.addWidget(self.note)
         self.note.setContentsMargins(12, 0, 12, 0)
         column = QVBoxLayout(right)
@@ -65,8 +76,8 @@ class EvolutionPanel(Panel):
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(left)
         split.addWidget(right)
-        split.setStretchFactor(0, 3)
-        split.setStretchFactor(1, 1)
+        split.setStretchFactor(0, 5)
+        split.setStretchFactor(1, 3)
         split.setChildrenCollapsible(False)
         return split
 
@@ -89,64 +100,83 @@ class EvolutionPanel(Panel):
 
     def on_frame(self) -> None:
         """Read on while somebody looks, then draw what has changed."""
-        run = self.workspace.run
-        if self.seen and run is not None and run.origin.watched:
-            if self._evolution is None or self._evolution.run is not run:
-                self._evolution = Evolution(run)
-            if not self._evolution.complete:
-                self._evolution.take()
-                self._drawn = None
-                if not self._evolution.complete:
-                    self.workspace.request_frame()
+        evolution = self._of_run() if self.seen else None
+        if evolution is not None and not evolution.complete:
+            evolution.take(self.workspace.view.step.step)
+            self._drawn = None
+            if not evolution.complete:
+                self.workspace.request_frame()
         super().on_frame()
 
+    def _of_run(self) -> Evolution | None:
+        """What has been read of the active run; what was read of runs that are closed is let go."""
+        run = self.workspace.run
+        if run is None or not run.origin.watched:
+            return None
+        here = {run.id for run in self.workspace.runs}
+        self._evolutions = {id: known for id, known in self._evolutions.items() if id in here}
+        known = self._evolutions.get(run.id)
+        if known is None or known.run is not run:
+            known = self._evolutions[run.id] = Evolution(run)
+        return known
+
     def draw(self, view: View) -> None:
-        language = bool(view.run.origin.watched)
-        self._stack.setCurrentIndex(0 if language and view.head else 1)
-        self.make.setVisible(not language)
+        evolution = self._of_run()
+        self._stack.setCurrentIndex(0 if evolution is not None and view.head else 1)
+        self.make.setVisible(evolution is None)
         self.empty.setText(
-            "Each update shows here what the model answers to prompts that it is never trained on. Press Run (Space)."
-            if language
-            else "How a language model's answers to fixed prompts change over training is shown here."
+            "A language model's answers to fixed prompts appear here, as they change from update to update."
+            if evolution is None
+            else "What the model answers to prompts that it is never trained on appears here. Press Run (Space)."
         )
-        evolution = self._evolution
-        if not language or evolution is None:
+        if evolution is None or not view.head:
             return
         self.place = min(self.place, len(evolution.prompts) - 1)
-        self.rows.show_rows(evolution, view.cursor.step, self.place, view.theme, view.scale)
-        self.answers.setFont(view.theme.font("mono", view.scale))
-        self._fill(evolution, view.cursor.step)
-        right = self._right(evolution, view.cursor.step)
+        now = self._now(view, evolution)
+        self.rows.show_rows(evolution, now, view.cursor.step, self.place, view.theme, view.scale)
+        self._fill(evolution, now[self.place], view.theme, view.scale)
         read = "" if evolution.complete else f" Read {evolution.read:,} of {view.head:,} updates."
-        told = f"{right} of {len(evolution.prompts)} right before update {view.cursor.step}" if view.cursor.step else ""
-        self.note.setText(f"{told}; ◆ and the upper bar are right, ◇ and the lower wrong.{read}" if told else read)
+        self.note.setText(f"{self._told(view, now)}{read}")
 
-    def _right(self, evolution: Evolution, step: int) -> int:
-        """How many prompts are answered right at update ``step``."""
-        now = [evolution.at(place, step) for place in range(len(evolution.prompts))]
-        return sum(change is not None and bool(change.verdict.right) for change in now)
+    def _now(self, view: View, evolution: Evolution) -> list[Change | None]:
+        """The answers at the cursor: of the step itself, however far the others have been read."""
+        step, places = view.step.step, range(len(evolution.prompts))
+        if step is None or step.watched_tokens is None:
+            return [None for _ in places]
+        return [Change(step.step, *watched(step, place, view.run.origin)) for place in places]
 
-    def _fill(self, evolution: Evolution, cursor: int) -> None:
-        changes = evolution.changes[self.place]
-        self.heading.setText(f"{evolution.prompts[self.place]} was answered")
-        texts = [f"{GLYPHS[c.verdict.right]} {c.step:>5}  {c.text}" for c in changes]
-        if [self.answers.item(i).text() for i in range(self.answers.count())] != texts:
+    def _told(self, view: View, now: list[Change | None]) -> str:
+        """How many answers are right at the cursor."""
+        if not view.cursor.step:
+            return "Answers are recorded with every update; move to one."
+        right = sum(change is not None and change.verdict.right is True for change in now)
+        return f"{right} of {len(now)} right before update {view.cursor.step}; ◆ above is right, ◇ below wrong."
+
+    def _fill(self, evolution: Evolution, now: Change | None, theme: Theme, scale: float) -> None:
+        """Every answer that the chosen prompt was ever given, the present one marked."""
+        answers = evolution.distinct(self.place)
+        key = (evolution, self.place, len(answers), theme, scale)
+        if key != self._filled:
+            self._filled = key
+            self.heading.setText(f"Answers to {evolution.prompts[self.place]}")
+            self.answers.setFont(theme.font("mono", scale))
             self.answers.clear()
-            for text, change in zip(texts, changes, strict=True):
-                item = QListWidgetItem(text)
+            for text, change in answers.items():
+                item = QListWidgetItem(f"update {change.step:<4} {GLYPHS[change.verdict.right]} {text or '(nothing)'}")
                 item.setData(Qt.ItemDataRole.UserRole, change.step)
-                item.setToolTip(f"From update {change.step} on: {change.verdict.words}")
+                item.setToolTip(f"First given at update {change.step}: {change.verdict.words or 'cannot be told'}")
+                if change.verdict.right is False:
+                    item.setForeground(theme.ink("push_down"))
                 self.answers.addItem(item)
-        here = sum(change.step <= cursor for change in changes) - 1
+        here = list(answers).index(now.text) if now is not None and now.text in answers else -1
         if self.answers.currentRow() != here:
             self.answers.setCurrentRow(here)
 
     def summary(self, view: View) -> str:
-        if self._evolution is None or not view.head:
+        evolution = self._of_run()
+        if evolution is None or not view.head:
             return "No answers yet."
-        right = self._right(self._evolution, view.cursor.step)
-        count = len(self._evolution.prompts)
-        return f"Before update {view.cursor.step}, {right} of {count} fixed prompts are answered right."
+        return self._told(view, self._now(view, evolution))
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -158,6 +188,7 @@ class EvolutionPanel(Panel):
     def _on_chosen(self, place: int) -> None:
         self.place = max(place, 0)
         self.redraw()
+        self.area.ensureVisible(0, round((self.place + 0.5) * self.rows.line), 0, round(self.rows.line))
 
     @Slot(QListWidgetItem)
     def _on_answer(self, item: QListWidgetItem) -> None:

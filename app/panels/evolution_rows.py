@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.plotting.theme import Theme
-from app.workspace.evolution import Change, Evolution
+from app.workspace.answers import GLYPHS
+from app.workspace.evolution import Change, Evolution, Mark
 
-GLYPHS = {True: "◆", False: "◇", None: "·"}
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+COLUMN = 2.0
+"""Pixels of the narrowest column of a strip."""
 
 
 class EvolutionRows(QWidget):
     """One row a prompt: the prompt, its strip, its answer at the cursor.
+
+    Up and Down choose a prompt, Left and Right go to where its answer changed.
 
     Signals:
         jumped: show this update.
@@ -30,44 +38,62 @@ class EvolutionRows(QWidget):
         self._scale = 1.0
         self._cursor = 0
         self._selected = 0
+        self._now: Sequence[Change | None] = ()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Answers to fixed prompts")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMouseTracking(True)
 
     def sizeHint(self) -> QSize:
-        return QSize(420, round(self._line * 8) + 8)
+        return QSize(420, self.minimumHeight())
 
-    def minimumSizeHint(self) -> QSize:
-        return QSize(160, round(self._line * (len(self._evolution.prompts) if self._evolution else 3)) + 4)
-
-    def show_rows(self, evolution: Evolution, cursor: int, selected: int, theme: Theme, scale: float) -> None:
-        """Draw ``evolution`` with update ``cursor`` marked."""
-        self._evolution, self._cursor, self._selected = evolution, cursor, selected
-        if (theme, scale) != (self._theme, self._scale):
-            self._theme, self._scale = theme, scale
-            self.updateGeometry()
+    def show_rows(
+        self,
+        evolution: Evolution,
+        now: Sequence[Change | None],
+        cursor: int,
+        selected: int,
+        theme: Theme,
+        scale: float,
+    ) -> None:
+        """Draw ``evolution`` with update ``cursor`` marked, whose answers are ``now``."""
+        self._evolution, self._now, self._cursor, self._selected = evolution, now, cursor, selected
+        self._theme, self._scale = theme, scale
+        self.setMinimumHeight(round(self.line * len(evolution.prompts)) + 8)
+        self.setAccessibleDescription(
+            "; ".join(
+                f"{prompt} {change.text} {change.verdict.words}"
+                for prompt, change in zip(evolution.prompts, now, strict=True)
+                if change
+            )
+        )
         self.update()
 
     @property
-    def _line(self) -> float:
-        return self.fontMetrics().height() * 1.5
+    def line(self) -> float:
+        """Height of a row."""
+        assert self._theme is not None
+        return QFontMetricsF(self._theme.font("mono", self._scale)).height() * 1.35
 
     def _columns(self) -> tuple[QRectF, QRectF, QRectF]:
         """Prompt, strip and answer of the first row."""
         assert self._theme is not None and self._evolution is not None
         glyph = QFontMetricsF(self._theme.font("mono", self._scale)).horizontalAdvance("0")
-        prompts = max((len(p) for p in self._evolution.prompts), default=4) * glyph + 20
-        answers = min(max(glyph * 34, self.width() * 0.38), max(self.width() - prompts - 60, 60))
-        strip = max(self.width() - prompts - answers - 24, 20)
+        longest = max((len(p) for p in self._evolution.prompts), default=4)
+        prompts = min(longest * glyph + 24, self.width() * 0.3)
+        answers = min(max(glyph * 34, self.width() * 0.36), self.width() * 0.5)
+        strip = max(self.width() - prompts - answers - 24, 20.0)
         return (
-            QRectF(12, 4, prompts - 12, self._line),
-            QRectF(prompts, 4, strip, self._line),
-            QRectF(prompts + strip + 12, 4, answers, self._line),
+            QRectF(12, 4, prompts - 20, self.line),
+            QRectF(prompts, 4, strip, self.line),
+            QRectF(prompts + strip + 12, 4, self.width() - prompts - strip - 16, self.line),
         )
 
-    def _x(self, strip: QRectF, step: int) -> float:
-        assert self._evolution is not None
-        return strip.left() + strip.width() * (step - 1) / max(self._evolution.run.head, 1)
+    def strip(self, place: int) -> QRectF:
+        """Where the strip of prompt ``place`` lies."""
+        return self._columns()[1].translated(0, place * self.line)
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._theme is None or self._evolution is None:
@@ -75,96 +101,111 @@ class EvolutionRows(QWidget):
         painter = QPainter(self)
         for place, prompt in enumerate(self._evolution.prompts):
             self._paint_row(painter, place, prompt)
-        _, strip, _ = self._columns()
-        if self._cursor and len(self._evolution.prompts):
-            x = self._x(strip, self._cursor) + strip.width() / max(self._evolution.run.head, 1) / 2
+        head = self._evolution.run.head
+        if self._cursor and head:
+            strip = self.strip(0)
+            x = strip.left() + strip.width() * (self._cursor - 0.5) / head
             painter.setPen(QPen(self._theme.colour("text"), 1.5))
-            painter.drawLine(QPointF(x, 4), QPointF(x, 4 + self._line * len(self._evolution.prompts)))
+            painter.drawLine(QPointF(x, 4), QPointF(x, 4 + self.line * len(self._evolution.prompts)))
 
     def _paint_row(self, painter: QPainter, place: int, prompt: str) -> None:
         assert self._theme is not None and self._evolution is not None
-        theme, down = self._theme, place * self._line
-        asked, strip, answer = (box.translated(0, down) for box in self._columns())
+        theme = self._theme
+        asked, strip, answer = (box.translated(0, place * self.line) for box in self._columns())
         if place == self._selected:
-            painter.fillRect(QRectF(4, asked.top(), self.width() - 8, self._line), theme.colour("surface"))
+            band = QRectF(4, asked.top(), self.width() - 8, self.line)
+            painter.fillRect(band, theme.colour("surface"))
+            painter.fillRect(QRectF(4, asked.top(), 3, self.line), theme.colour("selection"))
             if self.hasFocus():
-                painter.setPen(QPen(theme.colour("selection"), 2))
+                painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRect(QRectF(4, asked.top() + 1, self.width() - 8, self._line - 2))
+                painter.drawRect(band.adjusted(0, 1, 0, -1))
         painter.setFont(theme.font("mono", self._scale))
         painter.setPen(theme.colour("text"))
-        painter.drawText(asked, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, prompt)
-        changes = self._evolution.changes[place]
-        ends = [*(change.step for change in changes[1:]), self._evolution.read + 1]
-        for change, end in zip(changes, ends, strict=True):
-            self._paint_span(painter, strip, change, end)
-        self._paint_answer(painter, answer, self._evolution.at(place, self._cursor))
+        painter.drawText(asked, LEFT, _elided(painter, prompt, asked.width()))
+        self._paint_strip(painter, strip, self._evolution.columns(place, max(int(strip.width() / COLUMN), 1)))
+        self._paint_answer(painter, answer, self._now[place])
 
-    def _paint_span(self, painter: QPainter, strip: QRectF, change: Change, end: int) -> None:
-        """Right answers fill the upper part, wrong ones outline the lower."""
+    def _paint_strip(self, painter: QPainter, strip: QRectF, columns: np.ndarray) -> None:
+        """Right answers fill the upper part, wrong ones outline the lower; a tick where the answer became another."""
         assert self._theme is not None
-        left, right = self._x(strip, change.step), self._x(strip, end)
-        height = strip.height()
-        width = max(right - left - 1, 1.0)
-        if change.verdict.right:
-            painter.fillRect(
-                QRectF(left, strip.top() + height * 0.18, width, height * 0.36), self._theme.colour("push_up")
-            )
-        elif change.verdict.right is None:
-            painter.fillRect(QRectF(left, strip.top() + height * 0.4, width, height * 0.2), self._theme.colour("old"))
-        else:
-            painter.setPen(QPen(self._theme.colour("push_down"), 1))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRect(QRectF(left, strip.top() + height * 0.58, width, height * 0.26))
+        theme, height = self._theme, strip.height()
+        width = strip.width() / max(len(columns), 1)
+
+        def box(span: tuple[int, int], top: float, tall: float) -> QRectF:
+            left = strip.left() + span[0] * width
+            return QRectF(left, strip.top() + height * top, (span[1] - span[0]) * width, height * tall)
+
+        painter.setPen(Qt.PenStyle.NoPen)
+        for mark, name, top, tall in ((Mark.RIGHT, "push_up", 0.16, 0.34), (Mark.UNTOLD, "reference", 0.45, 0.1)):
+            painter.setBrush(theme.colour(name))
+            painter.drawRects([box(span, top, tall) for span in _spans(columns & mark)])
+        painter.setPen(QPen(theme.colour("push_down"), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRects([box(span, 0.56, 0.26).adjusted(0.5, 0, -0.5, 0) for span in _spans(columns & Mark.WRONG)])
+        painter.setPen(QPen(theme.colour("text"), 1))
+        places = strip.left() + np.flatnonzero(columns & Mark.CHANGED) * width
+        top, bottom = strip.top() + height * 0.1, strip.top() + height * 0.88
+        painter.drawLines([QLineF(x, top, x, bottom) for x in places.tolist()])
 
     def _paint_answer(self, painter: QPainter, box: QRectF, change: Change | None) -> None:
         assert self._theme is not None
         theme = self._theme
         if change is None:
             painter.setPen(theme.colour("muted"))
-            painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, "—")
+            painter.drawText(box, LEFT, "—")
             return
         right = change.verdict.right
-        painter.setPen(theme.ink("push_up" if right else "muted" if right is None else "push_down"))
-        metrics = painter.fontMetrics()
-        text = metrics.elidedText(f"{GLYPHS[right]} {change.text}", Qt.TextElideMode.ElideRight, round(box.width()))
-        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
-        rest = box.adjusted(metrics.horizontalAdvance(text) + 12, 0, 0, 0)
+        painter.setPen(theme.ink("push_down") if right is False else theme.colour("text" if right else "muted"))
+        text = _elided(painter, f"{GLYPHS[right]} {change.text or '(nothing)'}", box.width())
+        painter.drawText(box, LEFT, text)
+        rest = box.adjusted(QFontMetricsF(painter.font()).horizontalAdvance(text) + 12, 0, 0, 0)
         painter.setFont(theme.font("small", self._scale))
         painter.setPen(theme.colour("muted"))
-        said = painter.fontMetrics().elidedText(
-            change.verdict.words, Qt.TextElideMode.ElideRight, max(round(rest.width()), 0)
-        )
-        painter.drawText(rest, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, said)
+        if rest.width() > 40 * self._scale:
+            painter.drawText(rest, LEFT, _elided(painter, change.verdict.words, rest.width()))
 
     # -- input -------------------------------------------------------------------------------------------------------
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def _under(self, point: QPointF) -> tuple[int, int]:
+        """(prompt, update) under the mouse; −1 and 0 where there is none."""
         if self._evolution is None or self._theme is None:
-            return
-        place = int((event.position().y() - 4) // self._line)
-        if not 0 <= place < len(self._evolution.prompts):
-            return
-        self.chosen.emit(place)
-        _, strip, _ = self._columns()
-        share = (event.position().x() - strip.left()) / strip.width()
-        if 0 <= share <= 1 and self._evolution.run.head:
-            self.jumped.emit(min(int(share * self._evolution.run.head) + 1, self._evolution.run.head))
+            return -1, 0
+        place, head, strip = int((point.y() - 4) // self.line), self._evolution.run.head, self.strip(0)
+        share = (point.x() - strip.left()) / strip.width()
+        step = min(int(share * head) + 1, head) if 0 <= share <= 1 else 0
+        return place if 0 <= place < len(self._evolution.prompts) else -1, step
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        place, step = self._under(event.position())
+        if place >= 0:
+            self.chosen.emit(place)
+            if step:
+                self.jumped.emit(step)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Drag along a strip to scrub; otherwise what was said there."""
+        place, step = self._under(event.position())
+        if event.buttons() & Qt.MouseButton.LeftButton and step:
+            self.jumped.emit(step)
+        change = self._evolution.at(place, step) if self._evolution and place >= 0 else None
+        told = f"Update {step}: {change.text} {change.verdict.words}".rstrip() if change else ""
+        QToolTip.showText(event.globalPosition().toPoint(), told, self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if self._evolution is None:
+        if self._evolution is None or not self._evolution.prompts:
+            super().keyPressEvent(event)
             return
-        last = len(self._evolution.prompts) - 1
-        steps = [change.step for change in self._evolution.changes[self._selected]] if last >= 0 else []
+        steps = [change.step for change in self._evolution.changes[self._selected]]
         match event.key():
             case Qt.Key.Key_Down:
-                self.chosen.emit(min(self._selected + 1, last))
+                self.chosen.emit(min(self._selected + 1, len(self._evolution.prompts) - 1))
             case Qt.Key.Key_Up:
                 self.chosen.emit(max(self._selected - 1, 0))
             case Qt.Key.Key_Right:
                 self.jumped.emit(min((s for s in steps if s > self._cursor), default=self._evolution.run.head))
             case Qt.Key.Key_Left:
-                self.jumped.emit(max((s for s in steps if s < self._cursor), default=1))
+                self.jumped.emit(max((s for s in steps if s < self._cursor), default=min(1, self._evolution.run.head)))
             case _:
                 super().keyPressEvent(event)
 
@@ -175,3 +216,13 @@ class EvolutionRows(QWidget):
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.update()
+
+
+def _spans(flags: np.ndarray) -> list[tuple[int, int]]:
+    """Where ``flags`` is not zero: [(first, behind the last)]."""
+    edges = np.flatnonzero(np.diff(flags.astype(bool).astype(np.int8), prepend=0, append=0))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _elided(painter: QPainter, text: str, width: float) -> str:
+    return painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, max(round(width), 0))

@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.numbers import shown
 from app.plotting.theme import Theme
 from grpo_core.questions import Answer
 
-UNLIKELY = 8.0
+UNLIKELY = 5.0
 """Nats at which a token's bar is full."""
+CERTAIN = 5e-4
+"""Nats below which a token was as good as certain."""
+BARS = 8
+"""Lines that the tokens, their bars and numbers take at most."""
+PILE = 3
+"""Marks of equal advantage that stand on top of each other before a second pile begins beside them."""
+STALE = 0.45
+"""How visible an answer is that belongs to another update or prompt than those shown."""
+_TOP = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
 
 
 class PlacedStrip(QWidget):
-    """Above, one column a token: its text, a bar of −log π, the number. Below, an axis of advantages: one mark a
-    completion of the group, the typed one ringed."""
+    """One column a token: its text, a bar of −log π, the number, and what the policy would rather have written. Beside
+    or below it an axis of advantages: one mark a completion of the group, the typed one ringed."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme: Theme | None = None
         self._scale = 1.0
-        self._words: list[str] = []
+        self._words: tuple[str, ...] = ()
         self._answer: Answer | None = None
-        self._advantages = np.empty(0)
+        self._rewards = self._advantages = np.empty(0)
+        self._stale = False
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Your completion in its group")
 
     def sizeHint(self) -> QSize:
-        return QSize(320, self.fontMetrics().height() * 7)
+        return QSize(320, self.fontMetrics().height() * 6)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(100, self.fontMetrics().height() * 5)
@@ -38,14 +50,28 @@ class PlacedStrip(QWidget):
     def show_nothing(self, theme: Theme, scale: float) -> None:
         """No answer yet."""
         self._theme, self._scale, self._answer = theme, scale, None
+        self.setAccessibleDescription("")
         self.update()
 
-    def show_answer(self, theme: Theme, scale: float, words: list[str], answer: Answer, advantages: np.ndarray) -> None:
-        """Show an answer; ``advantages`` (G + 1,) has the typed completion last."""
-        self._theme, self._scale, self._words = theme, scale, words
-        self._answer, self._advantages = answer, advantages
+    def show_answer(
+        self,
+        theme: Theme,
+        scale: float,
+        words: tuple[str, ...],
+        answer: Answer,
+        rewards: np.ndarray,
+        advantages: np.ndarray,
+        *,
+        stale: bool,
+    ) -> None:
+        """Show an answer in the vocabulary ``words``.
+
+        ``rewards`` and ``advantages`` (G + 1,) have the typed completion last; ``stale``: another update is shown now.
+        """
+        self._theme, self._scale, self._words, self._answer = theme, scale, words, answer
+        self._rewards, self._advantages, self._stale = rewards, advantages, stale
         self.setAccessibleDescription(
-            ", ".join(f"{word} {shown(float(x))}" for word, x in zip(words, answer.logp, strict=True))
+            ", ".join(f"{words[t]} {shown(float(x))}" for t, x in zip(answer.tokens, answer.logp, strict=True))
         )
         self.update()
 
@@ -54,63 +80,106 @@ class PlacedStrip(QWidget):
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        line = painter.fontMetrics().height()
-        below = line * 2.6
-        self._paint_tokens(painter, QRectF(0, 0, self.width(), max(self.height() - below, line * 2)))
-        self._paint_group(painter, QRectF(0, self.height() - below, self.width(), below))
+        painter.setOpacity(STALE if self._stale else 1.0)
+        whole, below = QRectF(self.rect()), self._line * 5.0
+        if self.width() > 560 * self._scale:
+            self._paint_tokens(painter, whole.adjusted(0, 0, -whole.width() * 0.42, 0))
+            self._paint_group(painter, whole.adjusted(whole.width() * 0.6, 0, 0, 0))
+        else:
+            self._paint_tokens(painter, whole.adjusted(0, 0, 0, -below))
+            self._paint_group(painter, whole.adjusted(0, whole.height() - below, 0, 0))
+
+    @property
+    def _line(self) -> float:
+        assert self._theme is not None
+        return QFontMetricsF(self._theme.font("small", self._scale)).height()
 
     def _paint_tokens(self, painter: QPainter, area: QRectF) -> None:
         assert self._theme is not None and self._answer is not None
-        theme = self._theme
-        mono, small = theme.font("mono", self._scale), theme.font("small", self._scale)
+        theme, answer, line = self._theme, self._answer, self._line
+        small = theme.font("small", self._scale)
+        metrics = QFontMetricsF(small)
+        left = metrics.horizontalAdvance("likeliest") + 10
+        needed = metrics.horizontalAdvance("−0.000") + 8
+        count = max(len(answer.tokens), 1)
+        area = QRectF(area.left(), area.top(), area.width(), min(area.height(), BARS * line))
+        width = min(needed, (area.width() - left) / count)
         painter.setFont(small)
-        needed = painter.fontMetrics().horizontalAdvance("−00.000") + 6.0
-        width = min(needed, area.width() / max(len(self._words), 1))
-        for i, (word, logp) in enumerate(zip(self._words, self._answer.logp, strict=True)):
-            cell = QRectF(area.left() + i * width, area.top(), width - 2, area.height())
-            painter.setFont(mono)
-            painter.setPen(theme.colour("text"))
-            painter.drawText(cell, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, word)
-            top = painter.fontMetrics().height() + 2.0
-            painter.setFont(small)
-            label = painter.fontMetrics().height()
-            room = max(cell.height() - top - label - 2, 4.0)
-            bar = room * min(-float(logp) / UNLIKELY, 1.0)
-            painter.fillRect(
-                QRectF(cell.left() + 2, cell.top() + top, cell.width() - 4, max(bar, 1.0)), theme.colour("old")
-            )
-            if width >= needed:
-                painter.setPen(theme.colour("muted"))
-                painter.drawText(cell, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, shown(float(logp)))
+        painter.setPen(theme.colour("muted"))
+        if width >= needed:
+            for lines, said in ((2, "log π"), (1, "likeliest")):
+                painter.drawText(QRectF(area.left(), area.bottom() - lines * line, left, line), 0, said)
+        for i, token in enumerate(answer.tokens):
+            cell = QRectF(area.left() + left + i * width, area.top(), width - 2, area.height())
+            self._paint_token(painter, cell, int(token), i, numbers=width >= needed)
+
+    def _paint_token(self, painter: QPainter, cell: QRectF, token: int, place: int, *, numbers: bool) -> None:
+        assert self._theme is not None and self._answer is not None
+        theme, line, logp = self._theme, self._line, float(self._answer.logp[place])
+        painter.setFont(theme.font("mono", self._scale))
+        painter.setPen(theme.colour("text" if token else "muted"))
+        painter.drawText(cell, _TOP, self._words[token])
+        top = painter.fontMetrics().height() + 2.0
+        room = max(cell.height() - top - 2 * line - 4, 4.0)
+        bar = QRectF(cell.left() + 2, cell.top() + top, cell.width() - 4, max(room * min(-logp / UNLIKELY, 1.0), 1.0))
+        painter.fillRect(bar, theme.colour("policy"))
+        if not numbers:
+            return
+        painter.setFont(theme.font("small", self._scale))
+        painter.setPen(theme.colour("text"))
+        painter.drawText(
+            cell.adjusted(0, cell.height() - 2 * line, 0, 0), _TOP, shown(logp) if -logp >= CERTAIN else "≈ 0"
+        )
+        likeliest = int(self._answer.dist_logp[place].argmax())
+        chance = float(np.exp(self._answer.dist_logp[place, likeliest]))
+        said = "·" if likeliest == token else f"{self._words[likeliest]} {chance:.2f}"
+        painter.setPen(theme.colour("muted"))
+        painter.drawText(cell.adjusted(0, cell.height() - line, 0, 0), _TOP, said)
 
     def _paint_group(self, painter: QPainter, area: QRectF) -> None:
+        """Hollow below zero, filled above; under each place the reward that leads there, and how often."""
         assert self._theme is not None
-        theme = self._theme
+        theme, line, dot = self._theme, self._line, 3.2 * self._scale
         painter.setFont(theme.font("small", self._scale))
-        label = painter.fontMetrics().horizontalAdvance("−0.000 ") + 8.0
+        metrics = QFontMetricsF(painter.font())
+        label = metrics.horizontalAdvance("R −0.000 ×00") / 2 + 12
         reach = max(float(np.abs(self._advantages).max(initial=0.0)), 1e-9)
-        left, right, middle = area.left() + label, area.right() - label, area.top() + area.height() * 0.45
+        left, right, centre = area.left() + label, area.right() - label, area.center().x()
+        axis = area.top() + PILE * 2.6 * dot + 10
         painter.setPen(QPen(theme.colour("border"), 1))
-        painter.drawLine(QPointF(left, middle), QPointF(right, middle))
-        centre = (left + right) / 2
-        painter.drawLine(QPointF(centre, middle - 6), QPointF(centre, middle + 6))
+        painter.drawLine(QPointF(left, axis), QPointF(right, axis))
+        painter.drawLine(QPointF(centre, axis - 6), QPointF(centre, axis + 6))
+        places = [round(centre + float(a) / reach * (right - left) / 2) for a in self._advantages]
+        self._label(painter, places, axis + 6)
         painter.setPen(theme.colour("muted"))
-        ends = area.adjusted(0, 0, 0, -area.height() * 0.1)
-        painter.drawText(ends, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown(-reach))
-        painter.drawText(ends, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, shown(reach))
-        painter.drawText(
-            area, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, "advantage in the group, yours ringed"
-        )
-        stacked: dict[int, int] = {}
-        for i, advantage in enumerate(self._advantages):
-            x = centre + float(advantage) / reach * (right - left) / 2
-            height = stacked[round(x)] = stacked.get(round(x), -1) + 1
-            dot = QPointF(x, middle - height * 7 * self._scale)
-            up = advantage >= 0
+        caption = QRectF(area.left(), axis + 10 + 2 * line, area.width(), line)
+        painter.drawText(caption, _TOP, "advantages of the group, yours ringed")
+        piled: Counter[int] = Counter()
+        for i, x in enumerate(places):
+            column, row = divmod(piled[x], PILE)
+            piled[x] += 1
+            spot = QPointF(x + column * 2.6 * dot, axis - dot - 2 - row * 2.6 * dot)
+            up = self._advantages[i] >= 0
             painter.setPen(QPen(theme.ink("push_up" if up else "push_down"), 1.5))
             painter.setBrush(theme.colour("push_up") if up else Qt.BrushStyle.NoBrush)
-            painter.drawEllipse(dot, 3.2 * self._scale, 3.2 * self._scale)
-            if i == len(self._advantages) - 1:
-                painter.setPen(QPen(theme.colour("selection"), 2))
+            painter.drawEllipse(spot, dot, dot)
+            if i == len(places) - 1:
+                painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawEllipse(dot, 6.5 * self._scale, 6.5 * self._scale)
+                painter.drawEllipse(spot, 2 * dot, 2 * dot)
+
+    def _label(self, painter: QPainter, places: list[int], top: float) -> None:
+        """Advantage, reward and number of completions at each place; where places are many, at the outer ones."""
+        assert self._theme is not None
+        metrics = QFontMetricsF(painter.font())
+        count, until = Counter(places), -np.inf
+        found = sorted({x: i for i, x in enumerate(places)}.items())
+        for x, i in found if len(found) <= 4 else (found[0], found[-1]):
+            advantage, paid = shown(float(self._advantages[i])), f"R {shown(float(self._rewards[i]))} ×{count[x]}"
+            width = max(map(metrics.horizontalAdvance, (advantage, paid)))
+            if x - width / 2 < until:
+                continue
+            until = x + width / 2 + 6
+            for text, lines, colour in ((advantage, 0, "text"), (paid, 1, "reward")):
+                painter.setPen(self._theme.ink(colour))
+                painter.drawText(QRectF(x - width / 2 - 2, top + lines * self._line, width + 4, self._line), _TOP, text)

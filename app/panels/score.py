@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
+import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import (
     QComboBox,
@@ -22,9 +24,27 @@ from app.panels.placed_strip import PlacedStrip
 from app.plotting.numbers import shown
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
+from grpo_core.lm.vocabulary import encode
 from grpo_core.questions import Answer, Question, placed
-from grpo_core.record import Origin
+from grpo_core.record import Origin, Step
 from grpo_core.texts import prompt_text
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """A question under way or answered.
+
+    Attributes:
+        question: what was asked.
+        step: the update whose group the completion joins.
+        run: id of its run.
+    """
+
+    question: Question
+    step: Step
+    run: str
 
 
 class ScorePanel(Panel):
@@ -42,6 +62,7 @@ class ScorePanel(Panel):
         self.field.setAccessibleName("Your completion")
         self.field.setPlaceholderText("Your completion, such as 2+12=14")
         self.field.returnPressed.connect(self.ask)
+        self.field.textChanged.connect(self._on_typed)
         self.button = QPushButton("Score")
         self.button.clicked.connect(self.ask)
         self.strip = PlacedStrip()
@@ -53,8 +74,8 @@ class ScorePanel(Panel):
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
         self._group = 0
-        self._pending: Question | None = None
-        self._found: tuple[Question, Answer] | None = None
+        self._asked: Asked | None = None
+        self._answer: Answer | None = None
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())
         self._stack.addWidget(self.empty)
@@ -91,17 +112,30 @@ class ScorePanel(Panel):
             self._group = int(step.group[row])
         self._group = min(self._group, len(groups) - 1)
         fill(self.prompt, [prompt_text(step, g, view.run.origin) for g in groups], self._group)
-        if self._found is not None and (self._found[0].step, self._found[0].group) != (step.step, self._group):
-            self._found = None
-            self.says.setText("")
-        if self._found is None:
+        if self._asked is not None and self._asked.run != view.run.id:
+            self._forget()
+        if self._asked is None or self._answer is None:
             self.strip.show_nothing(view.theme, view.scale)
             return
-        question, answer = self._found
-        rewards, advantages = placed(step, question.group, answer)
-        words = [view.run.origin.vocabulary[token] for token in answer.tokens]
-        self.strip.show_answer(view.theme, view.scale, words, answer, advantages)
-        self.says.setText(_told(answer, float(advantages[-1]), len(rewards), view.run.origin))
+        stale = self._stale(step)
+        rewards, advantages = placed(self._asked.step, self._asked.question.group, self._answer)
+        words = view.run.origin.vocabulary
+        self.strip.show_answer(view.theme, view.scale, words, self._answer, rewards, advantages, stale=stale)
+        told = _told(self._answer, self._asked.step.settings, rewards, advantages, view.run.origin)
+        self.says.setText(f"{told} {self._of_then(step, view.run.origin)}" if stale else told)
+        self.says.setEnabled(not stale)
+
+    def _stale(self, step: Step) -> bool:
+        """Whether the answer belongs to another update or prompt than those shown."""
+        assert self._asked is not None
+        return (self._asked.step.step, self._asked.question.group) != (step.step, self._group)
+
+    def _of_then(self, step: Step, origin: Origin) -> str:
+        """Where the dimmed answer comes from, and how to get the one that belongs here."""
+        assert self._asked is not None
+        then = self._asked
+        prompt = prompt_text(then.step, then.question.group, origin)
+        return f"That was {prompt} at update {then.step.step}; press Enter to score it here, at update {step.step}."
 
     def summary(self, view: View) -> str:
         return self.says.text() or "Nothing has been scored."
@@ -111,25 +145,64 @@ class ScorePanel(Panel):
     @Slot()
     def ask(self) -> None:
         """Have the typed completion scored by the policy that sampled the group."""
-        step = self.workspace.view.step.step
-        if step is None:
+        view, text = self.workspace.view, self.field.text().strip()
+        step = view.step.step
+        if step is None or not self._known(text):
             return
-        self._found = None
-        self._pending = Question(step=step.step, group=self._group, completion=self.field.text().strip())
-        self.says.setText(f"Asking the policy that sampled update {step.step}…")
-        self.workspace.ask(self._pending)
+        if not text:
+            self._say("Type a completion first, such as 2+12=14.")
+            return
+        question = Question(step=step.step, group=self._group, completion=text)
+        self._forget()
+        self._asked = Asked(question=question, step=step, run=view.run.id)
+        self._say("Asking the model as it was before this update…")
+        self.workspace.ask(question)
+        self.redraw()
+
+    def _known(self, text: str) -> bool:
+        """Whether the model can read ``text``; if not, the field is marked and the sentence says which sign it is."""
+        try:
+            encode(text)
+        except GrpoError as error:
+            self._mark(True)
+            self._say(str(error))
+            return False
+        self._mark(False)
+        return True
+
+    def _mark(self, refused: bool) -> None:
+        self.button.setEnabled(not refused)
+        if bool(self.field.property("refused")) != refused:
+            self.field.setProperty("refused", refused)
+            self.field.style().polish(self.field)
+
+    def _say(self, sentence: str) -> None:
+        self.says.setEnabled(True)
+        self.says.setText(sentence)
+
+    def _forget(self) -> None:
+        self._asked = self._answer = None
+        self.says.setText("")
+
+    @Slot(str)
+    def _on_typed(self, text: str) -> None:
+        """Say at once what the model cannot read; once it can, say again what was said before."""
+        before = bool(self.field.property("refused"))
+        if self._known(text) and before:
+            self.says.setText("")
+            self.redraw()
 
     @Slot(object, object)
     def _on_answered(self, question: Question, answer: Answer) -> None:
-        if question == self._pending:
-            self._pending, self._found = None, (question, answer)
+        if self._asked is not None and question == self._asked.question:
+            self._answer = answer
             self.redraw()
 
     @Slot(object, str)
     def _on_refused(self, question: Question, sentence: str) -> None:
-        if question == self._pending:
-            self._pending = None
-            self.says.setText(sentence)
+        if self._asked is not None and question == self._asked.question:
+            self._forget()
+            self._say(sentence)
 
     @Slot(int)
     def _on_prompt(self, index: int) -> None:
@@ -139,17 +212,32 @@ class ScorePanel(Panel):
             self.workspace.select(row=int((step.group == index).argmax()))
 
 
-def _told(answer: Answer, advantage: float, size: int, origin: Origin) -> str:
-    """What became of the completion, in two sentences."""
-    total = float(answer.logp.sum())
-    odds = f"1 in {math.exp(-total):,.0f}" if total > -23 else "less than 1 in ten billion"
+def _told(answer: Answer, settings: Settings, rewards: np.ndarray, advantages: np.ndarray, origin: Origin) -> str:
+    """What became of the completion, in a few sentences."""
+    total, advantage = float(answer.logp.sum()), float(advantages[-1])
     verdict = f"{answer.words.capitalize()}. " if answer.words else ""
-    parts = ", ".join(
-        f"{name} {value:g}" for name, value in zip(origin.reward_names, answer.parts, strict=False) if value
-    )
-    paid = f"Reward {shown(answer.reward)}" + (f" ({parts})" if parts else "")
+    paid = f"Reward {shown(answer.reward)} ({_parts(answer, settings, origin)})"
+    sign = "+" if advantage > 0 else ""
     way = "pushed up" if advantage > 0 else "pushed down" if advantage < 0 else "neither pushed up nor down"
+    why = " All rewards of the group would be equal." if np.ptp(rewards[np.isfinite(rewards)]) == 0 else ""
     return (
-        f"{verdict}{paid}. The policy would have sampled it {odds} times (log π {shown(total)} nats). As completion "
-        f"{size} of the group its advantage is {shown(advantage)}: it would be {way}."
+        f"{verdict}{paid}. The model writes it {_odds(total)} (log π {shown(total)}). "
+        f"Your completion would get advantage {sign}{shown(advantage)}: it would be {way}.{why}"
     )
+
+
+def _parts(answer: Answer, settings: Settings, origin: Origin) -> str:
+    """The parts of the reward that pay anything, with their weights where those are not 1."""
+    told = []
+    for name, value, weight in zip(origin.reward_names, answer.parts, settings.language.part_weights, strict=True):
+        if weight:
+            told.append(f"{name} {value:g}" + (f" × {weight:g}" if weight != 1 else ""))
+    return ", ".join(told) or "no part of it pays"
+
+
+def _odds(total: float) -> str:
+    """How often a completion of log-probability ``total`` is sampled."""
+    if total < -23:
+        return "less than 1 time in ten billion"
+    times = math.exp(-total)
+    return f"1 time in {times:,.0f}" if times >= 10 else f"1 time in {times:.2g}"

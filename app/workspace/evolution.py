@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from enum import IntFlag
 
+import numpy as np
+
+from app.workspace.answers import watched
 from app.workspace.run_handle import RunHandle
 from grpo_core.errors import RunFileError
-from grpo_core.lm.problems import Verdict, verdict
-from grpo_core.lm.vocabulary import STOP
-from grpo_core.texts import watched_text
+from grpo_core.lm.problems import Verdict
+from grpo_core.record import Step
 
 BUDGET = 0.005
 """Seconds of a frame that reading may take."""
+
+
+class Mark(IntFlag):
+    """What one update, or any of several, said to a prompt. None of these: it could not be read."""
+
+    RIGHT = 1
+    WRONG = 2
+    UNTOLD = 4
+    CHANGED = 8
 
 
 @dataclass(frozen=True)
@@ -29,14 +41,21 @@ class Change:
     text: str
     verdict: Verdict
 
+    @property
+    def mark(self) -> Mark:
+        """Right, wrong, or neither."""
+        return {True: Mark.RIGHT, False: Mark.WRONG, None: Mark.UNTOLD}[self.verdict.right]
+
 
 class Evolution:
-    """The answers of one run. A run's file is read once, from the first update on.
+    """The answers of one run. A run's file is read once, from the first update on, and one byte an answer is kept.
 
     Attributes:
         run: the run.
+        prompts: the fixed prompts.
         read: updates taken in so far.
         changes: for each prompt, its answers in the order in which they came.
+        marks: for each prompt, one byte an update: see :class:`Mark`.
     """
 
     def __init__(self, run: RunHandle) -> None:
@@ -44,40 +63,71 @@ class Evolution:
         self.read = 0
         self.prompts = run.origin.watched
         self.changes: list[list[Change]] = [[] for _ in self.prompts]
+        self.marks = [bytearray() for _ in self.prompts]
         self._lost = False
 
     @property
     def complete(self) -> bool:
-        """Whether every recorded update has been taken in."""
+        """Whether every recorded update that can be read has been taken in."""
         return self._lost or not self.prompts or self.read >= self.run.head
 
-    def take(self, budget: float = BUDGET) -> None:
-        """Take in further updates for at most about ``budget`` seconds."""
+    def take(self, shown: Step | None = None, budget: float = BUDGET) -> None:
+        """Take in further updates for at most about ``budget`` seconds, but one at least.
+
+        ``shown`` is the update on the screen: reading must not push it out of the few that the run keeps in memory.
+        """
         end = time.perf_counter() + budget
-        while not self.complete and time.perf_counter() < end:
+        while not self.complete:
             try:
                 step = self.run.step(self.read + 1)
             except RunFileError:
                 step = None
-            if step is None:
-                self._lost = True  # a branch whose parent is gone: what can be read is shown
-                return
-            self.read += 1
-            if step.watched_tokens is None:
-                continue
-            ended = (step.watched_tokens == STOP).any(axis=-1)
-            for place, known in enumerate(self.changes):
-                text = watched_text(step, place, self.run.origin)
-                if not known or known[-1].text != text:
-                    bare = text.removesuffix(self.run.origin.vocabulary[STOP])
-                    said = verdict(self.prompts[place], bare, ended=bool(ended[place]))
-                    known.append(Change(self.read, text, said))
+            if step is not None:
+                self._take(step)
+            elif self.read < (self.run.branched_at or 0):
+                self._skip((self.run.branched_at or 0) - self.read)  # the parent of a branch is gone
+            else:
+                self._lost = True
+            if time.perf_counter() >= end:
+                break
+        if shown is not None:
+            self.run.keep(shown)
+
+    def _take(self, step: Step) -> None:
+        if step.watched_tokens is None:
+            self._skip(1)
+            return
+        self.read += 1
+        for place, known in enumerate(self.changes):
+            text, verdict = watched(step, place, self.run.origin)
+            changed = not known or known[-1].text != text
+            if changed:
+                known.append(Change(self.read, text, verdict))
+            self.marks[place].append(known[-1].mark | (Mark.CHANGED if changed and len(known) > 1 else 0))
+
+    def _skip(self, count: int) -> None:
+        self.read += count
+        for marks in self.marks:
+            marks.extend(bytes(count))
 
     def at(self, place: int, step: int) -> Change | None:
         """The answer to prompt ``place`` at update ``step``; None where it has not been read."""
-        found = None
+        if not 1 <= step <= self.read or not self.marks[place][step - 1]:
+            return None
+        return next((change for change in reversed(self.changes[place]) if change.step <= step), None)
+
+    def columns(self, place: int, count: int) -> np.ndarray:
+        """The marks of all updates up to the head in at most ``count`` columns, each the union of its updates."""
+        head = self.run.head
+        marks = np.zeros(head, dtype=np.uint8)
+        marks[: self.read] = np.frombuffer(self.marks[place], dtype=np.uint8)
+        if head <= count:
+            return marks
+        return np.bitwise_or.reduceat(marks, np.arange(count) * head // count)
+
+    def distinct(self, place: int) -> dict[str, Change]:
+        """Every answer that prompt ``place`` was ever given, by its text, as it first appeared."""
+        first: dict[str, Change] = {}
         for change in self.changes[place]:
-            if change.step > step:
-                break
-            found = change
-        return found if 1 <= step <= self.read else None
+            first.setdefault(change.text, change)
+        return first

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.panels.tokens.terms import Line, alternatives, lines
 from app.plotting.numbers import shown
 from app.plotting.theme import Theme
-from app.workspace.step_view import StepView, advantage_of
 from app.workspace.view import View
 from grpo_core.explain import Quantity
-
-TOP = 5
 
 
 class TokenDetail(QWidget):
@@ -21,17 +20,19 @@ class TokenDetail(QWidget):
 
     Signals:
         wanted: explain this quantity.
+        walked: the line at this point of the widget (x, y) should be in sight.
     """
 
     wanted = Signal(object)
+    walked = Signal(int, int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._view: View | None = None
         self._token = (0, 0)
-        self._lines: list[tuple[str, str, str, Quantity | None]] = []
+        self._lines: list[Line] = []
         self._alternatives: list[tuple[str, float, float, bool]] = []
-        self._title = ""
+        self._title = self._caption = ""
         self._current = 0
         self._places: list[tuple[QRectF, Quantity | None]] = []
         self.setAccessibleName("Token")
@@ -39,7 +40,7 @@ class TokenDetail(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
 
     def sizeHint(self) -> QSize:
-        return QSize(280, 240)
+        return QSize(280, max(self.minimumHeight(), 240))
 
     def show_token(self, view: View, row: int, token: int) -> None:
         """Show token ``token`` of completion ``row``."""
@@ -50,8 +51,12 @@ class TokenDetail(QWidget):
         words = view.run.origin.vocabulary
         word = words[step.tokens[row, token]] if step.tokens[row, token] < len(words) else "?"
         self._title = f"Token {token + 1} of completion {row + 1}: “{word}”"
-        self._alternatives = _alternatives(view.step, words, row, token)
-        self._lines = _lines(view.step, row, token)
+        self._alternatives = alternatives(view.step, words, row, token)
+        self._lines = lines(view.step, row, token)
+        self._caption = "before → after all passes" if self._alternatives and view.step.now is None else ""
+        line = QFontMetricsF(view.theme.font("section", view.scale)).height() * 1.45
+        rows = len(self._alternatives) + len(self._lines) + 2 + bool(self._caption)
+        self.setMinimumHeight(math.ceil(8 + rows * line + 8 + 8))
         self._current = min(self._current, max(len(self._lines) - 1, 0))
         self.setAccessibleName(self._title)
         self.setAccessibleDescription("; ".join(f"{name} {value}" for name, value, _, _ in self._lines))
@@ -67,6 +72,8 @@ class TokenDetail(QWidget):
         line = painter.fontMetrics().height() * 1.45
         width = self.width() - 24
         y = self._heading(painter, theme, self._title, 8.0, line)
+        if self._caption:
+            y = self._heading(painter, theme, self._caption, y, line)
         painter.setFont(theme.font("body", scale))
         for word, before, after, taken in self._alternatives:
             self._paint_alternative(painter, theme, QRectF(12, y, width, line), (word, before, after, taken))
@@ -142,64 +149,10 @@ class TokenDetail(QWidget):
             self.explain_current()
         else:
             super().keyPressEvent(event)
+        if self._current < len(self._places):
+            self.walked.emit(0, round(self._places[self._current][0].center().y()))
         self.update()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
         self.update()
-
-
-def _alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -> list[tuple[str, float, float, bool]]:
-    """The likeliest tokens of this place: (text, before, after, whether it was sampled)."""
-    step, old, now = view.step, view.old, view.now
-    if step is None or old is None or now is None or step.context is None:
-        return []
-    place = int(step.context[row, token])
-    sampled = int(step.tokens[row, token])
-    likeliest = np.argsort(-np.maximum(old[place], now[place]), kind="stable")[:TOP]
-    chosen = list(likeliest) if sampled in likeliest else [*likeliest[: TOP - 1], sampled]
-    return [(words[a], float(old[place, a]), float(now[place, a]), a == sampled) for a in chosen]
-
-
-def _lines(view: StepView, row: int, token: int) -> list[tuple[str, str, str, Quantity | None]]:
-    """(name, value, colour, quantity) of every term on the way to the token's push."""
-    terms, step = view.terms, view.step
-    if terms is None or step is None or view.gradient is None or not step.mask[row, token]:
-        return []
-
-    def door(name: str) -> Quantity:
-        return Quantity(name=name, passed=view.passed, row=row, token=token)
-
-    advantage = advantage_of(view, row, token) or 0.0
-    push = -float(view.gradient[row, token])
-    branch = "clip: stopped" if bool(terms.clipped[row, token]) else _branch(view, float(terms.ratio[row, token]))
-    lines: list[tuple[str, str, str, Quantity | None]] = [
-        ("Reward R", shown(float(step.rewards[row])), "reward", door("reward")),
-        ("Advantage A", marked(advantage), _colour(advantage), door("advantage")),
-        ("Ratio r", shown(float(terms.ratio[row, token])), "text", door("ratio")),
-        ("Branch taken", branch, "text", door("surrogate")),
-        ("Surrogate", shown(float(terms.surrogate[row, token])), "text", door("surrogate")),
-        ("Weight in the mean", f"{terms.weight[row, token]:.4g}", "text", door("weight")),
-        ("Token loss", shown(float(terms.token_loss[row, token])), "text", door("token_loss")),
-        ("Push on log π", marked(push), _colour(push), door("gradient")),
-    ]
-    if terms.kl is not None:
-        lines.insert(5, ("KL estimate", shown(float(terms.kl[row, token])), "kl", door("kl")))
-    return lines
-
-
-def _branch(view: StepView, ratio: float) -> str:
-    if view.objective.surrogate != "clip":
-        return view.objective.surrogate.replace("_", " ")
-    inside = 1 - view.objective.clip_low <= ratio <= 1 + view.objective.clip_high
-    return "r A (in the band)" if inside else "r A (outside)"
-
-
-def marked(value: float) -> str:
-    """A signed number whose glyph tells up from down without colour."""
-    glyph = "▲" if value > 0 else "▼" if value < 0 else "·"
-    return f"{glyph} {shown(abs(value))}"
-
-
-def _colour(value: float) -> str:
-    return "push_up" if value > 0 else "push_down" if value < 0 else "muted"

@@ -6,9 +6,12 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.panels.tokens.tints import Tint
+from app.panels.tokens.tints import Tint, strength
 from app.plotting.numbers import shown
 from app.plotting.theme import Theme
+
+STOPS = 24
+"""Colours of the scale that are given; Qt mixes those between."""
 
 
 class Legend(QWidget):
@@ -28,8 +31,8 @@ class Legend(QWidget):
     def show_scale(self, theme: Theme, scale: float, tint: Tint, limit: float, known: bool) -> None:
         """Show what the ends of ``tint`` mean; ``known`` is False where the record lacks the quantity."""
         self._theme, self._scale, self._signed = theme, scale, tint.signed
-        extent = f"fixed scale ±{shown(limit)}" if tint.signed else f"fixed scale 0 to {shown(limit)}"
-        self._text = (tint.low, tint.high, extent if known else "not recorded in this run")
+        extent = f"fixed √ scale ±{shown(limit)}" if tint.signed else f"fixed √ scale 0 to {shown(limit)}"
+        self._text = (tint.low, tint.high, extent if known else tint.absent)
         self.setAccessibleName(f"Scale of {tint.title}: {', '.join(self._text)}")
         self.setToolTip(tint.help)
         self.updateGeometry()
@@ -48,14 +51,11 @@ class Legend(QWidget):
         x = self._word(painter, x, f"▼ {low}" if self._signed else low)
         bar = QRectF(x, height * 0.28, min(180.0, max(self.width() * 0.25, 60.0)), height * 0.44)
         gradient = QLinearGradient(bar.topLeft(), bar.topRight())
-        clear = QColor(theme.colour("push_up"))
-        clear.setAlphaF(0.06)
-        down, up = QColor(theme.colour("push_down")), QColor(theme.colour("push_up"))
-        down.setAlphaF(0.8)
-        up.setAlphaF(0.8)
-        gradient.setColorAt(0, down if self._signed else clear)
-        gradient.setColorAt(0.5, clear) if self._signed else None
-        gradient.setColorAt(1, up)
+        for stop in range(STOPS + 1):
+            share = 2 * stop / STOPS - 1 if self._signed else stop / STOPS
+            tint = QColor(theme.colour("push_up" if share >= 0 else "push_down"))
+            tint.setAlphaF(0.06 + 0.74 * strength(share))
+            gradient.setColorAt(stop / STOPS, tint)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(gradient)
         painter.drawRoundedRect(bar, 3, 3)

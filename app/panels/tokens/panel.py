@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSplitter, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QSplitter,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.panels.base import Panel
 from app.panels.combo import fill
-from app.panels.tokens.detail import TokenDetail, marked
-from app.panels.tokens.grid import Rows, TokenGrid
+from app.panels.tokens.detail import TokenDetail
+from app.panels.tokens.grid import TokenGrid
 from app.panels.tokens.legend import Legend
-from app.panels.tokens.tints import DEFAULT, TINTS, Tint
-from app.plotting.numbers import shown
+from app.panels.tokens.rows import rows_of
+from app.panels.tokens.terms import kl_share
+from app.panels.tokens.tints import DEFAULT, TINTS
+from app.workspace import answers
 from app.workspace.cursor import Stage
-from app.workspace.step_view import StepView, advantage_of
+from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 from grpo_core.texts import prompt_text
+
+LONGEST = 32
+"""Characters of a prompt that are written in large letters."""
 
 
 class TokenInspectorPanel(Panel):
@@ -40,12 +56,26 @@ class TokenInspectorPanel(Panel):
         self.grid = TokenGrid()
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)
+        self.grid.turned.connect(self._on_turned)
+        self.asked = QLabel()
+        self.asked.setAccessibleName("Prompt of these completions")
+        self.asked.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.tally = QLabel()
+        self.tally.setObjectName("muted")
+        self.tally.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.legend = Legend()
         self.says = QLabel()
         self.says.setObjectName("muted")
         self.says.setWordWrap(True)
         self.detail = TokenDetail()
         self.detail.wanted.connect(workspace.explain)
+        self.beside = QScrollArea()
+        self.beside.setWidget(self.detail)
+        self.beside.setWidgetResizable(True)
+        self.beside.setFrameShape(QFrame.Shape.NoFrame)
+        self.beside.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.beside.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.detail.walked.connect(self.beside.ensureVisible)
         self.empty = QLabel("The completions of an update appear here, token by token. Press Step to compute one.")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
@@ -63,17 +93,22 @@ class TokenInspectorPanel(Panel):
         for row in (self._prompt_row, *others):
             top.addWidget(row)
         top.addStretch(1)
+        asked = QHBoxLayout()
+        asked.setSpacing(16)
+        asked.addWidget(self.asked)
+        asked.addWidget(self.tally, 1)
         left = QWidget()
         column = QVBoxLayout(left)
         column.setContentsMargins(8, 8, 8, 8)
         column.setSpacing(8)
         column.addLayout(top)
+        column.addLayout(asked)
         column.addWidget(self.grid, 1)
         column.addWidget(self.legend)
         column.addWidget(self.says)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(left)
-        split.addWidget(self.detail)
+        split.addWidget(self.beside)
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 2)
         split.setChildrenCollapsible(False)
@@ -97,34 +132,32 @@ class TokenInspectorPanel(Panel):
             self.group,
         )
         fill(self.passes, [f"{n + 1} of {step.passes}" for n in range(step.passes)], view.step.passed)
+        self._ask(view)
         tint = TINTS[self.tint_name]
         values = tint.values(view.step)
-        self.grid.show_rows(self._rows(view, tint, values), view.theme, view.scale, self._selected(view))
+        rows = rows_of(view.step, self.group, tint, values)
+        self.grid.show_rows(rows, view.theme, view.scale, self._selected(view))
         self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
         remark = _remark(view.step, self.group)
         self.says.setText(remark)
         self.says.setVisible(bool(remark))
         row, token = self._selected(view) or (int(np.flatnonzero(step.group == self.group)[0]), 0)
+        self.beside.setMinimumWidth(round(246 * view.scale))
         self.detail.show_token(view, row, token)
 
-    def _rows(self, view: View, tint: Tint, values: np.ndarray | None) -> Rows:
-        step, shown_step = view.step.step, view.step
-        assert step is not None and shown_step.terms is not None
-        index = np.flatnonzero(step.group == self.group)
-        share = (
-            np.zeros((len(index), step.tokens.shape[1])) if values is None else values[index] / tint.limit(shown_step)
-        )
-        words = view.run.origin.vocabulary
-        texts = [[words[t] if 0 <= t < len(words) else "?" for t in step.tokens[i][step.mask[i]]] for i in index]
-        dead = shown_step.dead is not None and bool(shown_step.dead[self.group])
-        return Rows(
-            index=index,
-            texts=texts,
-            share=np.nan_to_num(share),
-            clipped=shown_step.terms.clipped[index],
-            notes=[_notes(shown_step, int(i)) for i in index],
-            dead=dead,
-        )
+    def _ask(self, view: View) -> None:
+        """The prompt in large letters, where prompts are texts, and how many of its answers are right."""
+        step = view.step.step
+        assert step is not None
+        right = answers.right(step, view.run.origin)
+        here = step.group == self.group
+        prompt = prompt_text(step, self.group, view.run.origin)
+        for label in (self.asked, self.tally):
+            label.setVisible(step.prompt_tokens is not None)
+        self.asked.setFont(view.theme.font("mono", view.scale * 1.4))
+        self.asked.setText(_short(prompt))
+        self.tally.setText("" if right is None else f"{int(right[here].sum())} of {int(here.sum())} right")
+        self.asked.setToolTip(prompt)
 
     def _selected(self, view: View) -> tuple[int, int] | None:
         row, step = view.selection.row, view.step.step
@@ -149,6 +182,20 @@ class TokenInspectorPanel(Panel):
             self.workspace.select(row=int(np.flatnonzero(step.group == index)[0]))
 
     @Slot(int)
+    def _on_turned(self, by: int) -> None:
+        """The same place of another group."""
+        step = self.workspace.view.step.step
+        if step is None:
+            return
+        group = min(max(self.group + by, 0), int(step.group.max()))
+        selection = self.workspace.view.selection
+        place = 0 if selection.row is None else int((step.group[: selection.row] == self.group).sum())
+        rows = np.flatnonzero(step.group == group)
+        if group != self.group and len(rows):
+            self.group = group
+            self.workspace.select(row=int(rows[min(place, len(rows) - 1)]), token=selection.token)
+
+    @Slot(int)
     def _on_tint(self, index: int) -> None:
         self.tint_name = self.tint.itemData(index)
         self.redraw()
@@ -170,38 +217,21 @@ class TokenInspectorPanel(Panel):
         self.workspace.explain(Quantity(name=name, passed=passed, row=row, token=token))
 
 
-def _notes(view: StepView, row: int) -> list[tuple[str, str]]:
-    """Reward, advantage and range of the ratio of one completion."""
-    step, terms = view.step, view.terms
-    assert step is not None and terms is not None
-    reward = float(step.rewards[row])
-    advantage = advantage_of(view, row)
-    ratios = terms.ratio[row][step.mask[row]]
-    low, high = (float(ratios.min()), float(ratios.max())) if len(ratios) else (1.0, 1.0)
-    span = f"r {shown(low)}" if high - low < 5e-4 else f"r {shown(low, 2)}–{shown(high, 2)}"
-    sign = "push_up" if (advantage or 0) > 0 else "push_down" if (advantage or 0) < 0 else "muted"
-    return [
-        (f"R {shown(reward)}" if reward == reward else "unscored", "reward"),
-        (marked(advantage or 0.0), sign),
-        (span, "muted"),
-    ]
-
-
 def _remark(view: StepView, group: int) -> str:
     """The one thing to say of this group: no signal, or one token that carries most of the KL."""
     reason = view.reasons.get(f"group:{group}")
     if reason is not None:
         return reason.sentence
-    kl = None if view.terms is None else view.terms.kl
-    if kl is None or view.step is None or view.step.mask.sum() < 2:
+    share = kl_share(view)
+    if share is None or view.step is None or view.step.mask.sum() < 2 or float(share.max()) < 0.5:
         return ""
-    total = float(kl.sum())
-    if total <= 0 or float(kl.max()) < 0.5 * total:
-        return ""
-    row, token = np.unravel_index(int(kl.argmax()), kl.shape)
-    return (
-        f"Token {token + 1} of completion {row + 1} carries {100 * kl.max() / total:.0f} % of the batch's KL estimate."
-    )
+    row, token = np.unravel_index(int(share.argmax()), share.shape)
+    return f"Token {token + 1} of completion {row + 1} carries {100 * share.max():.0f} % of the batch's KL estimate."
+
+
+def _short(prompt: str) -> str:
+    """A prompt that fits beside its tally; the box above and the tooltip hold all of it."""
+    return prompt if len(prompt) <= LONGEST else f"{prompt[: LONGEST - 1]}…"
 
 
 def _named(name: str, box: QComboBox) -> QWidget:

@@ -24,6 +24,7 @@ class Tint:
         limit: the value of full tint; it depends on settings, not on the update, so that colours compare.
         signed: whether negative values have a colour of their own.
         low, high: what the ends of the scale are called.
+        absent: what is said where there are no values.
     """
 
     title: str
@@ -34,6 +35,15 @@ class Tint:
     signed: bool = True
     low: str = "less"
     high: str = "more"
+    absent: str = "not recorded in this run"
+
+
+def strength(share: float) -> float:
+    """How strong a tint is, from 0 to 1, for a share of its limit: the square root.
+
+    At one fork, one token in ten moves a tenth as far as any could; it must still be seen.
+    """
+    return math.sqrt(min(abs(share), 1.0))
 
 
 def largest_advantage(view: StepView) -> float:
@@ -77,6 +87,21 @@ def _log_ratio(view: StepView) -> np.ndarray | None:
     return None if view.terms is None else np.log(view.terms.ratio)
 
 
+def _ratio_limit(view: StepView) -> float:
+    """The nearer edge of the clip; a factor of two where nothing is clipped."""
+    objective = view.objective
+    if objective.surrogate not in ("clip", "gmpo") or not 0 < objective.clip_low < 1 or objective.clip_high <= 0:
+        return math.log(2)
+    return min(-math.log1p(-objective.clip_low), math.log1p(objective.clip_high))
+
+
+def _weight_limit(view: StepView) -> float:
+    """Three times what each token would weigh if all weighed the same."""
+    if view.terms is None or view.step is None:
+        return 1.0
+    return max(3 * float(view.terms.weight.sum()) / max(int(view.step.mask.sum()), 1), 1e-12)
+
+
 def _entropy(view: StepView) -> np.ndarray | None:
     return None if view.step is None else recompute.exact_entropy(view.step, view.passed)
 
@@ -99,22 +124,22 @@ TINTS: dict[str, Tint] = {
         quantity="token_loss", values=_of_terms("token_loss"), limit=largest_advantage, low="negative", high="positive",
     ),
     "ratio": Tint(
-        title="Ratio", help="π / π_old, on a logarithmic scale from one half to two.",
-        quantity="ratio", values=_log_ratio, limit=lambda view: math.log(2), low="r = 0.5", high="r = 2",
+        title="Ratio", help="log of π / π_old; full tint is the edge of the clip, or a factor of two without one.",
+        quantity="ratio", values=_log_ratio, limit=_ratio_limit, low="r below 1", high="r above 1",
     ),
     "kl": Tint(
         title="KL estimate", help="The token's KL estimate from the reference policy, in nats.",
         quantity="kl", values=_of_terms("kl"), limit=lambda view: 1.0, signed=False, low="0", high="1 nat",
     ),
     "weight": Tint(
-        title="Weight in the mean", help="How much of the loss one token counts.",
-        quantity="weight", values=_of_terms("weight"), limit=lambda view: 1 / max(view.settings.learner.group_size, 1),
-        signed=False, low="0", high="1/G",
+        title="Weight in the mean", help="How much of the loss one token counts; full tint: three times an even share.",
+        quantity="weight", values=_of_terms("weight"), limit=_weight_limit,
+        signed=False, low="0", high="3 × an even share",
     ),
     "entropy": Tint(
         title="Entropy", help="Entropy of the policy at the token's place, in nats.",
         quantity="entropy", values=_entropy, limit=lambda view: math.log(max(len(view.origin.vocabulary), 2)),
-        signed=False, low="certain", high="uniform",
+        signed=False, low="certain", high="uniform", absent="recorded before the first pass and after the last",
     ),
 }  # fmt: skip
 DEFAULT = "fork"

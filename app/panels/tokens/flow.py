@@ -1,0 +1,60 @@
+"""Where the tokens of a completion stand: one after the other, on as many lines as they need."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """One completion, laid out.
+
+    Attributes:
+        left, width: of each token, in pixels.
+        starts: first token of each line; one line at least.
+    """
+
+    left: list[float]
+    width: list[float]
+    starts: list[int]
+
+    @property
+    def ends(self) -> list[int]:
+        """The last token of each line."""
+        return [*(start - 1 for start in self.starts[1:]), len(self.left) - 1] if self.left else []
+
+    def line_of(self, token: int) -> int:
+        """The line on which ``token`` stands."""
+        return bisect_right(self.starts, token) - 1
+
+    def tokens(self, line: int) -> range:
+        """The tokens of a line."""
+        end = self.starts[line + 1] if line + 1 < len(self.starts) else len(self.left)
+        return range(self.starts[line], end)
+
+    def nearest(self, line: int, x: float) -> int | None:
+        """The token of a line nearest to ``x``; None where the completion is empty."""
+        tokens = self.tokens(line)
+        return min(tokens, key=lambda i: abs(self.left[i] + self.width[i] / 2 - x), default=None)
+
+
+def flow(texts: Sequence[str], *, left: float, room: float, glyph: float, gap: float) -> Flow:
+    """Lay out ``texts`` between ``left`` and ``left + room``; a token wider than the room has a line of its own."""
+    width = [(max(len(text), 1) + 0.9) * glyph for text in texts]
+    ends = list(accumulate(w + gap for w in width))
+    starts, offset = [0], [0.0]
+    while texts:
+        begun = ends[starts[-1] - 1] if starts[-1] else 0.0
+        following = max(bisect_right(ends, begun + room + gap), starts[-1] + 1)
+        if following >= len(texts):
+            break
+        starts.append(following)
+        offset.append(ends[following - 1])
+    places = []
+    for n, start in enumerate(starts):
+        end = starts[n + 1] if n + 1 < len(starts) else len(texts)
+        places += [left + ends[i] - gap - width[i] - offset[n] for i in range(start, end)]
+    return Flow(left=places, width=width, starts=starts)

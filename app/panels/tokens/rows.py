@@ -1,0 +1,66 @@
+"""The rows of one group as the grid draws them: texts, tints, and what stands beside each completion."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.panels.tokens.cells import Note
+from app.panels.tokens.grid import Rows
+from app.panels.tokens.terms import marked
+from app.panels.tokens.tints import Tint
+from app.plotting.numbers import shown
+from app.workspace import answers
+from app.workspace.step_view import StepView, advantage_of
+
+
+def rows_of(view: StepView, group: int, tint: Tint, values: np.ndarray | None) -> Rows:
+    """The completions of ``group``, tinted by ``values`` (B, T) or, where there are none, not at all."""
+    step, terms, words = view.step, view.terms, view.origin.vocabulary
+    assert step is not None and terms is not None
+    index = np.flatnonzero(step.group == group)
+    share = np.zeros((len(index), step.tokens.shape[1])) if values is None else values[index] / tint.limit(view)
+    texts = [[words[t] if 0 <= t < len(words) else "?" for t in step.tokens[i][step.mask[i]].tolist()] for i in index]
+    right = answers.right(step, view.origin)
+
+    def tip(n: int, token: int | None) -> str:
+        row = int(index[n])
+        if token is not None:
+            return _of_token(view, row, token, texts[n][token], tint, values)
+        said = answers.words(step, row, view.origin)
+        return f"Completion {row + 1}: {said or 'reward'}. Reward {shown(float(step.rewards[row]))}."
+
+    return Rows(
+        index=index,
+        texts=texts,
+        share=np.nan_to_num(share),
+        signed=tint.signed,
+        clipped=terms.clipped[index],
+        notes=[_notes(view, int(i), right) for i in index],
+        dead=view.dead is not None and bool(view.dead[group]),
+        tip=tip,
+    )
+
+
+def _of_token(view: StepView, row: int, token: int, text: str, tint: Tint, values: np.ndarray | None) -> str:
+    """The token's tint as a number, and what the update made of its log-probability."""
+    assert view.step is not None
+    before, now = (float(view.step.logp[passed, row, token]) for passed in (0, view.updated))
+    tinted = "" if values is None else f"{tint.title} {shown(float(values[row, token]))}. "
+    return f"“{text}”: {tinted}log π {shown(before)} → {shown(now)}."
+
+
+def _notes(view: StepView, row: int, right: np.ndarray | None) -> list[Note]:
+    """Right or wrong, the reward where it is more than that, the advantage, the range of the ratio."""
+    step, terms = view.step, view.terms
+    assert step is not None and terms is not None
+    reward, advantage = float(step.rewards[row]), advantage_of(view, row) or 0.0
+    ratios = terms.ratio[row][step.mask[row]]
+    low, high = (float(ratios.min()), float(ratios.max())) if len(ratios) else (1.0, 1.0)
+    span = f"r {shown(low)}" if high - low < 5e-4 else f"r {shown(low, 2)}–{shown(high, 2)}"
+    notes: list[Note] = []
+    if right is not None:
+        notes.append(("◆ right", "text") if right[row] else ("◇ wrong", "muted"))
+    if right is None or not np.array_equal(step.rewards, right):
+        notes.append((f"R {shown(reward)}" if reward == reward else "unscored", "reward"))
+    sign = "push_up" if advantage > 0 else "push_down" if advantage < 0 else "muted"
+    return [*notes, (marked(advantage), sign), (span, "muted")]

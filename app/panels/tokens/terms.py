@@ -1,0 +1,108 @@
+"""What is told of one token: its alternatives, and every number on the way to its push."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from app.plotting.numbers import shown
+from app.workspace.step_view import StepView, advantage_of
+from grpo_core import recompute
+from grpo_core.explain import Quantity
+
+TOP = 5
+Line = tuple[str, str, str, Quantity | None]
+"""(name, value, colour, what explains it)."""
+
+
+def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -> list[tuple[str, float, float, bool]]:
+    """The likeliest tokens of this place: (text, before, after, whether it was sampled).
+
+    Between two inner passes the whole distribution is not recorded; "after" is then after the last one.
+    """
+    step, old = view.step, view.old
+    if step is None or old is None or step.context is None:
+        return []
+    now = view.policy(step.passes) if view.now is None else view.now
+    assert now is not None
+    place, sampled = int(step.context[row, token]), int(step.tokens[row, token])
+    likeliest = np.argsort(-np.maximum(old[place], now[place]), kind="stable")[:TOP]
+    chosen = list(likeliest) if sampled in likeliest else [*likeliest[: TOP - 1], sampled]
+    return [(words[a], float(old[place, a]), float(now[place, a]), a == sampled) for a in chosen]
+
+
+def kl_share(view: StepView) -> np.ndarray | None:
+    """How much of the batch's KL estimate each token carries, (B, T); None where estimates cancel or are zero."""
+    kl = None if view.terms is None else view.terms.kl
+    if kl is None or float(kl.min(initial=0.0)) < 0 or not float(kl.sum()) > 0:
+        return None
+    return np.asarray(kl / kl.sum())
+
+
+def lines(view: StepView, row: int, token: int) -> list[Line]:
+    """Every term on the way to the token's push, and what the push does to the token's own logit."""
+    terms, step = view.terms, view.step
+    if terms is None or step is None or view.gradient is None or not step.mask[row, token]:
+        return []
+
+    def door(name: str) -> Quantity:
+        return Quantity(name=name, passed=view.passed, row=row, token=token)
+
+    advantage = advantage_of(view, row, token) or 0.0
+    push = -float(view.gradient[row, token])
+    rest = -math.expm1(float(step.logp[view.passed, row, token]))
+    branch = "clip: stopped" if bool(terms.clipped[row, token]) else _branch(view, float(terms.ratio[row, token]))
+    told: list[Line] = [
+        ("Reward R", shown(float(step.rewards[row])), "reward", door("reward")),
+        ("Advantage A", marked(advantage), _colour(advantage), door("advantage")),
+        ("Ratio r", shown(float(terms.ratio[row, token])), "text", door("ratio")),
+        ("Branch taken", branch, "text", door("surrogate")),
+        ("Surrogate", shown(float(terms.surrogate[row, token])), "text", door("surrogate")),
+        *_of_kl(view, row, token, door("kl")),
+        ("Weight in the mean", f"{terms.weight[row, token]:.4g}", "text", door("weight")),
+        ("Token loss", shown(float(terms.token_loss[row, token])), "text", door("token_loss")),
+        ("Push on log π", marked(push), _colour(push), door("gradient")),
+        ("1 − π", shown(rest), "text", door("logp")),
+        ("Push on the choice", marked(push * rest), _colour(push), door("gradient")),
+    ]
+    return [*told, *_entropy(view, row, token)]
+
+
+def _of_kl(view: StepView, row: int, token: int, door: Quantity) -> list[Line]:
+    assert view.terms is not None
+    if view.terms.kl is None:
+        return []
+    told: list[Line] = [("KL estimate", shown(float(view.terms.kl[row, token])), "kl", door)]
+    share = kl_share(view)
+    if share is not None and share.size > 1:
+        told.append(("KL share of the batch", f"{100 * share[row, token]:.1f} %", "kl", door))
+    return told
+
+
+def _entropy(view: StepView, row: int, token: int) -> list[Line]:
+    """Entropy at the token's place before the update and as far as it is revealed."""
+    step = view.step
+    if step is None or step.context is None:
+        return []
+    both = [recompute.exact_entropy(step, passed) for passed in (0, view.updated)]
+    said = " → ".join(shown(float(found[row, token])) for found in both if found is not None)
+    door = Quantity(name="entropy", passed=0, context=int(step.context[row, token]))
+    return [("Entropy here", said, "entropy", door)] if said else []
+
+
+def _branch(view: StepView, ratio: float) -> str:
+    if view.objective.surrogate != "clip":
+        return view.objective.surrogate.replace("_", " ")
+    inside = 1 - view.objective.clip_low <= ratio <= 1 + view.objective.clip_high
+    return "r A (in the band)" if inside else "r A (outside)"
+
+
+def marked(value: float) -> str:
+    """A signed number whose glyph tells up from down without colour."""
+    glyph = "▲" if value > 0 else "▼" if value < 0 else "·"
+    return f"{glyph} {shown(abs(value))}"
+
+
+def _colour(value: float) -> str:
+    return "push_up" if value > 0 else "push_down" if value < 0 else "muted"

@@ -1,0 +1,44 @@
+"""The whole program with a language model's run open in it: records made by hand, no model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from app.panels.base import Panel
+from tests.app.conftest import Driver
+from tests.core.lm_steps import lm_run
+
+P = TypeVar("P", bound=Panel)
+Front = Callable[[type[P]], P]
+
+
+@pytest.fixture
+def language(driver: Driver, tmp_path: Path) -> Driver:
+    """A run of six updates, in the layout for language models. Group 2 is dead."""
+    path = tmp_path / "arithmetic.grpo"
+    lm_run(path, 6, dead=(1,))
+    driver.program.session.open(path)
+    driver.program.window.show_layout("Language model")
+    driver.settle()
+    return driver
+
+
+@pytest.fixture
+def front(driver: Driver) -> Front[Panel]:
+    """Bring a panel of the window to the front, and return it."""
+
+    def brought(kind: type[P]) -> P:
+        panel = driver.program.window.panels[kind.id]
+        assert isinstance(panel, kind)
+        driver.program.window.docks[kind.id].show()
+        driver.program.window.docks[kind.id].raise_()
+        driver.settle()
+        driver.qtbot.waitUntil(lambda: panel.seen)
+        driver.settle()
+        return panel
+
+    return brought

@@ -1,0 +1,136 @@
+"""Score your own: answers come from the run's file here, as they do once the model has given them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from app.panels.base import Panel
+from app.panels.score import ScorePanel
+from grpo_core.lm.vocabulary import STOP, VOCABULARY, encode
+from grpo_core.questions import Answer, Question, placed
+from grpo_core.runs.run_file import RunWriter
+from tests.app.conftest import Driver
+from tests.app.panels.conftest import Front
+from tests.core.lm_steps import lm_run
+
+
+def answer_to(text: str, reward: float) -> Answer:
+    tokens = np.array([*encode(text), STOP])
+    rest = (1 - 0.5) / (len(VOCABULARY) - 1)
+    dist = np.full((len(tokens), len(VOCABULARY)), np.log(rest))
+    dist[np.arange(len(tokens)), tokens] = np.log(0.5)
+    logp = dist[np.arange(len(tokens)), tokens]
+    return Answer(
+        tokens=tokens, logp=logp, ref_logp=logp, dist_logp=dist, reward=reward, parts=np.array([reward, 1.0, 1.0]),
+        words="right" if reward else "a slip",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def panel(driver: Driver, front: Front[Panel], tmp_path: Path) -> ScorePanel:
+    path = tmp_path / "run.grpo"
+    lm_run(path, 4)
+    with RunWriter.open(path) as writer:
+        for text, reward in (("2+12=14", 1.0), ("2+12=15", 0.0)):
+            writer.keep_answer(Question(step=3, group=1, completion=text), answer_to(text, reward))
+        writer.commit()
+    driver.program.session.open(path)
+    driver.program.window.show_layout("Language model")
+    driver.program.workspace.move_to(3)
+    shown = front(ScorePanel)
+    assert isinstance(shown, ScorePanel)
+    shown.prompt.activated.emit(1)
+    driver.settle()
+    return shown
+
+
+def score(driver: Driver, panel: ScorePanel, text: str) -> str:
+    panel.field.setText(text)
+    QTest.keyClick(panel.field, Qt.Key.Key_Return)
+    driver.settle()
+    return panel.says.text()
+
+
+def test_enter_scores_and_says_reward_odds_and_advantage(driver: Driver, panel: ScorePanel) -> None:
+    told = score(driver, panel, "2+12=14")
+    step = driver.program.workspace.view.step.step
+    assert step is not None
+    _, advantages = placed(step, 1, answer_to("2+12=14", 1.0))
+    assert told.startswith("Right. Reward 1.000 (right answer 1).")
+    assert "1 time in 256" in told  # eight tokens of one half each
+    assert f"advantage +{advantages[-1]:.3f}: it would be pushed up" in told
+    assert "2 −0.693" in panel.strip.accessibleDescription()
+
+
+def test_a_wrong_completion_would_be_pushed_down(driver: Driver, panel: ScorePanel) -> None:
+    told = score(driver, panel, "2+12=15")
+    assert "A slip. Reward 0.000" in told
+    assert "pushed down" in told
+
+
+def test_a_sign_that_the_model_does_not_know_is_said_while_typing(driver: Driver, panel: ScorePanel) -> None:
+    panel.field.setText("2+x")
+    assert "does not know “x” (character 3" in panel.says.text()
+    assert panel.field.property("refused")
+    assert not panel.button.isEnabled()
+    panel.field.setText("2+1")
+    assert panel.says.text() == ""
+    assert not panel.field.property("refused")
+    assert panel.button.isEnabled()
+
+
+def test_nothing_typed_is_answered_with_what_to_do(driver: Driver, panel: ScorePanel) -> None:
+    assert score(driver, panel, "  ") == "Type a completion first, such as 2+12=14."
+
+
+def test_an_answer_to_another_update_is_dimmed_and_says_so(driver: Driver, panel: ScorePanel) -> None:
+    fresh = score(driver, panel, "2+12=14")
+    assert panel.says.isEnabled()
+    driver.program.workspace.move_to(2)
+    driver.settle()
+    assert panel.says.text().startswith(fresh)
+    assert "at update 3; press Enter to score it here, at update 2" in panel.says.text()
+    assert not panel.says.isEnabled()
+    driver.program.workspace.move_to(3)
+    driver.settle()
+    assert panel.says.text() == fresh
+    assert panel.says.isEnabled()
+
+
+def test_waiting_is_said_and_an_answer_to_something_else_is_left_alone(driver: Driver, panel: ScorePanel) -> None:
+    workspace = driver.program.workspace
+    workspace.asked.disconnect()  # nobody answers
+    assert score(driver, panel, "2+12=14").startswith("Asking the model")
+    workspace.answered.emit(Question(step=3, group=1, completion="2"), answer_to("2", 0.0))
+    driver.settle()
+    assert panel.says.text().startswith("Asking the model")
+    workspace.answered.emit(Question(step=3, group=1, completion="2+12=14"), answer_to("2+12=14", 1.0))
+    driver.settle()
+    assert panel.says.text().startswith("Right.")
+
+
+def test_a_refusal_is_shown_and_the_next_try_works(driver: Driver, panel: ScorePanel) -> None:
+    workspace = driver.program.workspace
+    assert workspace.run is not None
+    workspace.run.read_only = "This run can be looked at only."
+    assert score(driver, panel, "1") == "This run can be looked at only."
+    assert score(driver, panel, "2+12=14").startswith("Right.")
+
+
+def test_choosing_a_prompt_selects_its_first_completion_everywhere(driver: Driver, panel: ScorePanel) -> None:
+    panel.prompt.activated.emit(2)
+    driver.settle()
+    assert driver.program.workspace.selection.row == 16
+    assert panel.prompt.currentIndex() == 2
+
+
+def test_on_a_bandit_it_says_what_it_needs(driver: Driver, front: Front[Panel]) -> None:
+    panel = front(ScorePanel)
+    assert isinstance(panel, ScorePanel)
+    assert panel.empty.isVisible()
+    assert "language model" in panel.empty.text()

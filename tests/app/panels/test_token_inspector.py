@@ -1,0 +1,221 @@
+"""The token inspector on a language model's completions: layout, tints, notes, keys, and one token's detail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
+
+from app.panels.base import Panel
+from app.panels.tokens.flow import flow
+from app.panels.tokens.panel import TokenInspectorPanel
+from app.panels.tokens.rows import rows_of
+from app.panels.tokens.terms import alternatives, kl_share, lines
+from app.panels.tokens.tints import TINTS, strength
+from app.workspace.cursor import Stage
+from app.workspace.step_view import StepView
+from grpo_core.config import PRESETS
+from grpo_core.record import Step
+from tests.app.conftest import Driver
+from tests.app.panels.conftest import Front
+from tests.core.lm_steps import FORK, lm_origin, lm_run, lm_settings, lm_step
+
+
+def view_of(step: Step, passed: int = 0) -> StepView:
+    return StepView(lm_origin(), step, Stage.UPDATE, passed)
+
+
+@pytest.fixture
+def panel(language: Driver, front: Front[Panel]) -> TokenInspectorPanel:
+    language.program.workspace.move_to(3)
+    shown = front(TokenInspectorPanel)
+    assert isinstance(shown, TokenInspectorPanel)
+    return shown
+
+
+def distance(one: QColor, other: QColor) -> int:
+    return abs(one.red() - other.red()) + abs(one.green() - other.green()) + abs(one.blue() - other.blue())
+
+
+# -- layout ----------------------------------------------------------------------------------------------------------
+
+
+def test_tokens_follow_each_other_and_wrap_where_the_room_ends() -> None:
+    laid = flow(["a"] * 10, left=50, room=100, glyph=10, gap=2)  # 19 wide, 21 apart: four on a line
+    assert laid.starts == [0, 4, 8]
+    assert [laid.left[i] for i in (0, 3, 4, 8)] == pytest.approx([50, 113, 50, 50])
+    assert [laid.line_of(i) for i in (0, 3, 4, 9)] == [0, 0, 1, 2]
+    assert list(laid.tokens(2)) == [8, 9]
+    assert laid.ends == [3, 7, 9]
+    assert laid.nearest(1, 75) == 5
+
+
+def test_a_token_wider_than_the_room_has_a_line_of_its_own_and_nothing_has_one_line() -> None:
+    assert flow(["a", "b" * 40, "c"], left=0, room=100, glyph=10, gap=2).starts == [0, 1, 2]
+    empty = flow([], left=0, room=100, glyph=10, gap=2)
+    assert (empty.starts, empty.ends, empty.nearest(0, 5)) == ([0], [], None)
+
+
+def test_two_thousand_tokens_wrap_scroll_and_are_walked(driver: Driver, front: Front[Panel], tmp_path: Path) -> None:
+    path = tmp_path / "long.grpo"
+    lm_run(path, 1, prompts=2, length=2000)
+    driver.program.session.open(path)
+    driver.program.window.show_layout("Language model")
+    panel = front(TokenInspectorPanel)
+    assert isinstance(panel, TokenInspectorPanel)
+    grid = panel.grid
+    driver.program.workspace.select(row=7, token=1999)
+    driver.settle()
+    shift = grid.verticalScrollBar().value()
+    assert shift > 5 * grid.viewport().height()
+    assert shift <= grid.box(7, 1999).top() <= shift + grid.viewport().height()
+    grid.setFocus()
+    QTest.keyClick(grid, Qt.Key.Key_Right)
+    QTest.keyClick(grid, Qt.Key.Key_Up)
+    driver.settle()
+    assert (driver.program.workspace.selection.row, driver.program.workspace.selection.token) == (6, 1999)
+    assert grid.verticalScrollBar().value() < shift
+
+
+# -- tints -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_default_tint_shows_the_one_fork_of_a_completion() -> None:
+    view = view_of(lm_step(4))
+    tint = TINTS["fork"]
+    values = tint.values(view)
+    assert values is not None
+    shares = np.abs(rows_of(view, 0, tint, values).share)
+    for row in range(8):
+        shown = [strength(x) for x in shares[row]]
+        assert shown[0] > 0.3
+        assert max(shown[1:]) < 0.2 * shown[0]
+    right = view.step.reward_parts[:8, 0] > 0 if view.step and view.step.reward_parts is not None else np.empty(0)
+    assert np.array_equal(values[:8, 0] > 0, right)
+
+
+@pytest.mark.parametrize("preset", ["GRPO (DeepSeekMath)", "Dr. GRPO", "DAPO", "RLOO"])
+def test_weights_are_tinted_under_every_reduction(preset: str) -> None:
+    name = next(name for name in PRESETS if name.startswith(preset))
+    view = view_of(lm_step(3, settings=PRESETS[name].applied_to(lm_settings())))
+    tint = TINTS["weight"]
+    values = tint.values(view)
+    assert values is not None and view.step is not None
+    shown = values[view.step.mask] / tint.limit(view)
+    assert shown.min() > 0.1
+    assert np.median(shown) < 1
+    assert shown.mean() == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("name", TINTS)
+def test_every_tint_has_values_of_every_token_and_a_limit(name: str) -> None:
+    view = view_of(lm_step(3))
+    values = TINTS[name].values(view)
+    assert values is not None and view.step is not None
+    assert values.shape == view.step.mask.shape
+    assert np.isfinite(values).all()
+    assert TINTS[name].limit(view) > 0
+
+
+def test_the_ratio_is_tinted_fully_at_the_edge_of_the_clip() -> None:
+    view = view_of(lm_step(3, settings=lm_settings(**{"objective.clip_low": 0.2, "objective.clip_high": 0.28})))
+    assert TINTS["ratio"].limit(view) == pytest.approx(min(-np.log(0.8), np.log(1.28)))
+
+
+# -- what is told ----------------------------------------------------------------------------------------------------
+
+
+def test_a_completion_is_marked_right_or_wrong_and_says_in_words_what_became_of_it() -> None:
+    view = view_of(lm_step(3))
+    rows = rows_of(view, 0, TINTS["fork"], None)
+    assert [notes[0][0] for notes in rows.notes] == ["◆ right"] * 3 + ["◇ wrong"] * 5
+    assert rows.notes[0][1][0].startswith("▲")
+    assert rows.notes[7][1][0].startswith("▼")
+    assert "went left to right" in rows.tip(7, None)
+    assert "log π" in rows.tip(0, 0)
+
+
+def test_the_reward_has_a_column_of_its_own_where_it_is_more_than_right_or_wrong() -> None:
+    settings = lm_settings(**{"task.working_weight": 0.5})
+    rows = rows_of(view_of(lm_step(3, settings=settings)), 0, TINTS["fork"], None)
+    assert rows.notes[0][:2] == [("◆ right", "text"), ("R 1.500", "reward")]
+
+
+def test_the_detail_tells_one_minus_pi_the_share_of_the_kl_and_the_entropy() -> None:
+    view = view_of(lm_step(3))
+    told = {name: value for name, value, _, _ in lines(view, 0, 0)}
+    assert told["1 − π"] == f"{1 - FORK:.3f}"
+    share = kl_share(view)
+    assert share is not None and share.sum() == pytest.approx(1)
+    assert told["KL share of the batch"] == f"{100 * share[0, 0]:.1f} %"
+    assert "→" in told["Entropy here"]
+    assert all(door is not None for *_, door in lines(view, 0, 0))
+
+
+def test_alternatives_stand_before_and_after_the_update_and_hold_the_sampled_token() -> None:
+    view = view_of(lm_step(3))
+    found = alternatives(view, view.origin.vocabulary, 0, 0)
+    assert len(found) == 5
+    assert [taken for *_, taken in found].count(True) == 1
+    assert found[0][1] == pytest.approx(FORK, abs=1e-4)
+    assert sum(after for _, _, after, _ in found) <= 1
+
+
+# -- the panel -------------------------------------------------------------------------------------------------------
+
+
+def test_the_prompt_stands_large_above_its_completions(language: Driver, panel: TokenInspectorPanel) -> None:
+    assert panel.asked.text() in panel.prompt.currentText()
+    assert panel.asked.text().endswith("=")
+    assert panel.tally.text() == "3 of 8 right"
+    assert panel.asked.font().pixelSize() > panel.findChildren(QLabel)[0].font().pixelSize()
+
+
+def test_keys_walk_tokens_rows_groups_and_steps(language: Driver, panel: TokenInspectorPanel) -> None:
+    workspace, grid = language.program.workspace, panel.grid
+    grid.setFocus()
+    workspace.select(row=0, token=0)
+    language.settle()
+    walk = [
+        (Qt.Key.Key_Right, (0, 1)), (Qt.Key.Key_Down, (1, 1)), (Qt.Key.Key_PageDown, (9, 1)),
+        (Qt.Key.Key_PageDown, (17, 1)), (Qt.Key.Key_PageUp, (9, 1)), (Qt.Key.Key_Up, (8, 1)),
+        (Qt.Key.Key_Up, (8, 1)), (Qt.Key.Key_Left, (8, 0)), (Qt.Key.Key_Left, (8, 0)),
+    ]  # fmt: skip
+    for key, place in walk:
+        QTest.keyClick(grid, key)
+        language.settle()
+        assert (workspace.selection.row, workspace.selection.token) == place
+    assert panel.group == 1
+    assert panel.prompt.currentIndex() == 1
+
+
+def test_a_dead_group_says_so(language: Driver, panel: TokenInspectorPanel) -> None:
+    panel.prompt.activated.emit(1)
+    language.settle()
+    assert panel.says.isVisible()
+    assert "All 8 rewards" in panel.says.text()
+
+
+def test_a_click_selects_the_token_under_it(language: Driver, panel: TokenInspectorPanel) -> None:
+    box = panel.grid.box(2, 3)
+    QTest.mouseClick(panel.grid.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(*map(round, box.center().toTuple())))
+    language.settle()
+    selection = language.program.workspace.selection
+    assert (selection.row, selection.token) == (2, 3)
+
+
+def test_a_push_up_is_drawn_in_its_colour_in_every_look(language: Driver, panel: TokenInspectorPanel) -> None:
+    for theme, scale in (("light", 1.0), ("dark", 2.0), ("projector", 1.0)):
+        language.program.look.set(theme, scale)
+        language.settle()
+        view, corner = language.program.workspace.view, panel.grid.box(0, 0).topLeft().toPoint()
+        fork = panel.grid.viewport().grab().toImage().pixelColor(corner + QPoint(2, 4))
+        up, down = view.theme.colour("push_up"), view.theme.colour("push_down")
+        assert fork != view.theme.colour("ground")
+        assert distance(fork, up) < distance(fork, down)
+        assert panel.detail.minimumHeight() > 200 * scale
