@@ -36,9 +36,14 @@ class ModelProcess:
         context = multiprocessing.get_context("spawn")
         self._connection, other = context.Pipe()
         self._process = context.Process(target=serve, args=(other,), name="language model", daemon=True)
-        self._process.start()
-        other.close()
         self.devices: tuple[str, ...] = ()
+        try:
+            self._process.start()
+        except OSError as error:
+            self._connection.close()
+            raise GrpoError(f"The language model's process could not be started: {error.strerror}.") from None
+        finally:
+            other.close()
 
     @property
     def pid(self) -> int | None:
@@ -82,6 +87,8 @@ class ModelProcess:
     def close(self) -> None:
         """End the process; it ends by itself when nobody listens any more."""
         self._connection.close()
+        if self._process.pid is None:
+            return
         self._process.join(GRACE)
         if self._process.is_alive():
             self._process.kill()

@@ -124,6 +124,8 @@ class TokenInspectorPanel(Panel):
         groups = np.unique(step.group)
         if view.selection.row is not None and view.selection.row < len(step.group):
             self.group = int(step.group[view.selection.row])
+        elif view.selection.row is None and view.step.dead is not None:
+            self.group = int((~view.step.dead).argmax())  # nobody has chosen: the first group with a signal
         self.group = min(self.group, int(groups.max()))
         self._prompt_row.setVisible(len(groups) > 1)
         fill(
