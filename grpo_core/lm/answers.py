@@ -25,7 +25,7 @@ class Answering:
     """
 
     def __init__(self) -> None:
-        self._at: tuple[Settings, int] | None = None
+        self._at: tuple[Settings, int, bytes] | None = None
         self._copy: LanguageLearner | None = None
 
     def __call__(
@@ -42,10 +42,11 @@ class Answering:
         Raises:
             GrpoError: the completion cannot be scored; the message says why.
         """
-        if self._copy is None or self._at != (step.settings, step.step):
+        at = step.settings, step.step, step.old_logp.tobytes()  # two runs may share the first two
+        if self._copy is None or self._at != at:
             start = step.settings if not history else history[-1].settings
             self._copy = LanguageLearner(start, history=history, cancelled=cancelled)
-            self._at = step.settings, step.step
+            self._at = at
         return scored(self._copy, question, step)
 
 

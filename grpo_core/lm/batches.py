@@ -11,7 +11,6 @@ from grpo_core.advantages import equal_rewards
 from grpo_core.config import Settings
 from grpo_core.lm import rewards as rules
 from grpo_core.lm.model import Transformer
-from grpo_core.lm.origin import WATCHED
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.lm.sampler import Sampled, sample
@@ -62,7 +61,7 @@ def draw(settings: Settings, model: Transformer, source: PromptSource, step: int
     task, learner = settings.language, settings.learner
     group = learner.group_size
     prompts = source.drawn(stream(settings.seed, step, 0))
-    watched = source.held_out()[:WATCHED]
+    watched = list(source.watched)
     first, seen = _sampled(settings, model, prompts, watched, stream(settings.seed, step, 1), poll)
     tokens, mask, logp = first
     parts = _parts(settings, prompts, tokens, mask)

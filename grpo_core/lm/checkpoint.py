@@ -31,7 +31,7 @@ def started(size: Model, seed: int, device: torch.device) -> Transformer:
         initialized(model, seed)
     else:
         shipped = size.checkpoint == "shipped"
-        load(model, resource(SHIPPED) if shipped else Path(size.checkpoint).expanduser())
+        load(model, resource(SHIPPED) if shipped else Path(size.checkpoint))
     return model.to(device)
 
 
@@ -54,9 +54,9 @@ def load(model: Transformer, path: Path) -> dict[str, str]:
         return SettingsError("model.checkpoint", str(path), allowed)
 
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path.expanduser(), framework="pt") as file:
             about = dict(file.metadata() or {})
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+            weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 - it is no mapping
     except OSError as error:
         raise refuse(f"it cannot be read ({error.strerror or 'not found'}); choose “shipped” or another file") from None
     except (SafetensorError, RuntimeError, ValueError) as error:
@@ -73,7 +73,7 @@ def load(model: Transformer, path: Path) -> dict[str, str]:
         raise refuse("its tensors are not those of this model")
     if not all(bool(weight.isfinite().all()) for weight in weights.values()):
         raise refuse("some of its weights are not finite numbers")
-    model.load_state_dict({name: weight.float() for name, weight in weights.items()})
+    model.load_state_dict(weights)
     return about
 
 
@@ -81,7 +81,7 @@ def _size(about: dict[str, str]) -> dict[str, int] | None:
     try:
         held = json.loads(about["size"])
         return {name: int(held[name]) for name in SIZE}
-    except (KeyError, ValueError, TypeError):
+    except (KeyError, ValueError, TypeError, OverflowError):
         return None
 
 

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from grpo_core.config import Settings
+from grpo_core.config import Objective, Settings
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm.batches import Drawn, draw, measured
 from grpo_core.lm.clock import Clock
@@ -69,13 +69,11 @@ class LanguageLearner:
         return self
 
     def __next__(self) -> Step:
-        before = self.policy.state() if self._settings.learner.mu > 1 else None
+        before = self.policy.kept()
         try:
             step = self._update(self._settings, self._step + 1)
         except BaseException as error:
-            self.policy.model.zero_grad(set_to_none=True)
-            if before is not None:
-                self.policy.restore(before, self._settings.optimizer)
+            self.policy.put_back(before)
             if isinstance(error, torch.OutOfMemoryError):
                 torch.cuda.empty_cache()
                 raise GrpoError(_too_large(self._settings, self._step)) from None
@@ -105,7 +103,7 @@ class LanguageLearner:
         return dataclasses.replace(
             done.draft,
             logp=np.stack([_array(each.logp) for each in scores]),
-            dist_logp=np.stack([_array(each.dist_logp) for each in (scores[0], scores[-1])]),
+            dist_logp=np.stack([_array(each.dist_logp) for each in _kept(settings.objective, scores)]),
             measurements={"grad_norm": done.norm, **accuracy, **extra, **clock.seconds},
             resume=self.policy.state() if self._keep_next or number % settings.model.snapshot_every == 0 else {},
         )
@@ -184,6 +182,11 @@ def _draft(
         ref_dist_logp=None if reference is None else _array(reference.dist_logp),
         watched_tokens=drawn.watched,
     )
+
+
+def _kept(objective: Objective, scores: list[Scores]) -> list[Scores]:
+    """Those whose full distributions are recorded: all where the loss of each pass was made of them, else the ends."""
+    return scores if objective.kl == "exact" or objective.entropy_bonus else [scores[0], scores[-1]]
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:

@@ -7,9 +7,6 @@ from grpo_core.lm.rewards import REWARD_NAMES, PromptSource
 from grpo_core.lm.vocabulary import VOCABULARY
 from grpo_core.record import Origin
 
-WATCHED = 8
-"""Held-out prompts whose likeliest completion every update records."""
-
 
 def origin(settings: Settings) -> Origin:
     """What a run starts from. Its policy is known only to the model, so there are no distributions.
@@ -23,5 +20,5 @@ def origin(settings: Settings) -> Origin:
         vocabulary=VOCABULARY,
         prompts=(),
         reward_names=REWARD_NAMES,
-        watched=tuple(prompt.text for prompt in source.held_out()[:WATCHED]),
+        watched=tuple(prompt.text for prompt in source.watched),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,17 @@ from grpo_core.lm.model import Transformer
 
 State = dict[str, np.ndarray]
 """``weights``, ``adam_m``, ``adam_v`` (n,) float32 and ``adam_steps`` (1,)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kept:
+    """A policy as it was before an update; ``memory`` is the optimizer's, one entry a weight."""
+
+    weights: list[Tensor]
+    critic: Tensor
+    kind: str
+    optimizer: torch.optim.Optimizer
+    memory: list[dict[str, Tensor]]
 
 
 class Policy:
@@ -88,6 +100,33 @@ class Policy:
                 self._optimizer.state[weight] = {
                     "step": steps.clone(), "exp_avg": mean.clone(), "exp_avg_sq": square.clone(),
                 }  # fmt: skip
+
+    def kept(self) -> Kept:
+        """A copy to go back to if the next update is given up, where the model is."""
+        memory = [
+            {name: value.clone() for name, value in self._optimizer.state.get(weight, {}).items()}
+            for weight in self.model.parameters()
+        ]
+        return Kept(
+            weights=[weight.detach().clone() for weight in self.model.parameters()],
+            critic=self.critic.clone(),
+            kind=self._kind,
+            optimizer=self._optimizer,
+            memory=memory,
+        )
+
+    def put_back(self, kept: Kept) -> None:
+        """Stand where ``kept`` was taken."""
+        self.model.zero_grad(set_to_none=True)
+        with torch.no_grad():
+            self.critic.copy_(kept.critic)
+            for weight, value in zip(self.model.parameters(), kept.weights, strict=True):
+                weight.copy_(value)
+        self._kind, self._optimizer = kept.kind, kept.optimizer
+        for weight, held in zip(self.model.parameters(), kept.memory, strict=True):
+            self._optimizer.state.pop(weight, None)
+            if held:
+                self._optimizer.state[weight] = held
 
     def _made(self, wanted: Optimizer) -> torch.optim.Optimizer:
         if wanted.kind == "sgd":

@@ -17,6 +17,7 @@ import numpy as np
 
 LARGEST = 99
 _PARTS = re.compile(r"\d+|[+*-]")
+_NUMBER = re.compile(r"-?\d+")
 _LINE = re.compile(r"\d+([+*-]\d+)*")
 OPERATIONS: dict[str, Callable[[int, int], int]] = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
 MIXTURE = {"easy": 0.2, "sweet_spot": 0.6, "hard": 0.2}
@@ -50,7 +51,7 @@ def working(expression: str, *, left_to_right: bool = False) -> str:
 
 def answer(expression: str) -> int:
     """The value of ``expression``."""
-    return int(working(expression).rpartition("=")[2])
+    return int(working(expression).rpartition("=")[2] or expression)
 
 
 def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
@@ -86,7 +87,7 @@ def verdict(prompt: str, text: str, *, ended: bool = True) -> Verdict:
         return Verdict(None, "")
     once = _once(text)
     last = text.rpartition("=")[2]
-    right = last.isdecimal() and int(last) == answer(expression)
+    right = _NUMBER.fullmatch(last) is not None and int(last) == answer(expression)
     words = _words(expression, once, right)
     if once != text:
         words += ", restated"

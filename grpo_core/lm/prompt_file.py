@@ -29,13 +29,15 @@ def read_prompts(path: Path, *, checker: str, longest: int) -> list[Prompt]:
         GrpoError: naming the file, the line, what was wrong and what would be right.
     """
     try:
+        path = path.expanduser()
         if path.stat().st_size > LARGEST:
             raise GrpoError(f"{path.name} is larger than {LARGEST // 1_000_000} MB; a prompt file is a few kilobytes.")
         text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise GrpoError(f"{path} cannot be read: {error.strerror}. Choose a CSV or JSONL file.") from None
     except UnicodeDecodeError:
         raise GrpoError(f"{path.name} is not text in UTF-8; save it as such.") from None
+    except (OSError, RuntimeError, ValueError) as error:  # the latter two: a home or a name that cannot be
+        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+        raise GrpoError(f"{path} cannot be read: {reason}. Choose a CSV or JSONL file.") from None
     rows = _json_lines(path, text) if path.suffix.lower() in (".jsonl", ".ndjson", ".json") else _csv_rows(path, text)
     prompts = [_checked(path, line, row, checker, longest) for line, row in rows]
     if not prompts:
@@ -53,7 +55,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         for row in reader:
             yield reader.line_num, row
     except csv.Error as error:
-        raise GrpoError(f"Line {reader.line_num} of {path.name} is not CSV ({error}).") from None
+        raise GrpoError(f"Line {reader.reader.line_num} of {path.name} is not CSV ({error}).") from None
 
 
 def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -90,7 +92,7 @@ def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: 
     if checker == "regex":
         try:
             re.compile(answer)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise GrpoError(f"{where}: the answer is no regular expression ({error}).") from None
     return Prompt(prompt, answer)
 

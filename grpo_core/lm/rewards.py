@@ -19,6 +19,8 @@ from grpo_core.lm.prompt_file import read_prompts
 REWARD_NAMES = ("right answer", "well-formed working", "“=” signs")
 """(K,) the parts, in the order of :attr:`LanguageTask.part_weights`."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+WATCHED = 8
+"""Held-out prompts whose likeliest completion every update records."""
 HELD_OUT_SEED = 20_260_101
 """Held-out prompts are the same in every run of a task, whatever its seed."""
 
@@ -35,7 +37,7 @@ class PromptSource:
         self._own: list[Prompt] = []
         if task.problem == "own":
             longest = context - task.max_tokens
-            self._own = read_prompts(Path(task.file).expanduser(), checker=task.checker, longest=longest)
+            self._own = read_prompts(Path(task.file), checker=task.checker, longest=longest)
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
         """The P prompts of an update. Own prompts come without repetition as long as there are enough."""
@@ -55,8 +57,14 @@ class PromptSource:
         count = self.task.held_out
         if self._own:
             return (self._own[::8] if len(self._own) >= 16 else self._own)[:count]
-        numbers = np.random.default_rng(HELD_OUT_SEED)
-        return [problems.drawn(self.task.difficulty, numbers, held_out=True) for _ in range(count)]
+        return _fixed(self.task.difficulty, count)
+
+    @cached_property
+    def watched(self) -> tuple[Prompt, ...]:
+        """The held-out prompts that a run watches. They stay the same when its difficulty is changed on the way."""
+        if self._own:
+            return tuple(self._held_out[:WATCHED])
+        return tuple(_fixed("mixed", min(WATCHED, self.task.held_out)))
 
     def prompt(self, text: str) -> Prompt:
         """The prompt that reads ``text``, with its answer.
@@ -75,6 +83,11 @@ class PromptSource:
         if len(self._own) < 16:
             return self._own
         return [prompt for place, prompt in enumerate(self._own) if place % 8]
+
+
+def _fixed(difficulty: str, count: int) -> list[Prompt]:
+    numbers = np.random.default_rng(HELD_OUT_SEED)
+    return [problems.drawn(difficulty, numbers, held_out=True) for _ in range(count)]
 
 
 def parts(task: LanguageTask, prompt: Prompt, text: str) -> tuple[float, float, float]:

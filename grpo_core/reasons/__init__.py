@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grpo_core.config import Objective
 from grpo_core.explain.numbers import Numbers
-from grpo_core.reasons import groups, loss, policy
+from grpo_core.reasons import groups, lengths, loss, policy
 from grpo_core.reasons.reason import LONGEST_CHIP, Facts, Reason
 from grpo_core.record import Step
 
@@ -30,5 +30,5 @@ def reasons(
         SettingsError: the update cannot be evaluated under ``objective``.
     """
     facts = Facts(numbers or Numbers(step, objective), passed)
-    said = (reason for part in (groups, loss, policy) for reason in part.reasons(facts))
+    said = (reason for part in (groups, lengths, loss, policy) for reason in part.reasons(facts))
     return {reason.key: reason for reason in said if reason is not None}

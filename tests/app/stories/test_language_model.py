@@ -83,7 +83,8 @@ def test_evolution_shows_how_answers_changed_and_jumps_there(driver: Driver) -> 
     run(driver, 8)
     shown = program.workspace.run
     assert shown is not None
-    driver.qtbot.waitUntil(lambda: shown.id in panel._evolutions and panel._evolutions[shown.id].read == 8, timeout=10_000)
+    read = panel._evolutions
+    driver.qtbot.waitUntil(lambda: shown.id in read and panel._evolutions[shown.id].read == 8, timeout=10_000)
     evolution = panel._evolutions[shown.id]
     assert len(evolution.prompts) == 8
     changed = [(place, change) for place, known in enumerate(evolution.changes) for change in known[1:]]

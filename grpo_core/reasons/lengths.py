@@ -1,0 +1,35 @@
+"""Completions that were cut off: the first thing to look at where nothing is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from grpo_core.explain.quantity import Quantity
+from grpo_core.lm.vocabulary import STOP
+from grpo_core.reasons.reason import Facts, Reason
+
+
+def truncated(facts: Facts) -> Reason | None:
+    """The card of the mean length: how many completions reached the limit before their end sign."""
+    step = facts.step
+    if not step.settings.is_language:
+        return None
+    last = np.maximum(step.mask.sum(axis=-1) - 1, 0)
+    cut = np.flatnonzero(step.tokens[np.arange(len(last)), last] != STOP)
+    if not len(cut):
+        return None
+    count, total, limit = len(cut), len(last), step.settings.language.max_tokens
+    return Reason(
+        key="length", chip=f"{count} of {total} cut off", kind="unhealthy" if 2 * count > total else "note",
+        quantities=tuple(Quantity("tokens", row=int(row)) for row in cut[:8]),
+        sentence=f"{count} of {total} completions were cut off at {limit} tokens, before their end sign, and are "
+        "scored as they stand. Cut off is not clipped: their tokens are pushed like all others. A longer limit lets "
+        "them end.",
+    )  # fmt: skip
+
+
+def reasons(facts: Facts) -> Iterator[Reason | None]:
+    """All of them."""
+    yield truncated(facts)

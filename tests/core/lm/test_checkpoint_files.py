@@ -1,0 +1,144 @@
+"""Checkpoints that were damaged on purpose: one sentence each, and the model stays as it was."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.torch import load_file, save, save_file
+
+from grpo_core.config import Model
+from grpo_core.errors import SettingsError
+from grpo_core.lm.checkpoint import SHIPPED, load, save_model, started
+from grpo_core.lm.model import Transformer, initialized
+from grpo_core.lm.vocabulary import VOCABULARY
+from grpo_core.shipped import resource
+from tests.core.lm.models import CPU, TINY, lively
+
+Tensors = dict[str, torch.Tensor]
+
+
+def without_one(tensors: Tensors) -> None:
+    del tensors["norm.bias"]
+
+
+def with_one_more(tensors: Tensors) -> None:
+    tensors["extra"] = torch.zeros(2)
+
+
+def of_another_shape(tensors: Tensors) -> None:
+    tensors["norm.bias"] = torch.zeros(3)
+
+
+def with_nan(tensors: Tensors) -> None:
+    tensors["norm.bias"][0] = float("nan")
+
+
+def too_large_for_float32(tensors: Tensors) -> None:
+    tensors["norm.bias"] = torch.full((16,), 1e300, dtype=torch.float64)
+
+
+DAMAGES: dict[str, tuple[Callable[[Tensors], None], str]] = {
+    "one is missing": (without_one, "its tensors are not those of this model"),
+    "one too many": (with_one_more, "its tensors are not those of this model"),
+    "another shape": (of_another_shape, "its tensors are not those of this model"),
+    "not a number": (with_nan, "some of its weights are not finite numbers"),
+    "too large": (too_large_for_float32, "some of its weights are not finite numbers"),
+}
+
+
+def refused(path: Path, said: str, size: Model = TINY) -> None:
+    model = initialized(Transformer(size), 3)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    with pytest.raises(SettingsError, match=said) as error:
+        load(model, path)
+    assert error.value.field == "model.checkpoint" and str(path) in str(error.value)
+    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_tensors_that_cannot_be_used_are_refused(tmp_path: Path, name: str) -> None:
+    damage, said = DAMAGES[name]
+    path = tmp_path / "mine.safetensors"
+    tensors = {key: weight.clone() for key, weight in lively().state_dict().items()}
+    damage(tensors)
+    save_file(tensors, path)
+    refused(path, said)
+
+
+def test_a_model_of_other_characters_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.safetensors"
+    save_model(lively(), path, {"vocabulary": "".join(VOCABULARY[::-1])})
+    refused(path, "it was trained on other characters")
+
+
+@pytest.mark.parametrize("said", ["[]", "{}", "nonsense", '{"layers": Infinity}', '{"layers": null}', "7"])
+def test_a_size_that_says_nothing_leaves_the_shapes_to_decide(tmp_path: Path, said: str) -> None:
+    path = tmp_path / "mine.safetensors"
+    save_file(lively().state_dict(), path, {"size": said})
+    assert load(Transformer(TINY), path)["size"] == said
+    refused(path, "its tensors are not those of this model", Model())
+
+
+@pytest.mark.parametrize("field", ["layers", "width", "heads", "context"])
+def test_another_size_is_refused_and_the_right_one_named(tmp_path: Path, field: str) -> None:
+    path = tmp_path / "mine.safetensors"
+    save_model(lively(), path, {})
+    change: dict[str, Any] = {field: 8}
+    other = dataclasses.replace(TINY, **change)
+    refused(path, "it belongs to a model with layers 2, width 16, heads 2, context 48", other)
+
+
+WHOLE = save({name: weight.contiguous() for name, weight in lively().state_dict().items()}, {})
+
+
+@settings(max_examples=60, deadline=None)
+@given(cut=st.integers(0, len(WHOLE) - 1))
+def test_a_file_cut_short_anywhere_is_refused(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    path = tmp_path_factory.getbasetemp() / "cut.safetensors"
+    path.write_bytes(WHOLE[:cut])
+    refused(path, "it is no safetensors file")
+
+
+@settings(max_examples=60, deadline=None)
+@given(noise=st.binary(max_size=300), length=st.none() | st.integers(0, 2**64 - 1))
+def test_noise_is_refused(tmp_path_factory: pytest.TempPathFactory, noise: bytes, length: int | None) -> None:
+    path = tmp_path_factory.getbasetemp() / "noise.safetensors"
+    path.write_bytes(noise if length is None else length.to_bytes(8, "little") + noise)
+    refused(path, "it is no safetensors file|its tensors are not those of this model")
+
+
+@pytest.mark.parametrize("name", ["none.safetensors", "", "a\0b", "~nobody-of-this-name/x", "x" * 5000])
+def test_a_path_that_leads_nowhere_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError, match=r"^model\.checkpoint cannot be"):
+        started(Model(layers=1, width=8, heads=1, checkpoint=name), 0, CPU)
+
+
+def test_half_precision_weights_are_read_as_float32(tmp_path: Path) -> None:
+    path, model = tmp_path / "mine.safetensors", lively()
+    save_file({name: weight.half() for name, weight in model.state_dict().items()}, path)
+    other = Transformer(TINY)
+    load(other, path)
+    for name, weight in other.state_dict().items():
+        assert weight.dtype == torch.float32
+        assert torch.equal(weight, model.state_dict()[name].half().float())
+
+
+def test_the_shipped_file_says_what_it_is_and_how_it_was_made() -> None:
+    path = resource(SHIPPED)
+    with safe_open(path, framework="pt") as file:
+        about = file.metadata()
+    assert json.loads(about["size"]) == {"layers": 2, "width": 64, "heads": 4, "context": 64}
+    assert about["vocabulary"] == "".join(VOCABULARY)
+    assert len(about.keys() - {"size", "vocabulary"}) > 0, "and its recipe"
+    assert all(weight.dtype == torch.float32 for weight in load_file(path).values())
+    assert path.stat().st_size < 1_000_000

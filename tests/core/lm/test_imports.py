@@ -1,0 +1,61 @@
+"""torch stays in the model's own process: which modules import it, and that the window's process never does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_architecture import ROOT, files, imports, inside, module_name
+
+HEAVY = {"torch", "safetensors"}
+WITH_TORCH = {
+    "model", "layout", "scoring", "sampler", "checkpoint", "pretraining", "policy", "passes", "learner", "clock",
+    "answers",
+}  # fmt: skip
+"""The modules of grpo_core.lm that name torch or its file format; batches works on them without naming it."""
+LIGHT = ("vocabulary", "problems", "prompt_file", "rewards", "size", "origin")
+
+
+def loaded_by(modules: list[str], home: Path) -> set[str]:
+    """The names of all packages that a fresh process has loaded after importing ``modules``."""
+    code = (
+        "import importlib, sys\n"
+        "for name in sys.argv[1:]: importlib.import_module(name)\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "GRPO_LAB_HOME": str(home)}
+    command = [sys.executable, "-c", code, *modules]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_torch_is_named_by_the_modules_of_the_model_and_no_others() -> None:
+    named = {
+        module_name(path)
+        for package in ("grpo_core", "app")
+        for path in files(package)
+        if any(inside(module, heavy) for module in imports(path) for heavy in HEAVY)
+    }
+    assert named == {f"grpo_core.lm.{name}" for name in WITH_TORCH}
+
+
+def test_everything_that_the_window_can_import_leaves_torch_out(tmp_path: Path) -> None:
+    app = [module_name(path) for path in files("app") if path.stem != "__main__"]
+    light = [f"grpo_core.lm.{name}" for name in LIGHT]
+    loaded = loaded_by([*app, *light, "grpo_core.learners", "grpo_core.cli", "grpo_core.model_process"], tmp_path)
+    assert not loaded & HEAVY
+    assert "PySide6" in loaded
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_words_prompts_and_rewards_are_plain_python_and_numpy(name: str) -> None:
+    path = ROOT / "grpo_core" / "lm" / f"{name}.py"
+    outside = {module.partition(".")[0] for module in imports(path)} - set(sys.stdlib_module_names)
+    assert outside <= {"numpy", "grpo_core"}
+    within = [module for module in imports(path) if inside(module, "grpo_core.lm")]
+    assert all(any(inside(module, f"grpo_core.lm.{one}") for one in LIGHT) for module in within)

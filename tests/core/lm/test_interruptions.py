@@ -1,0 +1,177 @@
+"""Whatever ends an update early, the learner stands at the one before it, and goes on from there bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from grpo_core.config import PRESETS, Settings
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError
+from grpo_core.learners import learner, origin
+from grpo_core.lm import passes
+from grpo_core.lm.learner import LanguageLearner
+from grpo_core.record import Step
+from grpo_core.runs.run_file import RunReader, RunWriter
+from tests.core.lm.test_learner import run, same, small, steps
+
+SHORT = {"task__max_tokens": 6, "task__held_out": 3, "model__snapshot_every": 1}
+
+
+class Counted:
+    """Counts how often it is asked, and says yes at one of the times."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.yes_at = 0
+
+    def __call__(self) -> bool:
+        self.asked += 1
+        return self.asked == self.yes_at
+
+
+def identical(one: Step, other: Step) -> bool:
+    """The same bits, those to go on from included."""
+    if one.resume.keys() != other.resume.keys():
+        return False
+    return same(one, other) and all(np.array_equal(value, other.resume[name]) for name, value in one.resume.items())
+
+
+@pytest.mark.parametrize(
+    ("mu", "changes"),
+    [(1, {}), (3, {}), (2, {"task__accuracy_every": 1}), (2, {"optimizer__kind": "sgd"}),
+     (2, {"learner__critic": True, "objective__baseline": "given", "objective__std": "none"})],
+)  # fmt: skip
+def test_an_update_may_be_cancelled_wherever_it_asks(mu: int, changes: dict[str, Any]) -> None:
+    settings = small(learner__mu=mu, **SHORT, **changes)
+    expected = steps(settings, 3)
+    cancelled = Counted()
+    going = run(settings, cancelled=cancelled)
+    next(going)
+    asked = cancelled.asked
+    next(going)
+    times = cancelled.asked - asked
+    assert times >= 2 * mu + 1
+    going = run(settings, history=expected[:1], cancelled=cancelled)
+    for moment in range(1, times + 1):
+        cancelled.yes_at = cancelled.asked + moment
+        with pytest.raises(Cancelled, match="stands at update 1"):
+            next(going)
+    for wanted in expected[1:]:
+        assert identical(next(going), wanted), "after being cancelled at every one of them"
+
+
+@pytest.mark.parametrize("mu", [1, 2])
+def test_weights_that_overflow_are_taken_back(mu: int) -> None:
+    going = run(small(learner__mu=mu, **SHORT))
+    done = [next(going)]
+    sane = going.settings
+    going.settings = sane.replace({"optimizer.learning_rate": 1e3, "optimizer.weight_decay": 1e3})
+    with pytest.raises(NonFiniteError) as refused:
+        done.extend(going)
+    assert refused.value.step == len(done) + 1
+    assert f"The run stands at update {len(done)}" in str(refused.value)
+    assert np.array_equal(going.policy.state()["weights"], done[-1].resume["weights"])
+    going.settings = sane
+    again = run(sane, history=done[-1:])
+    assert identical(next(going), next(again))
+
+
+@pytest.mark.parametrize("mu", [1, 3])
+@pytest.mark.parametrize("name", ["forward", "backward", "after"])
+def test_an_error_at_any_stage_takes_nothing_with_it(name: str, mu: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = small(learner__mu=mu, **SHORT)
+    expected = steps(settings, 3)
+    going = run(settings, history=expected[:1])
+    with monkeypatch.context() as broken:
+        _break(broken, name, torch.OutOfMemoryError("out of memory"))
+        with pytest.raises(GrpoError, match=r"not enough memory for 8 completions .* stands at update 1"):
+            next(going)
+    assert all(weight.grad is None for weight in going.policy.model.parameters())
+    for wanted in expected[1:]:
+        assert identical(next(going), wanted)
+
+
+def _break(context: pytest.MonkeyPatch, stage: str, error: Exception) -> None:
+    """Let the last pass fail in one of its stages."""
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise error
+
+    if stage == "forward":
+        context.setattr(passes, "score", fails)
+    elif stage == "backward":
+        context.setattr(torch.Tensor, "backward", fails)
+    else:
+        context.setattr(LanguageLearner, "_scored_after", fails)
+
+
+@pytest.mark.parametrize("mu", [1, 3])
+def test_a_cancelled_update_under_another_optimizer_leaves_adams_memory(mu: int) -> None:
+    cancelled, settings = Counted(), small(learner__mu=mu, **SHORT)
+    expected = steps(settings, 3)
+    going = run(settings, history=expected[:2], cancelled=cancelled)
+    going.settings = settings.replace({"optimizer.kind": "sgd"})
+    cancelled.yes_at = cancelled.asked + 2
+    with pytest.raises(Cancelled):
+        next(going)
+    going.settings = settings
+    assert identical(next(going), expected[2])
+
+
+CHANGES: dict[str, Callable[[Settings], Settings]] = {
+    "temperature": lambda s: s.replace({"learner.temperature": 1.5}),
+    "passes": lambda s: s.replace({"learner.mu": 3}),
+    "optimizer": lambda s: s.replace({"optimizer.kind": "sgd", "optimizer.learning_rate": 0.01}),
+    "batch": lambda s: s.replace({"learner.group_size": 3, "task.prompts": 3, "task.difficulty": "hard"}),
+    "preset": lambda s: PRESETS["DAPO"].applied_to(s),
+    "critic": lambda s: PRESETS["PPO-clip"].applied_to(s).replace({"learner.mu": 2}),
+    "entropy": lambda s: s.replace({"objective.entropy_bonus": 0.05, "learner.mu": 2}),
+    "reference": lambda s: s.replace({"objective.beta": 0.0, "model.watch_reference": False}),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_run_whose_settings_changed_on_the_way_is_replayed_bit_for_bit(name: str) -> None:
+    start = small(task__max_tokens=8, model__snapshot_every=100)
+    going = run(start)
+    done = [next(going), next(going)]
+    going.settings = CHANGES[name](start)
+    done += [next(going), next(going)]
+    going.settings = start
+    wanted = next(going)
+    assert done[2].settings != start and not any(step.resume for step in done)
+    again = run(done[-1].settings, history=done)
+    assert again.drift == 0
+    again.settings = start
+    assert same(next(again), wanted)
+
+
+def test_a_replay_that_is_cancelled_says_so() -> None:
+    done = steps(small(**{**SHORT, "model__snapshot_every": 100}), 3)
+    with pytest.raises(Cancelled, match="interrupted"):
+        run(done[0].settings, history=done, cancelled=lambda: True)
+
+
+def test_a_branch_goes_its_own_way_from_the_same_place() -> None:
+    whole = steps(small(**SHORT), 3)
+    other = run(whole[1].settings.replace({"optimizer.learning_rate": 1e-3}), history=whole[:2])
+    step = next(other)
+    assert np.array_equal(step.tokens, whole[2].tokens), "it samples from the same policy with the same numbers"
+    assert not np.array_equal(step.logp[-1], whole[2].logp[-1])
+
+
+def test_a_run_read_back_from_its_file_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    settings, path = small(learner__mu=2), tmp_path / "run.grpo"
+    whole = steps(settings, 6)
+    with RunWriter.create(path, settings, origin=origin(settings), title="Six") as writer:
+        for step in whole[:5]:
+            writer.append(step)
+    with RunReader.open(path) as reader:
+        going = learner(settings, resume=reader.step(5), earlier=reader.step)
+        assert isinstance(going, LanguageLearner) and going.drift == 0
+        assert same(next(going), whole[5])

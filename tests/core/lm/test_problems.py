@@ -1,0 +1,108 @@
+"""Workings and verdicts of expressions at random, and prompts drawn by rule."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grpo_core.lm import problems
+from grpo_core.lm.problems import verdict, well_formed, working
+from grpo_core.lm.vocabulary import VOCABULARY
+
+SIGNS = "+-*"
+
+
+@st.composite
+def expressions(draw: Any, least: int = 1, largest: int = 40) -> str:
+    """Numbers and as many signs as ``least``, or more; what they come to may be below 0."""
+    count = draw(st.integers(least, 5))
+    numbers = [str(draw(st.integers(0, largest))) for _ in range(count + 1)]
+    signs = [draw(st.sampled_from(SIGNS)) for _ in range(count)]
+    return "".join(part for pair in zip(numbers, [*signs, ""], strict=True) for part in pair)
+
+
+def from_the_left(expression: str) -> int:
+    """The value if every operation is done in the order in which it is written."""
+    first, *rest = re.findall(r"[+*-]?\d+", expression)
+    value = int(first)
+    for part in rest:
+        value = int(eval(f"({value}){part}"))
+    return value
+
+
+@given(expressions())
+def test_a_working_does_one_operation_a_line_and_ends_in_what_python_says(expression: str) -> None:
+    lines = working(expression).split("=")
+    assert len(lines) == sum(map(expression.count, SIGNS))
+    assert {eval(line) for line in lines} == {eval(expression)}, "no line changes the value"
+    assert problems.answer(expression) == eval(expression)
+
+
+@given(expressions())
+def test_the_habit_ends_in_the_value_from_left_to_right(expression: str) -> None:
+    assert int(working(expression, left_to_right=True).rpartition("=")[2]) == from_the_left(expression)
+
+
+@given(expressions())
+def test_what_is_right_is_called_right_and_nothing_else_is(expression: str) -> None:
+    said = verdict(f"{expression}=", working(expression))
+    assert said.right and said.words.startswith("right")
+    habit = verdict(f"{expression}=", working(expression, left_to_right=True))
+    assert habit.right == (from_the_left(expression) == eval(expression))
+    if not habit.right:
+        assert habit.words == "went left to right"
+    off = verdict(f"{expression}=", f"{working(expression)}1")
+    assert not off.right
+
+
+@given(expressions(), st.text(alphabet="".join(VOCABULARY[1:]), max_size=20), st.booleans())
+def test_any_completion_of_any_prompt_has_a_verdict(expression: str, text: str, ended: bool) -> None:
+    said = verdict(f"{expression}=", text, ended=ended)
+    last = text.rpartition("=")[2]
+    assert said.right == (re.fullmatch(r"-?\d+", last) is not None and int(last) == eval(expression))
+    assert said.words
+    assert said.words == "cut off" or ended or said.right
+
+
+@pytest.mark.parametrize(("prompt", "answer"), [("7=", "7"), ("7", "7"), ("1-10=", "-9"), ("2-3*4=", "2-12=-10")])
+def test_a_prompt_of_a_single_number_or_with_a_result_below_zero_is_judged(prompt: str, answer: str) -> None:
+    assert verdict(prompt, answer).right is True
+    assert verdict(prompt, "3").right is False
+
+
+@pytest.mark.parametrize("prompt", ["(2+3)*4=", "1.5+2=", "?", "", "2+=", "hello"])
+def test_of_a_prompt_that_is_no_plain_arithmetic_nothing_is_said(prompt: str) -> None:
+    assert verdict(prompt, "14") == problems.Verdict(None, "")
+
+
+@given(expressions(largest=9).filter(lambda text: problems._small(text)))
+def test_both_workings_are_well_formed_and_stop_being_so_when_a_line_is_lost_or_doubled(expression: str) -> None:
+    for habit in (False, True):
+        lines = working(expression, left_to_right=habit).split("=")
+        assert well_formed(f"{expression}=", "=".join(lines))
+        assert not well_formed(f"{expression}=", "=".join([*lines, lines[-1]]))
+        if len(lines) > 1:
+            assert not well_formed(f"{expression}=", "=".join(lines[:-1]))
+            assert not well_formed(f"{expression}=", "=".join(reversed(lines)))
+
+
+@pytest.mark.parametrize("difficulty", [*problems.FAMILIES, "mixed"])
+def test_what_is_drawn_is_never_held_out_and_what_is_held_out_never_drawn(difficulty: str) -> None:
+    numbers = np.random.default_rng(5)
+    for held_out in (False, True):
+        drawn = [problems.drawn(difficulty, numbers, held_out=held_out) for _ in range(400)]
+        assert all(problems.is_held_out(prompt.text.rstrip("=")) == held_out for prompt in drawn)
+
+
+def test_the_easy_have_no_habit_to_repair_and_the_others_nearly_always_do() -> None:
+    numbers, share = np.random.default_rng(6), {}
+    for kind in ("easy", "sweet_spot", "hard"):
+        asked = [problems.drawn(kind, numbers).text.rstrip("=") for _ in range(300)]
+        share[kind] = np.mean([from_the_left(text) != eval(text) for text in asked])
+    assert share["easy"] == 0
+    assert min(share["sweet_spot"], share["hard"]) > 0.7, share

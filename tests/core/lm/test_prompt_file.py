@@ -1,0 +1,135 @@
+"""Prompt files: read, or refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grpo_core.errors import GrpoError
+from grpo_core.lm.problems import Prompt
+from grpo_core.lm.prompt_file import LARGEST, read_prompts
+from grpo_core.lm.vocabulary import encode
+
+HEAD = "prompt,answer\n"
+LINE = '{"prompt": "1+1=", "answer": %s}\n'
+BAD: dict[str, tuple[str, str, str, str]] = {
+    "nothing at all": (".jsonl", "number", "", "mine.jsonl holds no prompts"),
+    "blank lines": (".jsonl", "number", "\n  \n", "mine.jsonl holds no prompts"),
+    "one column": (".csv", "number", "prompt\n1+1=\n", "begins with the columns prompt; it needs “prompt” and"),
+    "semicolons": (".csv", "number", "prompt;answer\n1+1=;2\n", "columns prompt;answer; it needs"),
+    "a quote left open": (".csv", "number", HEAD + '"1+1=,2\n', "Line 2 of mine.csv is not CSV"),
+    "a huge cell": (".csv", "number", HEAD + "1" * 200_000 + ",2\n", "Line 2 of mine.csv is not CSV"),
+    "ragged": (".csv", "number", HEAD + "1+1=,2\n1+2=\n", "Line 3 of mine.csv has no answer"),
+    "only spaces": (".csv", "number", HEAD + "  ,2\n", "Line 2 of mine.csv has no prompt"),
+    "not JSON": (".jsonl", "number", LINE % "2" + "{nope\n", "Line 2 of mine.jsonl is not JSON"),
+    "deep JSON": (".jsonl", "number", "[" * 100_000, "Line 1 of mine.jsonl is not JSON"),
+    "a list": (".jsonl", "number", '["1+1=", 2]\n', "Line 1 of mine.jsonl is not an object"),
+    "no answer": (".jsonl", "number", '{"prompt": "1+1="}\n', "Line 1 of mine.jsonl has no answer"),
+    "null": (".jsonl", "number", LINE % "null", "Line 1 of mine.jsonl has no answer"),
+    "true": (".jsonl", "number", LINE % "true", "Line 1 of mine.jsonl has no answer"),
+    "nested": (".jsonl", "number", LINE % "[2]", "Line 1 of mine.jsonl has no answer"),
+    "foreign": (".jsonl", "number", "\n" + LINE.replace("+", "/") % "2", "Line 2 of .*does not know “/” .character 2"),
+    "too long": (".csv", "number", HEAD + "1+" * 20 + "1=,21\n", "Line 2 .* has 42 characters; .* room for 40"),
+    "no number": (".csv", "number", HEAD + "1+1=,2,\n1+2=,three\n", "Line 3 .*“three” is not a number"),
+    "bad expression": (".csv", "regex", HEAD + "1+1=,(2\n", "Line 2 .* no regular expression .*unterminated"),
+    "a count too large": (".csv", "regex", HEAD + "1+1=,a{99999999999}\n", "Line 2 .* no regular expression"),
+    "too deep": (".csv", "regex", HEAD + "1+1=," + "(" * 5000 + ")" * 5000, "Line 2 .* no regular expression"),
+}
+
+
+def read(path: Path, checker: str = "number") -> list[Prompt]:
+    return read_prompts(path, checker=checker, longest=40)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_said_in_one_sentence_with_its_line(tmp_path: Path, name: str) -> None:
+    ending, checker, text, said = BAD[name]
+    path = tmp_path / f"mine{ending}"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(GrpoError, match=said) as refused:
+        read(path, checker)
+    message = str(refused.value)
+    assert message.endswith(".") and "\n" not in message and len(message) < 400
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None, "no traceback of the machinery"
+
+
+def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    with path.open("wb") as file:
+        file.truncate(LARGEST + 1)
+    with pytest.raises(GrpoError, match="is larger than 20 MB"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["", ".", "none.csv", "a\0b.csv", "~nobody-of-this-name/mine.csv", "x" * 5000])
+def test_a_path_that_leads_to_no_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(GrpoError, match=r"cannot be read: .*\. Choose a CSV or JSONL file\.$"):
+        read(Path(name))
+
+
+def test_a_file_in_another_encoding_is_told(tmp_path: Path) -> None:
+    for encoding in ("utf-16", "latin-1"):
+        path = tmp_path / f"{encoding}.csv"
+        path.write_bytes(f"{HEAD}1+1=,2,ü\n".encode(encoding))
+        with pytest.raises(GrpoError, match="is not text in UTF-8"):
+            read(path)
+
+
+def test_columns_stand_in_any_order_and_cells_are_stripped(tmp_path: Path) -> None:
+    table, lines = tmp_path / "mine.CSV", tmp_path / "mine.ndjson"
+    table.write_bytes(b"note,answer,prompt\r\nx, 2 ,1+1= \r\n\r\ny,6,2*3=\r\n")
+    lines.write_text('{"answer": 2.5, "prompt": "1+1.5="}\n{"prompt": 7, "answer": -3}\n')
+    assert read(table) == [Prompt("1+1=", "2"), Prompt("2*3=", "6")]
+    assert read(lines) == [Prompt("1+1.5=", "2.5"), Prompt("7", "-3")]
+
+
+CELL = st.text(alphabet='0123456789+-*=(). ?,"\n\r\t;x(){}[]|\\^$é\u2028\0', max_size=12)
+VALUE: st.SearchStrategy[object] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | CELL, lambda inner: st.lists(inner, max_size=2)
+)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of regular expressions that another Python would read otherwise
+@settings(max_examples=150, deadline=None)
+@given(rows=st.lists(st.lists(CELL, max_size=3), max_size=4), checker=st.sampled_from(["exact", "number", "regex"]))
+def test_of_any_table_come_usable_prompts_or_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], checker: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.csv"
+    path.write_text(HEAD + "\n".join(",".join(row) for row in rows), encoding="utf-8", newline="")
+    with suppress(GrpoError):
+        usable(read(path, checker), checker)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=st.lists(st.fixed_dictionaries({}, optional={"prompt": VALUE, "answer": VALUE}), max_size=3),
+    checker=st.sampled_from(["exact", "number", "regex"]),
+)
+def test_of_any_lines_of_json_come_usable_prompts_or_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, object]], checker: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    with suppress(GrpoError):
+        usable(read(path, checker), checker)
+
+
+def usable(prompts: list[Prompt], checker: str) -> None:
+    """What is read can be asked and checked."""
+    assert prompts
+    for prompt in prompts:
+        assert 0 < len(encode(prompt.text)) <= 40
+        assert prompt.answer
+        if checker == "number":
+            float(prompt.answer)
+        if checker == "regex":
+            re.compile(prompt.answer)

@@ -1,0 +1,121 @@
+"""Where prompts come from, and what completions are paid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grpo_core.config import LanguageTask, language_settings
+from grpo_core.errors import GrpoError
+from grpo_core.lm import problems
+from grpo_core.lm.origin import origin
+from grpo_core.lm.problems import Prompt
+from grpo_core.lm.rewards import CHECKERS, REWARD_NAMES, WATCHED, PromptSource, parts, rewards
+from grpo_core.lm.vocabulary import VOCABULARY
+
+ANYTHING = st.text(alphabet="".join(VOCABULARY[1:]), max_size=24)
+PROMPT = Prompt("2+3*4=", "14")
+
+
+def own(path: Path, count: int, **changes: object) -> PromptSource:
+    """A source of the user's prompts 1=, 2=, ..."""
+    path.write_text("prompt,answer\n" + "".join(f"{i}=,{i}\n" for i in range(1, count + 1)), encoding="utf-8")
+    return PromptSource(LanguageTask(problem="own", file=str(path), **changes), 64)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("difficulty", [*problems.FAMILIES, "mixed"])
+def test_no_held_out_or_watched_prompt_is_ever_drawn(difficulty: str) -> None:
+    source, numbers = PromptSource(LanguageTask(difficulty=difficulty, prompts=100), 64), np.random.default_rng(0)
+    kept = {*source.held_out(), *source.watched}
+    assert len(source.held_out()) == 128 and len(source.watched) == WATCHED
+    assert not any(prompt in kept for _ in range(8) for prompt in source.drawn(numbers))
+
+
+@pytest.mark.parametrize("difficulty", [*problems.FAMILIES, "mixed"])
+def test_the_watched_prompts_are_those_of_the_start_whatever_is_drawn_meanwhile(difficulty: str) -> None:
+    changed = language_settings().replace({"task.difficulty": difficulty})
+    source = PromptSource(changed.language, 64)
+    assert tuple(prompt.text for prompt in source.watched) == origin(language_settings()).watched
+    assert origin(changed).watched == origin(language_settings()).watched
+
+
+def test_a_run_with_few_held_out_prompts_watches_no_more() -> None:
+    assert len(PromptSource(LanguageTask(held_out=3), 64).watched) == 3
+
+
+def test_every_eighth_of_many_own_prompts_is_held_out_and_never_drawn(tmp_path: Path) -> None:
+    source, numbers = own(tmp_path / "mine.csv", 40, prompts=8), np.random.default_rng(0)
+    held = set(source.held_out())
+    assert {prompt.text for prompt in held} == {"1=", "9=", "17=", "25=", "33="}
+    drawn = [prompt for _ in range(100) for prompt in source.drawn(numbers)]
+    assert not held & set(drawn)
+    assert len(set(drawn)) == 35, "all the others are"
+
+
+def test_few_own_prompts_are_trained_on_and_measured_alike(tmp_path: Path) -> None:
+    source = own(tmp_path / "mine.csv", 5, prompts=8)
+    drawn = source.drawn(np.random.default_rng(0))
+    assert len(drawn) == 8 and len(set(drawn)) == 5
+    assert len(source.held_out()) == len(source.watched) == 5
+
+
+def test_own_prompts_repeat_only_when_there_are_too_few(tmp_path: Path) -> None:
+    source = own(tmp_path / "mine.csv", 15, prompts=15)
+    assert len(set(source.drawn(np.random.default_rng(0)))) == 15
+
+
+def test_a_prompt_is_found_again_with_its_answer(tmp_path: Path) -> None:
+    assert PromptSource(LanguageTask(), 64).prompt("2+3*4=") == PROMPT
+    source = own(tmp_path / "mine.csv", 5)
+    assert source.prompt("3=") == Prompt("3=", "3")
+    with pytest.raises(GrpoError, match=r"“9=” is not among the prompts of mine\.csv any more"):
+        source.prompt("9=")
+
+
+def test_an_own_prompt_leaves_room_for_the_longest_completion(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("prompt,answer\n12345678901=,1\n", encoding="utf-8")
+    fits = LanguageTask(problem="own", file=str(path), max_tokens=20)
+    assert PromptSource(fits, 32).held_out()
+    with pytest.raises(GrpoError, match=r"has 12 characters; .* room for 11"):
+        PromptSource(fits, 31)
+
+
+@given(ANYTHING)
+def test_the_parts_are_counts_and_yes_or_no(text: str) -> None:
+    right, formed, signs = parts(LanguageTask(), PROMPT, text)
+    assert right in (0, 1) and formed in (0, 1) and signs == text.count("=")
+    assert len(REWARD_NAMES) == 3
+
+
+@given(ANYTHING, ANYTHING.filter(lambda text: text.strip() != ""), st.sampled_from(list(CHECKERS)))
+def test_a_rule_answers_or_says_on_which_completion_it_failed(text: str, answer: str, checker: str) -> None:
+    task = LanguageTask(problem="own", file="mine.csv", checker=checker)
+    said = ""
+    try:
+        assert parts(task, Prompt("1=", answer), text)[0] in (0, 1)
+    except GrpoError as error:
+        said = str(error)
+    assert not said or said.startswith(f"The completion “{text}” to “1=” could not be scored: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [("14", True), ("=14", True), ("2+12=14", True), ("14=", False), ("15=14", True), ("14=15", False), ("114", False),
+     ("014", True), ("-14", False), ("14.0", True), ("14.5", False), ("14 ", True), ("", False), ("?", False)],
+)  # fmt: skip
+def test_arithmetic_is_right_when_the_last_number_of_the_last_line_is(text: str, right: bool) -> None:
+    for problem in ("arithmetic", "gameable"):
+        assert parts(LanguageTask(problem=problem), PROMPT, text)[0] == right
+
+
+def test_only_the_gameable_task_pays_for_equals_signs() -> None:
+    table = np.array([[0.0, 0.0, 5.0], [1.0, 1.0, 2.0]])
+    paid = {"answer_weight": 2.0, "working_weight": 0.5, "bonus": 0.1}
+    assert rewards(LanguageTask(**paid), table).tolist() == [0.0, 2.5]  # type: ignore[arg-type]
+    gamed = rewards(LanguageTask(problem="gameable", **paid), table)  # type: ignore[arg-type]
+    assert gamed.tolist() == pytest.approx([0.5, 2.7])

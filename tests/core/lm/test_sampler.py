@@ -1,0 +1,119 @@
+"""Sampling with a cache: what ends it, what it draws, and that rows do not meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from grpo_core.lm.layout import layout
+from grpo_core.lm.sampler import Sampled, sample
+from grpo_core.lm.scoring import score
+from grpo_core.lm.vocabulary import STOP, VOCABULARY
+from tests.core.lm.models import CPU, TINY, lively, prompts
+
+
+def never() -> None:
+    """Nothing to be asked."""
+
+
+def drawn(seed: int, rows: int, *, count: int = 1, longest: int = 12, temperature: float = 1.0) -> Sampled:
+    numbers = np.random.default_rng(seed).random((rows, longest))
+    return sample(MODEL, prompts(count), np.arange(rows) % count, numbers, temperature=temperature, poll=never)
+
+
+MODEL = lively(seed=4)
+
+
+def first_distribution(temperature: float) -> np.ndarray:
+    asked = prompts(1)
+    place = layout(asked, np.zeros((1, 1), dtype=int), np.ones((1, 1), dtype=bool), CPU)
+    with torch.no_grad():
+        return score(MODEL, place, temperature).dist_logp[0].exp().double().numpy()
+
+
+@pytest.mark.parametrize("temperature", [0.8, 1.0, 3.0])
+def test_first_tokens_come_as_often_as_their_probability_says(temperature: float) -> None:
+    draws, expected = 4000, first_distribution(temperature)
+    seen = np.bincount(drawn(7, draws, longest=1, temperature=temperature).tokens[:, 0], minlength=len(expected))
+    often = draws * expected >= 5
+    rest = [seen[~often].sum()], [draws * expected[~often].sum()]
+    keep = rest[1][0] > 1
+    counts = np.append(seen[often], rest[0] if keep else [])
+    wanted = np.append(draws * expected[often], rest[1] if keep else [])
+    assert often.sum() > 4
+    freedom = len(wanted) - 1
+    assert ((counts - wanted) ** 2 / wanted).sum() < freedom + 4 * np.sqrt(2 * freedom), "four sigma of chi-square"
+
+
+def test_second_tokens_depend_on_the_first_as_the_model_says() -> None:
+    done = drawn(8, 3000, longest=2)
+    common = int(np.bincount(done.tokens[:, 0][done.tokens[:, 0] != STOP]).argmax())
+    after = done.tokens[done.tokens[:, 0] == common][:, 1]
+    place = layout(prompts(1), np.array([[common, 0]]), np.ones((1, 2), dtype=bool), CPU)
+    with torch.no_grad():
+        expected = score(MODEL, place, 1.0).dist_logp[1].exp().double().numpy()
+    share = np.bincount(after, minlength=len(VOCABULARY)) / len(after)
+    spread = np.sqrt(expected * (1 - expected) / len(after))
+    assert (np.abs(share - expected) < 4.5 * spread + 1e-3).all()
+
+
+def test_a_row_depends_on_its_own_prompt_and_random_numbers_alone() -> None:
+    asked, numbers = prompts(3), np.random.default_rng(3).random((9, 12))
+    of = np.array([0, 0, 1, 2, 1, 0, 2, 2, 1])
+    together = sample(MODEL, asked, of, numbers, temperature=1.0, poll=never)
+    for row, prompt in enumerate(of):
+        own = asked[prompt][asked[prompt] >= 0][None]
+        alone = sample(MODEL, own, np.zeros(1, int), numbers[row : row + 1], temperature=1.0, poll=never)
+        assert np.array_equal(alone.tokens[0], together.tokens[row])
+        assert np.allclose(alone.logp[0], together.logp[row], atol=1e-5)
+
+
+def test_the_table_is_as_long_as_allowed_and_empty_behind_each_end() -> None:
+    done = drawn(5, 40, count=4)
+    assert done.tokens.shape == done.mask.shape == done.logp.shape == (40, 12)
+    lengths = done.mask.sum(axis=-1)
+    assert lengths.min() >= 1
+    assert np.array_equal(done.mask, np.arange(12) < lengths[:, None]), "no gaps"
+    assert (done.tokens[~done.mask] == 0).all() and (done.logp[~done.mask] == 0).all()
+    assert (done.logp[done.mask] < 0).all()
+
+
+def test_random_numbers_at_either_end_draw_a_token_that_can_be() -> None:
+    for number in (0.0, 1 - 2**-24):
+        done = sample(MODEL, prompts(2), np.arange(2), np.full((2, 6), number), temperature=1.0, poll=never)
+        assert (done.logp[done.mask] > -12).all()
+
+
+def test_a_very_cold_sampler_takes_the_likeliest_token() -> None:
+    asked = prompts(4)
+    numbers = np.random.default_rng(0).random((40, 12))
+    done = sample(MODEL, asked, np.arange(40) // 10, numbers, temperature=0.01, poll=never)
+    place = layout(asked, done.tokens, done.mask, CPU)
+    with torch.no_grad():
+        warm = score(MODEL, place, 1.0)
+    behind = warm.dist_logp.amax(dim=-1)[place.context] - warm.logp
+    assert float(behind[place.mask].max()) < 0.15, "e^(−15) is never drawn"
+
+
+@pytest.mark.parametrize("longest", [1, 5])
+def test_it_is_asked_once_before_each_token_and_no_more_when_all_rows_have_ended(longest: int) -> None:
+    asked = 0
+
+    def poll() -> None:
+        nonlocal asked
+        asked += 1
+
+    numbers = np.random.default_rng(0).random((6, longest))
+    done = sample(MODEL, prompts(2), np.arange(6) % 2, numbers, temperature=1.0, poll=poll)
+    assert asked == done.mask.sum(axis=-1).max()
+
+
+def test_the_longest_prompt_and_completion_fill_the_context_exactly() -> None:
+    prompt = np.full((1, TINY.context - 12), 3)
+    numbers = np.full((3, 12), 0.5)
+    model = lively()
+    with torch.no_grad():
+        model.embed.weight[STOP] -= 100 * model.norm.weight  # it never ends by itself
+    done = sample(model, prompt, np.zeros(3, int), numbers, temperature=1.0, poll=never)
+    assert done.mask.shape == (3, 12)

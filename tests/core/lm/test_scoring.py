@@ -1,0 +1,92 @@
+"""Packed scoring against the plain pass, for shapes at random and with the shipped model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grpo_core.config import Model
+from grpo_core.lm.checkpoint import started
+from grpo_core.lm.layout import layout
+from grpo_core.lm.scoring import score
+from tests.core.lm.models import CPU, lively, plain_logp, prompts, sampled
+from tests.core.lm.test_layout import batch, shapes
+
+
+@settings(max_examples=40, deadline=None)
+@given(shape=shapes(), temperature=st.sampled_from([0.3, 1.0, 2.5]))
+def test_any_batch_is_scored_as_the_plain_pass_scores_it(
+    shape: tuple[list[int], list[int]], temperature: float
+) -> None:
+    asked, tokens, mask = batch(*shape)
+    model = MODEL
+    with torch.no_grad():
+        found = score(model, layout(asked, tokens, mask, CPU), temperature)
+        expected = plain_logp(model, asked, tokens, mask, temperature)
+    assert torch.allclose(found.logp, expected, atol=1e-5)
+    assert (found.logp[~torch.from_numpy(mask)] == 0).all()
+    assert torch.allclose(found.dist_logp.exp().sum(dim=-1), torch.ones(()), atol=1e-5)
+
+
+MODEL = lively()
+
+
+@pytest.mark.parametrize("temperature", [0.6, 1.0])
+def test_the_shipped_model_samples_and_scores_alike(temperature: float) -> None:
+    model, asked = started(Model(), 0, CPU), prompts(8)
+    done = sampled(model, asked, 8, longest=24, temperature=temperature)
+    with torch.no_grad():
+        found = score(model, layout(asked, done.tokens, done.mask, CPU), temperature).logp.numpy()
+        expected = plain_logp(model, asked, done.tokens, done.mask, temperature).numpy()
+    assert np.abs(found - expected).max() < 1e-5
+    assert np.abs(done.logp - found).max() < 3e-5, "32-bit sums in another order, divided by the temperature"
+
+
+def test_a_completion_is_scored_alike_in_any_company() -> None:
+    asked, tokens, mask = batch([3, 6, 4], [1, 7, 3, 5, 2, 7])
+    with torch.no_grad():
+        together = score(MODEL, layout(asked, tokens, mask, CPU), 1.0).logp
+        for row, real in enumerate(mask):
+            length = int(real.sum())
+            prompt = asked[row // 2][asked[row // 2] >= 0][None]
+            alone = score(MODEL, layout(prompt, tokens[row : row + 1, :length], real[None, :length], CPU), 1.0).logp
+            assert torch.allclose(together[row, :length], alone[0], atol=1e-5)
+
+
+def test_gradients_in_float64_are_those_of_the_plain_pass() -> None:
+    model = lively().double()
+    asked, tokens, mask = batch([3, 6, 4], [1, 7, 3, 5, 2, 7])
+    weight = torch.from_numpy(np.random.default_rng(0).normal(size=mask.shape) * mask)
+    place = layout(asked, tokens, mask, CPU)
+    found = []
+    # the head gives float32 logits, which is what remains of a difference
+    for logp in (score(model, place, 0.8).logp, plain_logp(model, asked, tokens, mask, 0.8)):
+        model.zero_grad()
+        (weight * logp).sum().backward()
+        found.append({name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None})
+    packed, plain = found
+    assert packed.keys() == plain.keys() == dict(model.named_parameters()).keys()
+    for name, gradient in plain.items():
+        assert torch.allclose(packed[name], gradient, rtol=1e-4, atol=1e-5 * float(gradient.abs().max() + 1)), name
+
+
+def test_what_stands_in_padding_gets_no_gradient() -> None:
+    asked, tokens, mask = batch([3, 6], [2, 7, 3, 5])
+    gradients = []
+    for fill in (0, 19):
+        MODEL.zero_grad()
+        score(MODEL, layout(asked, np.where(mask, tokens, fill), mask, CPU), 1.0).logp.sum().backward()
+        gradients.append([p.grad.clone() for p in MODEL.parameters() if p.grad is not None])
+    MODEL.zero_grad()
+    assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))
+
+
+def test_the_temperature_divides_the_logits() -> None:
+    asked, tokens, mask = batch([4], [5])
+    place = layout(asked, tokens, mask, CPU)
+    with torch.no_grad():
+        cold, warm = (score(MODEL, place, temperature).dist_logp for temperature in (1.0, 2.0))
+    assert torch.allclose(torch.log_softmax(cold / 2, dim=-1), warm, atol=1e-5)
