@@ -27,9 +27,7 @@ FLOORS = (
 )
 """Rooms of grpo_core from the ground up; a room may use its own floor and those below."""
 
-LIGHT = tuple(
-    f"grpo_core.lm.{name}" for name in ("vocabulary", "problems", "prompt_file", "rewards", "size", "origin")
-)
+LIGHT = tuple(f"grpo_core.lm.{name}" for name in ("vocabulary", "problems", "prompt_file", "rewards", "size", "origin"))
 """What of the language model needs no torch: its words, prompts and rewards."""
 HEAVY = {"torch", "PySide6", "shiboken6", "pyqtgraph", "psutil", "tqdm", "platformdirs", "ziamath"}
 
