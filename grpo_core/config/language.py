@@ -132,9 +132,6 @@ class Model:
         True, "Scores every completion under the reference policy even where β is 0, so that KL can be seen.",
         "Watch the reference",
     )  # fmt: skip
-    watch_after: bool = setting(
-        True, "One more forward pass after the last one shows what the update has changed.", "Watch the change"
-    )
     snapshot_every: int = setting(
         10,
         "Updates between two snapshots of the weights in the run file; those between are replayed from the last.",

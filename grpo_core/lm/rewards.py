@@ -37,7 +37,8 @@ class PromptSource:
         self._own: list[Prompt] = []
         if task.problem == "own":
             longest = context - task.max_tokens
-            self._own = read_prompts(Path(task.file), checker=task.checker, longest=longest)
+            found = read_prompts(Path(task.file), checker=task.checker, longest=longest)
+            self._own = list({prompt.text: prompt for prompt in found}.values())
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
         """The P prompts of an update. Own prompts come without repetition as long as there are enough."""

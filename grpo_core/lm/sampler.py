@@ -13,6 +13,8 @@ from torch.nn import functional as F  # noqa: N812 - as everywhere
 from grpo_core.lm.model import Block, Transformer
 from grpo_core.lm.vocabulary import STOP
 
+LARGEST = np.float32(1 - 2**-24)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sampled:
@@ -59,7 +61,8 @@ def sample(
     rows, longest = uniforms.shape
     cache, bias, lengths, first = _prefilled(model, prompt_tokens, prompt_of, longest)
     width = prompt_tokens.shape[1]
-    chance = torch.from_numpy(uniforms.astype(np.float32)).to(device)
+    # in float32 a number just below 1 would round to 1 and draw the last token, however unlikely
+    chance = torch.from_numpy(np.minimum(uniforms.astype(np.float32), LARGEST)).to(device)
     best = torch.from_numpy(np.zeros(rows, bool) if greedy is None else greedy).to(device)
     tokens = torch.zeros(rows, longest, dtype=torch.int64, device=device)
     logp = torch.zeros(rows, longest, device=device)

@@ -11,7 +11,7 @@ import torch
 
 from grpo_core import recompute
 from grpo_core.config import PRESETS, Settings, language_settings
-from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
+from grpo_core.errors import GrpoError, NonFiniteError, SettingsError
 from grpo_core.learners import leading_to, learner, origin
 from grpo_core.lm.answers import Answering
 from grpo_core.lm.layout import layout
@@ -128,32 +128,6 @@ def test_the_gradient_is_that_of_the_shared_loss_in_float64(changes: dict[str, A
     moved = torch.cat([(b - a).ravel() for a, b in zip(before, after, strict=True)]) / -0.1
     wanted = torch.cat([w.grad.ravel().float() for w in model.parameters() if w.grad is not None])
     assert float((moved - wanted).norm()) < 2e-3 * float(wanted.norm())
-
-
-@pytest.mark.parametrize("mu", [1, 3])
-def test_a_run_cancelled_at_any_moment_stands_at_its_last_finished_update(mu: int) -> None:
-    expected = steps(small(learner__mu=mu), 3)
-    polls = iter(range(10**9))
-    total = 0
-
-    def count() -> bool:
-        nonlocal total
-        total = next(polls)
-        return False
-
-    going = run(small(learner__mu=mu), cancelled=count)
-    next(going)
-    first = total
-    next(going)
-    inside = total - first
-    for moment in {1, 2, inside // 2, inside - 1, inside}:
-        left = iter([False] * (first + moment) + [True])
-        going = run(small(learner__mu=mu), cancelled=lambda left=left: next(left, False))
-        assert same(next(going), expected[0])
-        with pytest.raises(Cancelled, match="stands at update 1"):
-            next(going)
-        assert same(next(going), expected[1])
-        assert same(next(going), expected[2])
 
 
 @pytest.mark.parametrize("mu", [1, 2])
