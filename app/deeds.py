@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QWidget
 
 from app.commands.command import State
-from app.docks import LAYOUTS
+from app.docks import LAYOUTS, layout_for
 from app.settings.preferences import SPEEDS
 from app.workspace.events import next_event
 from grpo_core.config import Settings, language_settings
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from app.program import Program
 
 RUNS = "GRPO Lab runs (*.grpo)"
-BANDIT_PACE, LANGUAGE_PACE = (5.0, 200), (2.0, 150)
-"""Updates a second and updates after which a run stops: both solve their tasks in seconds, so they are slowed down."""
 
 
 class Deeds:
@@ -73,22 +71,20 @@ class Deeds:
         self._try(lambda: self._p.session.new_run(self._p.workspace.editing.wanted))
 
     def new_bandit_run(self) -> None:
-        self._new(Settings(seed=self._p.workspace.editing.wanted.seed), "Bandit")
+        self._new(Settings())
 
     def new_language_run(self) -> None:
         """A language model under the default settings, or the sentence how to get torch."""
         if find_spec("torch") is None or find_spec("safetensors") is None:
             self._p.say(NO_TORCH, "warning")
             return
-        self._new(language_settings().replace({"seed": self._p.workspace.editing.wanted.seed}), "Language model")
+        self._new(language_settings())
 
-    def _new(self, settings: Settings, layout: str) -> None:
-        """A run of another kind: its own speed and length, in the layout made for it."""
-        if self._try(lambda: self._p.session.new_run(settings)):
-            speed, length = LANGUAGE_PACE if settings.is_language else BANDIT_PACE
-            self._p.player.set_speed(speed)
-            self._p.player.set_length(length)
-            self.set_layout(layout)
+    def _new(self, settings: Settings) -> None:
+        """A run of the kind of ``settings``, from the seed shown, in the layout made for it."""
+        seeded = settings.replace({"seed": self._p.workspace.editing.wanted.seed})
+        if self._try(lambda: self._p.session.new_run(seeded)):
+            self.set_layout(layout_for(seeded.is_language))
 
     def open_run(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self._p.window, "Open run", str(self._p.session.folder), RUNS)
@@ -223,8 +219,8 @@ class Deeds:
             self._p.rebuild_commands()
 
     def reset_layout(self) -> None:
-        self._p.window.show_layout("Bandit")
-        self._p.prefer(self._p.preferences.replace(layout="Bandit"))
+        """The layout made for the run that is shown, as it was at first."""
+        self.set_layout(layout_for(self._p.workspace.view.run.origin.settings.is_language))
 
     # -- help --------------------------------------------------------------------------------------------------------
 

@@ -146,16 +146,32 @@ LANGUAGE = ("evolution", "score_your_own")
 LAYOUTS = ("Bandit", "Language model", "Compare", "Present")
 
 
-def arrange(window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit", scale: float = 1.0) -> None:
-    """Put every dock where the named layout has it. From 125 % on the right side joins the bottom tabs."""
+def layout_for(language: bool) -> str:
+    """The layout made for a kind of policy."""
+    return "Language model" if language else "Bandit"
+
+
+def centre(name: str, language: bool) -> str:
+    """The panel in the middle: that of the layout's kind of policy; other layouts follow the run that is shown."""
+    language = name == "Language model" or (language and name != "Bandit")
+    return "token_inspector" if language else "policy_bars"
+
+
+def arrange(
+    window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit", scale: float = 1.0, language: bool = False
+) -> None:
+    """Put every dock where the named layout has it. From 125 % on the right side joins the bottom tabs.
+
+    ``language`` is the kind of the run that is shown, for layouts that are not made for one kind.
+    """
     for dock in docks.values():
         window.removeDockWidget(dock)
         dock.setFloating(False)
     left = Qt.DockWidgetArea.LeftDockWidgetArea
     across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
     window.addDockWidget(left, docks["controls"])
-    language = name == "Language model"
-    main = "token_inspector" if language else "policy_bars"
+    main = centre(name, language)
+    language = main == "token_inspector"
     tabs = ["training_history", "evolution", "score_your_own", "kl_over_beta", "step_detail"]
     if not language:
         tabs = ["training_history", "kl_over_beta", "token_inspector"]
@@ -185,7 +201,7 @@ def arrange(window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit"
         if id not in GRIPPED:
             dock.refresh_title()
     if name == "Present":
-        for spare in ("step_detail", "kl_over_beta", "token_inspector"):
+        for spare in {"step_detail", "kl_over_beta", "score_your_own", "token_inspector"} - {main}:
             docks[spare].hide()
     dress_tabs(window)
     resize(window, docks, main, tabs[0], right, scale)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.crash.report_bar import MessageBar
-from app.docks import Dock, arrange
+from app.docks import Dock, arrange, centre
 from app.panels.base import Panel
 from app.panels.controls.panel import ControlsPanel
 from app.panels.evolution import EvolutionPanel
@@ -102,9 +102,14 @@ class MainWindow(QMainWindow):
 
     def show_layout(self, name: str) -> None:
         """Arrange the docks as the named layout has them, with the eye on the picture."""
-        arrange(self, self.docks, name, self.workspace.scale)
+        language = self.workspace.run is not None and self.workspace.run.origin.settings.is_language
+        arrange(self, self.docks, name, self.workspace.scale, language)
         self.panels["timeline"].show()
-        self.panels["policy_bars"].focus_picture()  # type: ignore[attr-defined]
+        middle = self.panels[centre(name, language)]
+        if isinstance(middle, TokenInspectorPanel):
+            middle.grid.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif isinstance(middle, PolicyBarsPanel):
+            middle.focus_picture()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.may_close:

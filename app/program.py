@@ -71,8 +71,7 @@ class Program(QObject):
         self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self)
         self.controller = Controller(self)
         self.player = Player(self.workspace, self.controller, self)
-        self.player.set_speed(preferences.speed)
-        self.player.length = preferences.run_length
+        self.player.tempi = preferences.tempi
         self.player.staged = not preferences.reduced_motion
         self.session = Session(self.workspace, self.controller, self.player, paths.runs, self)
         self.session.limit = round(preferences.size_limit * 1e9)
@@ -109,6 +108,7 @@ class Program(QObject):
         self.window.panels["controls"].new_run.connect(self.deeds.new_run)  # type: ignore[attr-defined]
         self.window.panels["controls"].kind_wanted.connect(self._on_kind)  # type: ignore[attr-defined]
         self.window.panels["controls"].devices = lambda: self.controller.devices  # type: ignore[attr-defined]
+        self.window.panels["policy_bars"].completions_wanted.connect(self._on_completions)  # type: ignore[attr-defined]
         self.window.panels["evolution"].language_wanted.connect(self.deeds.new_language_run)  # type: ignore[attr-defined]
         self.window.panels["timeline"].branch_wanted.connect(self.deeds.branch)  # type: ignore[attr-defined]
         self.controller.finished.connect(self._on_finished)
@@ -127,12 +127,12 @@ class Program(QObject):
         self.window.messages.say(sentence, SEVERITIES[severity])
 
     def welcome(self) -> None:
-        """What can be done first, in one line that goes away by itself with the first update."""
+        """What can be done first, in one line that goes away with the first update, or with another kind of run."""
         text = "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7."
         actions = (
-            BarAction(text="Run", run=self.deeds.run_pause),
-            BarAction(text="Language model", run=self.deeds.new_language_run),
-            BarAction(text="Open a run…", run=self.deeds.open_run),
+            BarAction(text="Language model", run=self.deeds.new_language_run, closes=False),
+            BarAction(text="Open a run…", run=self.deeds.open_run, closes=False),
+            BarAction(text="Keys", run=self.deeds.show_sheet, closes=False),
         )
         self.window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id="welcome"))
 
@@ -194,7 +194,8 @@ class Program(QObject):
     @Slot()
     def _on_frame(self) -> None:
         self.actions.refresh(self.deeds.state())
-        if self.workspace.run is not None and self.workspace.run.head:
+        run = self.workspace.run
+        if run is not None and (run.head or run.origin.settings.is_language):
             self.window.messages.remove("welcome")
         if self._hooks is not None:
             for report in self._hooks.take_reports():
@@ -209,7 +210,7 @@ class Program(QObject):
 
     @Slot()
     def _on_player(self) -> None:
-        changes = self.preferences.replace(speed=self.player.speed, run_length=self.player.length)
+        changes = self.preferences.with_tempi(self.player.tempi)
         if changes != self.preferences:
             self.prefer(changes)
         self.workspace.request_frame()
@@ -220,6 +221,11 @@ class Program(QObject):
             self.deeds.new_language_run()
         else:
             self.deeds.new_bandit_run()
+
+    @Slot()
+    def _on_completions(self) -> None:
+        self.window.docks["token_inspector"].show()
+        self.window.docks["token_inspector"].raise_()
 
     @Slot()
     def _on_rebuilt(self) -> None:

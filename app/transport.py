@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from app.commands.actions import Actions
+from app.status import Status
 from app.workspace.player import Mode, Player
 from app.workspace.session import Session
 from app.workspace.workspace import Workspace
@@ -46,8 +47,7 @@ class Transport(QToolBar):
         spacer = QWidget()
         spacer.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.addWidget(spacer)
-        self.status = QLabel()
-        self.status.setObjectName("muted")
+        self.status = Status()
         self.addWidget(self.status)
         self.runs = QComboBox()
         self.runs.setAccessibleName("Run")
@@ -102,16 +102,22 @@ class Transport(QToolBar):
             return
         kept = run.path.exists()  # a branch has no file before its first own update
         said = f"{'saved' if run.saved else 'autosaved'} · {_size(run.path)}" if kept else "no update yet"
-        if run.origin.settings.is_language and self._player.loading:
-            said = "loading the language model…"
         if self._workspace.training not in (None, run) and self._player.mode is Mode.COMPUTING:
             said = f"{self._workspace.training.title} is training"
-        if self.status.text() != said:
-            self.status.setText(said)
+        self._wait()
+        self.status.say(said)
+
+    def _wait(self) -> None:
+        """Say it where the run that is shown waits for its model."""
+        run = self._workspace.run
+        language = run is not None and run.origin.settings.is_language
+        self.status.moving = self._player.staged
+        self.status.wait_for(language and run is self._workspace.training and self._player.loading)
 
     @Slot()
     def refresh(self) -> None:
         """Show the player's speed and length, and the list of runs."""
+        self._wait()
         titles = [run.title for run in self._workspace.runs]
         with QSignalBlocker(self.runs):
             if [self.runs.itemText(i) for i in range(self.runs.count())] != titles:

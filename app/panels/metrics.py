@@ -23,12 +23,21 @@ from app.plotting.theme import Theme
 from app.workspace.cursor import Stage
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
 from grpo_core.reasons import Reason
 
 CARDS = ("updates", "reward_mean", "kl", "max_prob", "entropy", "clip_fraction")
 CARDS_LANGUAGE = ("updates", "accuracy", "kl", "entropy", "loss", "dead_groups")
+CARDS_GAMEABLE = ("updates", "accuracy", "reward_mean", "kl", "length", "dead_groups")
+"""Where what is paid and what is right can part, both are in sight."""
+PER_TOKEN = "Exact at each visited place, averaged over the sampled prefixes."
+SCORED = ("reward_mean", "reward_std", "dead_groups", "accuracy", "length")
+"""What is known as soon as the samples are scored."""
+HELD_OUT = {"accuracy_greedy": "greedy", "accuracy_sampled": "sampled"}
+LONGEST_AGO = 1000
+"""Updates after which a measurement says nothing of the policy any more."""
 SHARES = ("clip_fraction", "dead_groups", "accuracy", "accuracy_greedy", "accuracy_sampled")
 
 
@@ -79,6 +88,8 @@ class Card(QWidget):
         self._chip = reason.chip if reason else self.note
         metric = METRICS.get(self.name)
         told = [metric.help if metric else "Updates computed so far."]
+        if self.language and self.name in ("kl", "entropy"):
+            told.append(PER_TOKEN)
         if value == value and metric:
             told.append(f"Full precision: {full(value)}.")
         told += [reason.sentence] if reason else []
@@ -160,14 +171,24 @@ class Card(QWidget):
 def _revealed(name: str, view: View) -> bool:
     """Whether the stage under the cursor has come to this number: rewards come with the scores, the rest at the end."""
     stage = view.cursor.stage
-    return stage is Stage.UPDATE or (stage >= Stage.SCORE and name in ("reward_mean", "reward_std", "dead_groups"))
+    return stage is Stage.UPDATE or (stage >= Stage.SCORE and name in SCORED)
+
+
+def _cards(settings: Settings) -> tuple[str, ...]:
+    """The cards to begin with in a run under ``settings``."""
+    if not settings.is_language:
+        return CARDS
+    return CARDS_GAMEABLE if settings.language.problem == "gameable" else CARDS_LANGUAGE
 
 
 def _held_out(view: View) -> str:
     """The last accuracy on held-out prompts up to the update shown; empty where none was measured."""
-    values = view.run.series["accuracy_greedy"].values[: view.cursor.step]
-    known = np.flatnonzero(np.isfinite(values[-1000:]))
-    return f"held out {100 * values[-1000:][known[-1]]:.0f} %, greedy" if known.size else ""
+    for name, manner in HELD_OUT.items():
+        newest = view.run.series[name].values[: view.cursor.step][-LONGEST_AGO:]
+        known = np.flatnonzero(np.isfinite(newest))
+        if known.size:
+            return f"held out {100 * newest[known[-1]]:.0f} %, {manner}"
+    return ""
 
 
 class MetricsPanel(Panel):
@@ -179,7 +200,7 @@ class MetricsPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.cards = [Card(name) for name in CARDS]
-        self._language = False
+        self._suits: tuple[str, ...] = CARDS
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
@@ -189,7 +210,7 @@ class MetricsPanel(Panel):
             row.addWidget(card, 1)
 
     def draw(self, view: View) -> None:
-        self._suit(view.run.origin.settings.is_language)
+        self._suit(view.run.origin.settings)
         values = view.step.metrics
         hint = self.cards[0].sizeHint()
         self.set_row_height(hint.height())
@@ -206,12 +227,13 @@ class MetricsPanel(Panel):
                 reason = view.step.reasons.get(card.name) if known else None
                 card.show_number(view.theme, view.scale, title, value, reason)
 
-    def _suit(self, language: bool) -> None:
+    def _suit(self, settings: Settings) -> None:
         """The cards of this kind of run, where the kind has changed."""
-        if language != self._language:
-            self._language = language
-            for card, name in zip(self.cards, CARDS_LANGUAGE if language else CARDS, strict=True):
-                card.name, card.language = name, language
+        suits = _cards(settings)
+        if suits != self._suits:
+            self._suits = suits
+            for card, name in zip(self.cards, suits, strict=True):
+                card.name, card.language = name, settings.is_language
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import QComboBox, QLabel, QStackedLayout, QWidget
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.bars_plot import BarsPlot
 from app.panels.base import Panel
@@ -27,11 +27,20 @@ KEYS = (
 )
 
 
+NO_BARS = "This run does not record the whole distribution, so there are no bars to draw."
+NO_TABLE = "A language model has no table of actions: see its completions."
+
+
 class PolicyBarsPanel(Panel):
-    """The policy in one context; where several prompts or states exist, one is chosen."""
+    """The policy in one context; where several prompts or states exist, one is chosen.
+
+    Signals:
+        completions_wanted: there is no table of actions; show what was sampled instead.
+    """
 
     id = "policy_bars"
     title = "Policy π(a)"
+    completions_wanted = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -47,21 +56,32 @@ class PolicyBarsPanel(Panel):
         self.plot.dragged.connect(self._on_dragged)
         self.twin = TwinStack(self.plot, KEYS)
         self.twin.title.hide()
-        self.empty = QLabel("This run does not record the whole distribution, so there are no bars to draw.")
-        self.empty.setObjectName("muted")
-        self.empty.setWordWrap(True)
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.twin.add_to_header(self.choice)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self.twin)
-        self._stack.addWidget(self.empty)
+        self._stack.addWidget(self._build_empty())
+
+    def _build_empty(self) -> QWidget:
+        self.empty = QLabel(NO_BARS)
+        self.empty.setObjectName("muted")
+        self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.completions = QPushButton("Show completions")
+        self.completions.clicked.connect(self.completions_wanted)
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.addStretch(1)
+        column.addWidget(self.empty)
+        column.addWidget(self.completions, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addStretch(1)
+        return inside
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
         if view.step.settings.is_language:
             self._picture = None
-            self.empty.setText("A language model has no table of actions: its choices are in Completions.")
+            self.empty.setText(NO_TABLE)
             self._stack.setCurrentIndex(1)
             return
         self._fill_contexts(view)
@@ -69,6 +89,7 @@ class PolicyBarsPanel(Panel):
         self._picture = shown
         self._stack.setCurrentIndex(0 if shown is not None else 1)
         if shown is None:
+            self.empty.setText(NO_BARS)
             return
         self.twin.set_look(view.theme, view.scale)
         self.plot.show_picture(shown, view.selection.action)
@@ -104,7 +125,7 @@ class PolicyBarsPanel(Panel):
     def summary(self, view: View) -> str:
         shown = self._picture
         if shown is None:
-            return "No distribution is recorded."
+            return self.empty.text()
         best = int(shown.now.argmax())
         moved = f", {shown.old[best]:.2f} before" if view.step.step is not None else ""
         return (

@@ -14,6 +14,7 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
 
@@ -44,6 +45,15 @@ class Chart(Plot):
             curve.sparse = curve.key in SPARSE
 
 
+def _first(settings: Settings) -> frozenset[str]:
+    """The series to begin with in a run under ``settings``."""
+    if not settings.is_language:
+        return frozenset(SHOWN)
+    first = frozenset(SHOWN_LANGUAGE)
+    same = settings.language.part_weights == (1.0, 0.0, 0.0)  # where only right answers pay, two lines are one
+    return first - {"reward_mean"} if same else first
+
+
 class TrainingHistoryPanel(Panel):
     """Up to three plots above each other with one cursor; which series are drawn is the user's choice."""
 
@@ -69,6 +79,8 @@ class TrainingHistoryPanel(Panel):
             twin.hide_header()
             plots.addWidget(twin, 1)
         self._run: RunHandle | None = None
+        self._known: set[str] = set()
+        self._looked = 0
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(0)
@@ -117,6 +129,7 @@ class TrainingHistoryPanel(Panel):
             for chart in self.charts:
                 for curve in chart.curves:
                     curve.series = view.run.series[curve.key]
+        self._offer(view.run)
         area, inside = self._choice
         for box in self.boxes.values():
             box.setFont(view.theme.font("small", view.scale))
@@ -138,16 +151,24 @@ class TrainingHistoryPanel(Panel):
 
     def _choose(self, run: RunHandle) -> None:
         """The series that this kind of run has; where the kind is another one than before, those to begin with."""
-        language = run.origin.settings.is_language
         before, self._run = self._run, run
-        for name, box in self.boxes.items():
-            box.setVisible(not METRICS[name].language or language)
-            if before is None or before.origin.settings.is_language != language:
+        self._known, self._looked = set(), 0
+        first = _first(run.origin.settings)
+        if before is None or _first(before.origin.settings) != first:
+            for name, box in self.boxes.items():
                 with QSignalBlocker(box):
-                    box.setChecked(name in (SHOWN_LANGUAGE if language else SHOWN))
-            if language and name == "reward_mean":  # where only right answers pay, it is the same line
-                weights = run.origin.settings.language.part_weights
-                box.setChecked(weights != (1.0, 0.0, 0.0))
+                    box.setChecked(name in first)
+
+    def _offer(self, run: RunHandle) -> None:
+        """Offer the series that have a value; before the first update, those that this kind of run can have."""
+        for name in self.boxes.keys() - self._known:
+            if np.isfinite(run.series[name].values[self._looked :]).any():
+                self._known.add(name)
+        self._looked = run.head
+        language = run.origin.settings.is_language
+        for name, box in self.boxes.items():
+            possible = language or not METRICS[name].language
+            box.setVisible(name in self._known if run.head else possible)
 
     def summary(self, view: View) -> str:
         if not view.head:

@@ -13,6 +13,9 @@ from app.plotting.theme import CUES, Cue, Theme
 SMOOTH_UP_TO = 700
 """Points up to which a line is drawn a little wider and smooth; beyond, both cost more than a frame has."""
 
+MARKED = 150
+"""Points up to which each point of a sparse line has a mark."""
+
 NOISE = 0.05
 """Mean height of a bucket, as a share of the picture's, from which a thinned line is drawn without dashes."""
 
@@ -27,13 +30,14 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         meaning: its colour and line style, by the theme's name.
         series: where it comes from; assign another to show another run.
         first: x of the series' first place (1 for updates).
-        sparse: the series has a value here and there; the line goes from one to the next.
+        sparse: the series has a value here and there, marked by a dot; the line goes from one to the next.
     """
 
     def __init__(self, key: str, label: str, meaning: str, series: Pyramid, first: float = 1.0) -> None:
         super().__init__(connect="finite", skipFiniteCheck=False)
         self.key, self.label, self.meaning, self.series, self.first = key, label, meaning, series, first
         self.sparse = False
+        self._marks: pg.ScatterPlotItem | None = None
         self._reach = -np.inf
         self.cue: Cue = CUES.get(meaning, Cue())
         self._theme: Theme | None = None
@@ -65,7 +69,21 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.xs = places + self.first
         self._choose_pen(thinned=not self.sparse and len(self.xs) < min(stop, len(self.series)) - max(start, 0))
         self.setData(self.xs, self.ys)
+        if self.sparse:
+            self._mark()
         return True
+
+    def _mark(self) -> None:
+        """A dot where a sparse series has a value, so that the line between is not taken for measured."""
+        assert self._theme is not None
+        if self._marks is None:
+            self._marks = pg.ScatterPlotItem(pxMode=True)
+            self._marks.setParentItem(self)
+        few = len(self.xs) <= MARKED
+        self._marks.setData(
+            self.xs if few else [], self.ys if few else [],
+            size=round(5 * self._factor), pen=None, brush=self._theme.colour(self.meaning),
+        )  # fmt: skip
 
     def end(self) -> tuple[float, float] | None:
         """The last finite point drawn."""

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from app.settings.files import reason, write_atomically, write_or_say
+from app.workspace.tempo import BANDIT, LANGUAGE, Tempo
 from grpo_core.config.fields import check, described, setting
 from grpo_core.errors import SettingsError
 
@@ -22,6 +24,20 @@ LARGEST = 1_000_000
 MIN_SCALE, MAX_SCALE, SCALE_STEP = 0.8, 2.5, 0.1
 SPEEDS: tuple[float | None, ...] = (1.0, 2.0, 5.0, 10.0, 30.0, None)
 """Speeds on offer, in updates per second; None is as fast as the machine can."""
+
+
+def _speed(tempo: Tempo, title: str, whose: str) -> Any:
+    return setting(
+        tempo.speed, f"Updates per second of {whose}; nothing means as fast as the machine can.", title,
+        unit="updates per second", low=0, above=True, high=1000, usual=(1, 30), optional=True,
+    )  # fmt: skip
+
+
+def _length(tempo: Tempo, title: str, whose: str) -> Any:
+    return setting(
+        tempo.length, f"A run of {whose} pauses after this many more updates; nothing means no limit.", title,
+        unit="updates", low=1, high=10**9, usual=(1, 1000), optional=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,27 +58,10 @@ class Preferences:
         1.0, "Size of everything in the window.", "Scale", low=MIN_SCALE, high=MAX_SCALE, usual=(MIN_SCALE, MAX_SCALE)
     )
     reduced_motion: bool = setting(False, "Nothing moves to show where it went.", "Reduced motion")
-    speed: float | None = setting(
-        5.0,
-        "Updates per second while running; nothing means as fast as the machine can.",
-        "Speed",
-        unit="updates per second",
-        low=0,
-        above=True,
-        high=1000,
-        usual=(1, 30),
-        optional=True,
-    )
-    run_length: int | None = setting(
-        200,
-        "A run pauses after this many more updates; nothing means no limit.",
-        "Run length",
-        unit="updates",
-        low=1,
-        high=10**9,
-        usual=(1, 1000),
-        optional=True,
-    )
+    speed: float | None = _speed(BANDIT, "Speed", "a bandit")
+    run_length: int | None = _length(BANDIT, "Run length", "a bandit")
+    language_speed: float | None = _speed(LANGUAGE, "Speed of language models", "a language model")
+    language_run_length: int | None = _length(LANGUAGE, "Run length of language models", "a language model")
     size_limit: float = setting(
         2.0, "A run pauses when its file reaches this size.", "Size limit", unit="GB", low=0.01, high=10_000
     )
@@ -83,6 +82,20 @@ class Preferences:
         if self.last_run is not None:
             _check_text("last_run", self.last_run)
         _check_texts("recent", self.recent)
+
+    @property
+    def tempi(self) -> dict[bool, Tempo]:
+        """Speed and length of runs, for bandits (False) and for language models (True)."""
+        language = Tempo(speed=self.language_speed, length=self.language_run_length)
+        return {False: Tempo(speed=self.speed, length=self.run_length), True: language}
+
+    def with_tempi(self, tempi: Mapping[bool, Tempo]) -> Preferences:
+        """A copy with other speeds and lengths."""
+        bandit, language = tempi[False], tempi[True]
+        return self.replace(
+            speed=bandit.speed, run_length=bandit.length,
+            language_speed=language.speed, language_run_length=language.length,
+        )  # fmt: skip
 
     def replace(self, **changes: Any) -> Preferences:
         """A copy with ``changes``, checked like a new one."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.training.controller import Controller, State
 from app.workspace.cursor import Cursor, Stage
+from app.workspace.run_handle import RunHandle
+from app.workspace.tempo import BANDIT, LANGUAGE
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 
@@ -30,8 +33,7 @@ class Player(QObject):
     """Moves the cursor through recorded updates and asks the controller for new ones.
 
     Attributes:
-        speed: updates per second, None for as many as possible.
-        length: updates after which a run stops by itself, None for no limit.
+        tempi: speed and length, for bandits (False) and for language models (True).
         staged: whether slow runs play the stages of each update (off with reduced motion).
         prepare: gives the active run to the controller before anything is computed; may raise ``GrpoError``.
 
@@ -46,14 +48,14 @@ class Player(QObject):
         self._workspace = workspace
         self._controller = controller
         self.mode = Mode.RESTING
-        self.speed: float | None = 5.0
-        self.length: int | None = 200
+        self.tempi = {False: BANDIT, True: LANGUAGE}
         self.staged = True
         self._replay = QTimer(self)
         self._replay.timeout.connect(self._on_replay)
         self._stages = QTimer(self)
         self._stages.timeout.connect(self._on_stage)
         self._run_on = False
+        self._ordered = False
         self._begin: Stage | None = None
         self.prepare: Callable[[], None] = _nothing
         controller.state_changed.connect(self._on_state)
@@ -84,7 +86,9 @@ class Player(QObject):
         if self.mode is Mode.REPLAYING:
             self._stop_replay()
         elif self.busy:
+            self._ordered = False
             self._controller.pause()
+            self.changed.emit()
 
     def rest(self) -> None:
         """Stop replaying; what is being computed goes on."""
@@ -143,17 +147,30 @@ class Player(QObject):
             self._workspace.follow()
             self._compute(ahead)
 
+    @property
+    def speed(self) -> float | None:
+        """Updates per second of this kind of run, None for as many as possible."""
+        return self.tempi[_is_language(self._workspace.run)].speed
+
+    @property
+    def length(self) -> int | None:
+        """Updates after which this kind of run stops by itself, None for no limit."""
+        return self.tempi[_is_language(self._workspace.run)].length
+
     def set_speed(self, speed: float | None) -> None:
-        """Updates per second; None for as many as possible."""
-        self.speed = speed
-        self._controller.set_speed(speed)
+        """Updates per second of this kind of run; None for as many as possible."""
+        kind, training = _is_language(self._workspace.run), self._workspace.training
+        self.tempi[kind] = replace(self.tempi[kind], speed=speed)
+        if training is None or _is_language(training) is kind:
+            self._controller.set_speed(speed)
         if self._replay.isActive():
             self._start_replay()
         self.changed.emit()
 
     def set_length(self, length: int | None) -> None:
-        """Updates after which a run stops by itself; None for no limit."""
-        self.length = length
+        """Updates after which this kind of run stops by itself; None for no limit."""
+        kind = _is_language(self._workspace.run)
+        self.tempi[kind] = replace(self.tempi[kind], length=length)
         self.changed.emit()
 
     # -- what follows ----------------------------------------------------------------------------------------------
@@ -170,9 +187,13 @@ class Player(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether the run that is shown moves: recorded updates are replayed, or new ones computed."""
+        """Whether the run that is shown moves: recorded updates are replayed, or new ones computed.
+
+        A model that is only being loaded does not: it can be told to run, and will.
+        """
         here = self._workspace.training in (None, self._workspace.run)
-        return self.mode is Mode.REPLAYING or (self.mode is Mode.COMPUTING and here)
+        computing = self.mode is Mode.COMPUTING and (self._ordered or not self.loading)
+        return self.mode is Mode.REPLAYING or (computing and here)
 
     @property
     def loading(self) -> bool:
@@ -206,8 +227,11 @@ class Player(QObject):
             self._workspace.problem.emit(str(error), "error")
             return
         self._begin = begin
+        self._ordered = True
         self._workspace.follow()
+        self._controller.set_speed(self.speed)
         self._controller.run(updates)
+        self.changed.emit()
 
     def _start_replay(self) -> None:
         self._replay.start(round(1000 / min(self.speed or FASTEST_REPLAY, FASTEST_REPLAY)))
@@ -243,6 +267,7 @@ class Player(QObject):
         if state in MOVING and self.mode is not Mode.REPLAYING:
             self._enter(Mode.COMPUTING)
         elif self.mode is Mode.COMPUTING:
+            self._ordered = False
             self._enter(Mode.RESTING)
 
     def _enter(self, mode: Mode) -> None:
@@ -254,6 +279,10 @@ class Player(QObject):
         """No more timers."""
         self._replay.stop()
         self._stages.stop()
+
+
+def _is_language(run: RunHandle | None) -> bool:
+    return run is not None and run.origin.settings.is_language
 
 
 def _nothing() -> None:

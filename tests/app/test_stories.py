@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QLineEdit, QWid
 from pytestqt.qtbot import QtBot
 
 from app.panels.controls.panel import ControlsPanel
-from app.panels.controls.rows import NumberRow, Row
+from app.panels.controls.row import Row
+from app.panels.controls.rows import NumberRow
 from app.panels.explain import ExplainPanel
 from app.panels.metrics import MetricsPanel
 from app.settings.preferences import load_preferences

@@ -31,9 +31,8 @@ def applies(path: str, settings: Settings) -> bool:
     return path in flat(settings)
 
 
-def described_model(settings: Settings, devices: tuple[str, ...]) -> str:
+def described_model(settings: Settings) -> str:
     """The model in a few words; empty on a bandit."""
     if not settings.is_language:
         return ""
-    said = f"{parameters(settings.model):,} parameters on {settings.model.device}."
-    return f"{said} Here: {', '.join(devices)}." if devices else said
+    return f"{parameters(settings.model):,} parameters · {settings.model.device.upper()}"

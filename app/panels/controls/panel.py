@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
     QLabel,
-    QPushButton,
     QScrollArea,
     QSizePolicy,
     QToolButton,
@@ -21,8 +20,10 @@ from PySide6.QtWidgets import (
 
 from app.panels.base import Panel
 from app.panels.controls.kinds import KINDS, ONLY, PARTS, applies, described_model
-from app.panels.controls.rows import NumberRow, Row, row_for
+from app.panels.controls.row import Row
+from app.panels.controls.rows import NumberRow, row_for
 from app.panels.controls.scale import shown
+from app.panels.controls.waiting import WaitingStrip, word
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS, About, BanditTask, LanguageTask, Objective, Settings, about, described
@@ -36,6 +37,7 @@ FIRST = (
     "objective.clip",
     "objective.beta",
     "optimizer.learning_rate",
+    "learner.temperature",
     "learner.mu",
 )
 CLIP = ("objective.clip_low", "objective.clip_high")
@@ -92,8 +94,10 @@ class ControlsPanel(Panel):
             self._add_first(path)
         self.devices: Callable[[], tuple[str, ...]] = tuple
         self._settings_drawn: tuple[object, ...] | None = None
-        self._waiting = self._build_waiting()
-        self._column.addWidget(self._waiting)
+        self.waiting = WaitingStrip()
+        self.waiting.start.connect(self.new_run)
+        self.waiting.forget.connect(self._on_forget)
+        self._column.addWidget(self.waiting)
         self._build_more()
         self._column.addStretch(1)
         scroll = QScrollArea()
@@ -144,23 +148,6 @@ class ControlsPanel(Panel):
         self._add("seed", about(Settings, "seed"), 7, column)
         self._rest.hide()
         self._column.addWidget(self._rest)
-
-    def _build_waiting(self) -> QFrame:
-        frame = QFrame()
-        frame.setObjectName("strip")
-        column = QVBoxLayout(frame)
-        column.setContentsMargins(8, 8, 8, 8)
-        self._waiting_text = QLabel()
-        self._waiting_text.setWordWrap(True)
-        self._start = QPushButton("New run")
-        self._start.setProperty("primary", True)
-        self._start.clicked.connect(self.new_run)
-        self._forget = QPushButton("Keep this run")
-        self._forget.clicked.connect(self._on_forget)
-        for widget in (self._waiting_text, self._start, self._forget):
-            column.addWidget(widget)
-        frame.hide()
-        return frame
 
     def _add(self, path: str, rule: About, default: Any, column: QVBoxLayout) -> None:
         self._place(row_for(path, rule, default), column)
@@ -223,8 +210,10 @@ class ControlsPanel(Panel):
         self._settings_drawn = stamp
         with QSignalBlocker(self.kind):
             self.kind.setCurrentIndex(int(wanted.is_language))
-        self.model_note.setText(described_model(wanted, self.devices()))
+        self.model_note.setText(described_model(wanted))
         self.model_note.setVisible(wanted.is_language)
+        device = next(row for row in self.rows if row.paths == ("model.device",))
+        device.remark(f"Here: {', '.join(self.devices())}." if self.devices() else "")
         for section, language in self._only:
             section.setVisible(language == wanted.is_language)
         for row in self.rows:
@@ -236,7 +225,7 @@ class ControlsPanel(Panel):
             then = here.get(row.paths[0])
             row.mark("" if view.at_head or then == value else f"Update {view.cursor.step} ran with {shown(then)}.")
         self._draw_preset(wanted)
-        self._draw_waiting()
+        self.waiting.show_changes(self.workspace.editing.pending)
 
     def _draw_preset(self, wanted: Settings) -> None:
         """The nearest preset; where settings differ from it, its name says so and the tooltip says in what."""
@@ -245,7 +234,7 @@ class ControlsPanel(Panel):
         told = f"{preset.source}. {preset.not_covered}".strip()
         if changed:
             told += (
-                " Changed here: " + ", ".join(f"{_word(path)} {shown(now)}" for path, (_, now) in changed.items()) + "."
+                " Changed here: " + ", ".join(f"{word(path)} {shown(now)}" for path, (_, now) in changed.items()) + "."
             )
         with QSignalBlocker(self.preset):
             for place, known in enumerate(PRESETS):
@@ -258,19 +247,8 @@ class ControlsPanel(Panel):
         self.preset_note.setText(warnings)
         self.preset_note.setVisible(bool(warnings))
 
-    def _draw_waiting(self) -> None:
-        pending = self.workspace.editing.pending
-        names = ", ".join(f"{_word(path)} {shown(value)}" for path, value in pending.items())
-        self._waiting_text.setText(f"Needs a new run: {names}." if names else "")
-        self._waiting.setVisible(bool(names))
-
     def summary(self, view: View) -> str:
         return f"Settings of update {view.head + 1}: {self.preset.currentText()}."
-
-
-def _word(path: str) -> str:
-    """A setting's name within a sentence."""
-    return path.split(".")[-1].replace("_", " ")
 
 
 def _default(cls: type, name: str) -> Any:

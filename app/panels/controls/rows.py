@@ -5,91 +5,24 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QFileDialog,
-    QHBoxLayout,
-    QLabel,
     QLineEdit,
     QSlider,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
-from app.help.hover import explain_on_hover
+from app.panels.controls.row import Row
 from app.panels.controls.scale import SliderScale, parsed, shown
 from grpo_core.config import About
 
+WORDS = {"cpu": "CPU", "cuda": "CUDA", "mps": "MPS", "bfloat16": "bfloat16", "float32": "float32"}
+"""Choices that are written in their own way."""
 GESTURES = itertools.count(1)
-
-
-class Row(QWidget):
-    """A setting's name, its value and, below, what was wrong with an entry.
-
-    Attributes:
-        paths: dotted paths of the settings that the row changes together.
-
-    Signals:
-        edited: paths, value, gesture (None for a single edit).
-    """
-
-    edited = Signal(tuple, object, object)
-
-    def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.paths = paths
-        self.about = about
-        self.name = QLabel(f"{about.title} {about.symbol}".strip())
-        self.name.setMinimumWidth(1)  # a long name is cut rather than push its value out of sight
-        self.error = QLabel()
-        self.error.setObjectName("refusal")
-        self.error.setWordWrap(True)
-        self.error.hide()
-        self.head = QHBoxLayout()
-        self.head.setContentsMargins(0, 0, 0, 0)
-        self.head.addWidget(self.name, 1)
-        self.body = QVBoxLayout(self)
-        self.body.setContentsMargins(0, 0, 0, 0)
-        self.body.setSpacing(4)
-        self.body.addLayout(self.head)
-        self.body.addWidget(self.error)
-        explain_on_hover(self.name, about.title, f"{about.help} {usual(about)}")
-
-    def label(self, widget: QWidget) -> None:
-        """Give the editing widget the setting's name and what the glossary says of it."""
-        explain_on_hover(widget, self.about.title, f"{self.about.help} {usual(self.about)}")
-        widget.setAccessibleName(self.about.title)
-        self.name.setBuddy(widget)
-
-    def show_value(self, value: Any) -> None:
-        """Show the setting's value, which is in force."""
-        raise NotImplementedError
-
-    def refuse(self, sentence: str) -> None:
-        """Say beside the field what was wrong and what is allowed."""
-        self.error.setText(sentence)
-        self.error.show()
-
-    def accept(self) -> None:
-        """The last entry was fine."""
-        self.error.hide()
-
-    def mark(self, sentence: str) -> None:
-        """Say that the update shown ran under another value; an empty sentence says that it did not."""
-        title = f"{self.about.title} {self.about.symbol}".strip()
-        self.name.setText(f"{title} •" if sentence else title)
-        note = f"{sentence} {self.about.help} {usual(self.about)}".strip()
-        explain_on_hover(self.name, self.about.title, note)
-
-
-def usual(about: About) -> str:
-    """Usual range and what is allowed, in words."""
-    parts = [] if about.usual is None else [f"Usual: {about.usual[0]:g} to {about.usual[1]:g}."]
-    parts.append(f"Allowed: {about.allowed}.")
-    return " ".join(parts)
 
 
 class NumberRow(Row):
@@ -165,7 +98,7 @@ class ChoiceRow(Row):
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setMinimumContentsLength(10)
         for choice in about.choices:
-            self.box.addItem(choice.replace("_", " ").capitalize(), choice)
+            self.box.addItem(WORDS.get(choice, choice.replace("_", " ").capitalize()), choice)
         self.box.activated.connect(self._on_chosen)
         self.label(self.box)
         self.body.insertWidget(1, self.box)

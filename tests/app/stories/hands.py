@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from app.panels.base import Panel
-from app.panels.controls.rows import Row
+from app.panels.controls.row import Row
 from tests.app.conftest import Driver
 
 

@@ -1,0 +1,22 @@
+"""How fast runs go and after how many updates they stop, for each kind of policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tempo:
+    """The tempo of one kind of run.
+
+    Attributes:
+        speed: updates per second, None for as many as possible.
+        length: updates after which a run stops by itself, None for no limit.
+    """
+
+    speed: float | None
+    length: int | None
+
+
+BANDIT, LANGUAGE = Tempo(speed=5.0, length=200), Tempo(speed=2.0, length=150)
+"""Both solve their tasks in seconds, so they are slowed down until somebody wants them faster."""

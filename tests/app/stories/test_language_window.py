@@ -1,0 +1,279 @@
+"""The window around a language model's run: what is offered, said and arranged. The records are made by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QFileDialog
+from pytestqt.qtbot import QtBot
+
+from app.status import DOTS, LOADING, Status
+from app.training.controller import State
+from app.workspace.cursor import Stage
+from grpo_core.config import Settings, language_settings
+from grpo_core.lm.origin import origin
+from grpo_core.record import Step
+from grpo_core.runs.run_file import RunWriter
+from tests.app.conftest import Driver, make, take_down
+from tests.app.stories.hands import panel, press, row_of
+from tests.core.lm_steps import lm_steps
+
+UPDATES = 6
+
+
+def as_recorded(step: Step) -> Step:
+    """Held-out accuracy every third update, never a sampled one."""
+    measured = {"accuracy_greedy": step.step / 10} if step.step % 3 == 1 else {}
+    return dataclasses.replace(step, measurements={"grad_norm": 0.4, **measured})
+
+
+def written(path: Path, settings: Settings) -> Path:
+    with RunWriter.create(path, settings, origin=origin(settings), title="Arithmetic") as writer:
+        for step in lm_steps(UPDATES, settings=settings, dead=(1,)):
+            writer.append(as_recorded(step))
+    return path
+
+
+@pytest.fixture
+def language(driver: Driver, tmp_path: Path) -> Driver:
+    driver.program.deeds.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
+    driver.program.deeds.set_layout("Language model")
+    driver.settle()
+    return driver
+
+
+def says(status: Status, text: str) -> bool:
+    return status.text() == text
+
+
+def visible(driver: Driver) -> set[str]:
+    return {name for name, dock in driver.program.window.docks.items() if not dock.isHidden()}
+
+
+# -- controls ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_controls_show_the_rows_of_the_kind_of_run_alone(language: Driver) -> None:
+    controls = panel(language, "controls")
+    assert controls.kind.currentText() == "Language model"
+    shown = {path for row in controls.rows if not row.isHidden() for path in row.paths}
+    assert {"task.problem", "learner.temperature", "model.checkpoint"} <= shown
+    assert not shown & {"task.landscape", "task.actions", "task.bonus", "task.file"}
+    language.program.session.show(language.program.workspace.runs[0])
+    language.settle()
+    shown = {path for row in controls.rows if not row.isHidden() for path in row.paths}
+    assert "task.landscape" in shown
+    assert not any(path.startswith("model.") for path in shown)
+
+
+def test_the_size_and_the_devices_of_the_model_are_said(language: Driver) -> None:
+    controls = panel(language, "controls")
+    assert controls.model_note.text() == "105,472 parameters · CPU"
+    device = row_of(language, "model.device")
+    assert device.note.isHidden(), "nothing is known before the model's process has started"
+    controls.devices = lambda: ("cpu (2 cores)", "cuda (NVIDIA H200)")
+    controls.redraw()
+    assert device.note.text() == "Here: cpu (2 cores), cuda (NVIDIA H200)."
+
+
+def test_words_stand_for_choices(language: Driver) -> None:
+    box = row_of(language, "task.difficulty").box
+    assert [box.itemText(place) for place in range(box.count())][2] == "Sweet spot"
+
+
+def test_a_checkpoint_is_chosen_in_a_dialog_and_waits_for_a_new_run(
+    language: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("/models/mine.safetensors", ""))
+    row_of(language, "model.checkpoint").browse.click()
+    language.settle()
+    assert row_of(language, "model.checkpoint").field.text() == "/models/mine.safetensors"
+    assert "checkpoint /models/mine.safetensors" in panel(language, "controls").waiting.text.text()
+
+
+# -- the first start, layouts ------------------------------------------------------------------------------------------
+
+
+def test_the_first_strip_offers_a_model_a_run_and_the_keys(driver: Driver) -> None:
+    driver.program.welcome()
+    line = next(line for line in driver.program.window.messages.lines if line.message.id == "welcome")
+    assert [button.text() for button in line.buttons] == ["Language model", "Open a run…", "Keys"]
+    line.buttons[2].click()
+    assert driver.program.sheet.isVisible()
+    driver.program.sheet.close()
+    assert driver.messages, "whoever looks at the keys has still everything to choose"
+
+
+def test_the_strip_about_the_bandit_goes_with_the_bandit(driver: Driver, tmp_path: Path) -> None:
+    driver.program.welcome()
+    driver.settle()
+    assert driver.messages
+    driver.program.deeds.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
+    driver.settle()
+    assert not any("ten actions" in message for message in driver.messages)
+
+
+def test_the_layout_for_language_models_has_the_tokens_in_the_middle(language: Driver) -> None:
+    assert visible(language) == {
+        "controls", "metrics", "pipeline", "token_inspector", "training_history", "evolution", "score_your_own",
+        "kl_over_beta", "step_detail", "explain",
+    }  # fmt: skip
+
+
+def test_layouts_for_any_run_suit_the_one_that_is_shown(language: Driver) -> None:
+    for name in ("Present", "Compare"):
+        language.program.deeds.set_layout(name)
+        assert "token_inspector" in visible(language) and "policy_bars" not in visible(language)
+    language.program.session.show(language.program.workspace.runs[0])
+    language.program.deeds.set_layout("Present")
+    assert "policy_bars" in visible(language) and "evolution" not in visible(language)
+
+
+def test_reset_layout_goes_back_to_the_one_for_this_kind_of_run(language: Driver) -> None:
+    language.program.window.docks["token_inspector"].hide()
+    language.program.actions["reset_layout"].trigger()
+    assert "token_inspector" in visible(language)
+    assert language.program.preferences.layout == "Language model"
+
+
+def test_keys_act_in_the_layout_for_language_models(language: Driver) -> None:
+    language.program.window.activateWindow()
+    language.qtbot.waitUntil(language.program.window.isActiveWindow, timeout=2000)
+    inspector = panel(language, "token_inspector")
+    inspector.grid.setFocus()
+    press(language, Qt.Key.Key_Comma)
+    language.settle()
+    assert language.program.workspace.cursor.step == UPDATES - 1
+
+
+def test_the_bars_of_a_language_model_lead_to_its_completions(language: Driver) -> None:
+    language.program.window.docks["token_inspector"].hide()
+    bars = panel(language, "policy_bars")
+    assert "no table of actions" in bars.empty.text() == bars.summary(language.program.workspace.view)
+    bars.completions.click()
+    language.settle()
+    assert language.program.window.panels["token_inspector"].seen
+
+
+# -- cards and history -------------------------------------------------------------------------------------------------
+
+
+def test_the_cards_show_right_answers_and_the_last_measurement_beside_them(language: Driver) -> None:
+    cards = {card.name: card for card in panel(language, "metrics").cards}
+    assert set(cards) == {"updates", "accuracy", "kl", "entropy", "loss", "dead_groups"}
+    assert cards["accuracy"].note == "held out 40 %, greedy"
+    assert "averaged over the sampled prefixes" in cards["kl"].toolTip()
+    language.program.workspace.move_to(3)
+    language.settle()
+    assert cards["accuracy"].note == "held out 10 %, greedy"
+    language.program.workspace.show_stage(Stage.SCORE)
+    language.settle()
+    assert "%" in cards["accuracy"].accessibleName(), "what is right is known with the scores"
+    assert "—" in cards["kl"].accessibleName()
+
+
+def test_a_reward_that_can_be_gamed_stands_beside_what_is_right(driver: Driver, tmp_path: Path) -> None:
+    gameable = language_settings().replace({"task.problem": "gameable"})
+    driver.program.deeds.open_path(written(tmp_path / "gameable.grpo", gameable))
+    driver.settle()
+    assert {"accuracy", "reward_mean"} <= {card.name for card in panel(driver, "metrics").cards}
+    history = panel(driver, "training_history")
+    assert history.boxes["accuracy"].isChecked() and history.boxes["reward_mean"].isChecked()
+
+
+def test_the_history_offers_what_the_run_has_and_joins_what_is_sparse(language: Driver) -> None:
+    history = panel(language, "training_history")
+    offered = {name for name, box in history.boxes.items() if not box.isHidden()}
+    assert {"accuracy", "accuracy_greedy", "kl", "length"} <= offered
+    assert "accuracy_sampled" not in offered, "it was never measured"
+    assert not history.boxes["reward_mean"].isChecked(), "where only right answers pay, it is the same line"
+    curve = next(curve for curve in history.charts[0].curves if curve.key == "accuracy_greedy")
+    assert np.array_equal(curve.xs, [1, 4]) and np.allclose(curve.ys, [0.1, 0.4])
+    language.program.session.show(language.program.workspace.runs[0])
+    language.settle()
+    assert not any(name.startswith("accuracy") and not box.isHidden() for name, box in history.boxes.items())
+
+
+def test_a_choice_of_series_outlives_a_look_at_another_run_of_the_same_kind(language: Driver, tmp_path: Path) -> None:
+    history = panel(language, "training_history")
+    history.boxes["length"].setChecked(True)
+    language.program.deeds.open_path(written(tmp_path / "second.grpo", language_settings()))
+    language.settle()
+    assert history.boxes["length"].isChecked()
+
+
+def test_every_panel_says_something_before_the_first_update(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver.program.session, "_load", lambda run: None)
+    driver.program.deeds._new(language_settings())
+    driver.settle()
+    view = driver.program.workspace.view
+    assert view.head == 0 and view.run.origin.dist_logp is None
+    for name in ("metrics", "pipeline", "training_history", "policy_bars", "controls"):
+        assert panel(driver, name).summary(view), name
+    names = [button.text() for button in panel(driver, "pipeline").stages.values()]
+    assert names[0] in ("Sample 8 × 8", "Sample")
+
+
+# -- tempo, loading ----------------------------------------------------------------------------------------------------
+
+
+def test_each_kind_of_run_keeps_its_own_tempo(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
+    driver = make(qtbot, tmp_path / "home", speed=5.0)
+    player, transport = driver.program.player, driver.program.transport
+    driver.program.deeds.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
+    assert (player.speed, player.length) == (2.0, 150)
+    assert (transport.speed.currentText(), transport.length.currentText()) == ("2 / s", "150 updates")
+    player.set_speed(None)
+    driver.program.session.show(driver.program.workspace.runs[0])
+    assert (player.speed, player.length) == (5.0, 200)
+    assert transport.speed.currentText() == "5 / s"
+    preferences = driver.program.preferences
+    assert (preferences.speed, preferences.language_speed, preferences.language_run_length) == (5.0, None, 150)
+    take_down(driver)
+
+
+@pytest.fixture
+def loading(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bool], None]]:
+    """Enter and leave the state in which a model is being loaded, without a model."""
+    monkeypatch.setattr(driver.program.session, "_load", lambda run: None)
+    driver.program.deeds._new(language_settings())
+    driver.program.workspace.training = driver.program.workspace.run
+
+    def put(on: bool) -> None:
+        driver.program.controller._enter(State.PREPARING if on else State.IDLE)
+
+    yield put
+    put(False)
+    driver.program.workspace.training = None
+
+
+def test_a_model_that_takes_its_time_is_said_to_be_loading(driver: Driver, loading: Callable[[bool], None]) -> None:
+    status = driver.program.transport.status
+    loading(True)
+    assert LOADING not in status.text(), "a short wait is not worth a word"
+    for dots in (DOTS[-1], DOTS[0], DOTS[1]):
+        driver.qtbot.waitUntil(partial(says, status, LOADING + dots), timeout=3000)
+    loading(False)
+    driver.settle()
+    assert status.text() == "no update yet"
+
+
+def test_while_a_model_loads_run_can_be_pressed_and_is_not_called_pause(
+    driver: Driver, loading: Callable[[bool], None]
+) -> None:
+    loading(True)
+    driver.settle()
+    assert driver.program.actions["run"].text() == "Run"
+    assert driver.program.actions["run"].isEnabled()
+    driver.program.player.toggle()
+    driver.settle()
+    assert driver.program.actions["run"].text() == "Pause"
+    driver.program.player.toggle()
+    driver.settle()
+    assert driver.program.actions["run"].text() == "Run"
