@@ -7,15 +7,18 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from grpo_core import __version__
 from grpo_core.assignments import described_settings, settings_from
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError
-from grpo_core.learners import NO_TORCH, Learner, learner
+from grpo_core.experiments.command import add_commands as add_experiments
+from grpo_core.learners import Learner, learner
 from grpo_core.metrics import metrics
+from grpo_core.pretrain_command import add_command as add_pretrain
 from grpo_core.runs.library import Lineage, remove
 from grpo_core.runs.run_file import RunReader, RunWriter
 
@@ -86,40 +89,6 @@ def inspect(options: argparse.Namespace) -> int:
         inner = {name: None if place is None else place - 1 for name, place in places.items()}
         told = explanation(step, Quantity(options.explain or "loss", passed=passed, **inner))
         print(step_text(step, passed, reader.origin), told, sep="\n\n")
-    return 0
-
-
-def pretrain(options: argparse.Namespace) -> int:
-    """Makes a checkpoint for the language model; a second call goes on where the first was stopped."""
-    try:
-        from grpo_core.lm.checkpoint import save_model
-        from grpo_core.lm.pretraining import Recipe, pretrained
-    except ImportError:
-        raise GrpoError(NO_TORCH) from None
-    from tqdm import tqdm
-
-    out = Path(options.out)
-    if out.exists() and not options.force:
-        raise GrpoError(f"{out} exists already; choose another name, or add --force to replace it.")
-    size = settings_from(None, options.set, language_settings()).model
-    given = {name: getattr(options, name) for name in ("steps", "batch", "seed", "threads")}
-    recipe = Recipe(size=size, **{name: value for name, value in given.items() if value is not None})
-    partial = out.with_name(out.name + ".partial")
-    bar = tqdm(total=recipe.steps, unit="step", file=sys.stderr, dynamic_ncols=True)
-    with _interruptible() as cancelled, bar:
-
-        def progress(done: int, loss: float) -> None:
-            bar.update(done - bar.n)
-            bar.set_postfix_str(f"loss {loss:.3f} nats a token", refresh=False)
-
-        try:
-            model = pretrained(recipe, partial, cancelled=cancelled, progress=progress)
-        except Cancelled as error:
-            bar.close()
-            print(error, file=sys.stderr)
-            return INTERRUPTED
-    save_model(model, out, {"recipe": f"steps {recipe.steps}, batch {recipe.batch}, seed {recipe.seed}"})
-    print(f"{out} holds a model of {sum(weight.numel() for weight in model.parameters()):,} parameters.")
     return 0
 
 
@@ -219,21 +188,9 @@ def _parser() -> argparse.ArgumentParser:
     for place in ("row", "token", "context", "action", "group"):
         two.add_argument(f"--{place}", type=_count, metavar="N", help=f"the {place} of that number, counted from 1")
 
-    three = commands.add_parser(
-        "pretrain", help="make a checkpoint for the language model", description=pretrain.__doc__
-    )
-    three.set_defaults(command=pretrain)
-    three.add_argument("--out", required=True, metavar="FILE", help="the checkpoint, such as mine.safetensors")
-    three.add_argument(
-        "--set", action="append", default=[], metavar="SETTING=VALUE", help="the size, as in model.width=128"
-    )
-    for name, meaning in (
-        ("steps", "optimizer steps (default 2500)"), ("batch", "workings a step (default 256)"),
-        ("seed", "fixes weights and data (default 1)"), ("threads", "on the CPU (default 2)"),
-    ):  # fmt: skip
-        three.add_argument(f"--{name}", type=_count, metavar="N", help=meaning)
-    three.add_argument("--force", action="store_true", help="replace the file if it exists")
-
+    add = partial(_interruptible_command, commands)
+    add_pretrain(add)
+    add_experiments(add)
     for name, command, help in (
         ("presets", list_presets, "list the presets"),
         ("settings", list_settings, "list the settings"),
@@ -242,6 +199,25 @@ def _parser() -> argparse.ArgumentParser:
         listed.set_defaults(command=command)
         if name == "settings":
             listed.add_argument("--language", action="store_true", help="those of the language model")
+    return parser
+
+
+def _interruptible_command(
+    commands: Any, name: str, help: str, run: Callable[[argparse.Namespace, Callable[[], None]], int]
+) -> argparse.ArgumentParser:
+    """A command that asks now and then whether Ctrl-C was pressed."""
+
+    def interruptible(options: argparse.Namespace) -> int:
+        with _interruptible() as cancelled:
+
+            def poll() -> None:
+                if cancelled():
+                    raise Cancelled("Stopped on request.")
+
+            return run(options, poll)
+
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=run.__doc__)
+    parser.set_defaults(command=interruptible)
     return parser
 
 

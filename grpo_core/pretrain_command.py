@@ -1,0 +1,69 @@
+"""Pretraining on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from grpo_core.assignments import settings_from
+from grpo_core.config import language_settings
+from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.learners import NO_TORCH
+
+
+def run_pretrain(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Makes a checkpoint for the language model; a second call goes on where the first was stopped."""
+    try:
+        from grpo_core.lm.checkpoint import save_model
+        from grpo_core.lm.pretraining import Recipe, pretrained
+    except ImportError:
+        raise GrpoError(NO_TORCH) from None
+    from tqdm import tqdm
+
+    out = Path(options.out)
+    if out.exists() and not options.force:
+        raise GrpoError(f"{out} exists already; choose another name, or add --force to replace it.")
+    size = settings_from(None, options.set, language_settings()).model
+    given = {name: getattr(options, name) for name in ("steps", "batch", "seed", "threads")}
+    recipe = Recipe(size=size, **{name: value for name, value in given.items() if value is not None})
+    bar = tqdm(total=recipe.steps, unit="step", file=sys.stderr, dynamic_ncols=True)
+
+    def progress(done: int, loss: float) -> None:
+        bar.update(done - bar.n)
+        bar.set_postfix_str(f"loss {loss:.3f} nats a token", refresh=False)
+
+    def stopped() -> bool:
+        try:
+            poll()
+        except Cancelled:
+            return True
+        return False
+
+    with bar:
+        model = pretrained(recipe, out.with_name(out.name + ".partial"), cancelled=stopped, progress=progress)
+    save_model(model, out, {"recipe": f"steps {recipe.steps}, batch {recipe.batch}, seed {recipe.seed}"})
+    print(f"{out} holds a model of {sum(weight.numel() for weight in model.parameters()):,} parameters.")
+    return 0
+
+
+def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """The command ``pretrain``; ``add`` makes a parser from a name, a help text and what it runs."""
+    parser = add("pretrain", "make a checkpoint for the language model", run_pretrain)
+    parser.add_argument("--out", required=True, metavar="FILE", help="the checkpoint, such as mine.safetensors")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="SETTING=VALUE", help="the size, as in model.width=128"
+    )
+    for name, meaning in (
+        ("steps", "optimizer steps (default 2500)"), ("batch", "workings a step (default 256)"),
+        ("seed", "fixes weights and data (default 1)"), ("threads", "on the CPU (default 2)"),
+    ):  # fmt: skip
+        parser.add_argument(f"--{name}", type=_count, metavar="N", help=meaning)
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"“{text}” is not a whole number from 1 on")
+    return int(text)
