@@ -37,19 +37,19 @@ def derivative(kind: str, logp: Array, ref_logp: Array) -> Array:
     return -d if kind == "k2" else -xp.expm1(d)
 
 
-def exact(logp: Array, ref_logp: Array) -> Array:
+def exact(logp: Array, ref_logp: Array, prob: Array | None = None) -> Array:
     """KL(π‖π_ref) = Σ_a π(a) (log π(a) − log π_ref(a)) over the last axis. (..., V) -> (...), in nats.
 
-    An action that π never takes (log π = −inf) adds nothing.
+    An action that π never takes (log π = −inf) adds nothing. ``prob``: π, for whoever has it already.
     """
     xp = array_namespace(logp, ref_logp)
-    p = xp.exp(logp)
+    p = xp.exp(logp) if prob is None else prob
     zero = xp.zeros_like(p)
     return xp.sum(p * (xp.where(p > 0, logp, zero) - xp.where(p > 0, ref_logp, zero)), axis=-1)
 
 
-def entropy(logp: Array) -> Array:
-    """H(π) = −Σ_a π(a) log π(a) over the last axis. (..., V) -> (...), in nats."""
+def entropy(logp: Array, prob: Array | None = None) -> Array:
+    """H(π) = −Σ_a π(a) log π(a) over the last axis. (..., V) -> (...), in nats. ``prob``: π, if it is known."""
     xp = array_namespace(logp)
-    p = xp.exp(logp)
+    p = xp.exp(logp) if prob is None else prob
     return -xp.sum(p * xp.where(p > 0, logp, xp.zeros_like(p)), axis=-1)

@@ -112,10 +112,12 @@ def logit_gradient(
 def updated_logits(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray | None:
     """Logits after pass ``passed`` of a recorded update under plain gradient steps, (C, A), each row up to a constant.
 
-    None with Adam, whose step depends on moments from before the update.
+    None with Adam, whose step depends on moments from before the update, and after the last pass of an update that is
+    rescaled to one length.
     """
-    dist_logp = step.distribution(passed)
-    if step.settings.optimizer.kind != "sgd" or dist_logp is None:
+    dist_logp, optimizer = step.distribution(passed), step.settings.optimizer
+    whole = optimizer.step_length is not None and passed == step.passes - 1
+    if optimizer.kind != "sgd" or whole or dist_logp is None:
         return None
     change = step.settings.optimizer.learning_rate * logit_gradient(step, passed, objective)
     return np.asarray(step.settings.learner.temperature * dist_logp - change)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator
 
@@ -12,6 +13,8 @@ from grpo_core.bandit import policy
 from grpo_core.bandit.gradient import needs_distributions
 from grpo_core.bandit.layout import gather, runs_last
 from grpo_core.bandit.optimizer import Moments
+from grpo_core.bandit.policy import Completions
+from grpo_core.bandit.sampling import Batch
 from grpo_core.bandit.simulate import State, Update, start, update
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import Task, task
@@ -81,6 +84,50 @@ class BanditLearner:
     def _poll(self) -> None:
         if self._cancelled():
             raise Cancelled(f"The run was interrupted and stands at update {self._state.step}.")
+
+
+def again(step: Step, settings: Settings, before: Step | None) -> Step:
+    """What update ``step`` would have been under ``settings``: learned from once more, from where it began.
+
+    Args:
+        step: the recorded update; its completions and rewards are taken as they are.
+        settings: with the task, the temperature and the group size that it ran under.
+        before: the update before it, whose end it began from; None for the first.
+
+    Returns:
+        The update, bit for bit ``step`` under its own settings.
+
+    Raises:
+        GrpoError: ``before`` is not the update before, or holds no bandit's state.
+        NonFiniteError: a number of it is not finite.
+    """
+    if (before.step if before else 0) + 1 != step.step:
+        raise GrpoError(f"Update {step.step} cannot be computed again without the update before it.")
+    work, streams = task(settings.bandit), Streams([settings.seed])
+    state = start(work, streams.runs) if before is None else _resumed(before, work)
+    done = update(settings, work, state, streams, batch=_batch(step, len(work.start)))
+    made = _recorded(settings, work, done)
+    _check_finite(made, done)
+    return dataclasses.replace(made, row_id=step.row_id)
+
+
+def _batch(step: Step, prompts: int) -> Batch:
+    """What was drawn for a recorded update, for a run and its twin."""
+
+    def twice(x: np.ndarray) -> np.ndarray:
+        return runs_last(np.stack([x, x]))
+
+    assert step.context is not None
+    return Batch(
+        completions=Completions(
+            tokens=twice(step.tokens.astype(np.intp)),
+            mask=twice(step.mask),
+            context=twice(step.context.astype(np.intp)),
+        ),
+        rewards=twice(step.rewards),
+        attempt=np.zeros((2, prompts), dtype=np.intp),  # the rows keep the ids they have
+        redrawn=np.full(2, step.measurements.get("resampled", 0.0)),
+    )
 
 
 def _recorded(settings: Settings, work: Task, done: Update) -> Step:

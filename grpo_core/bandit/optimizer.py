@@ -50,3 +50,15 @@ def stepped(
     mean, square = first / (1 - b1**steps), second / (1 - b2**steps)
     change = optimizer.learning_rate * mean / (np.sqrt(square) + optimizer.adam_epsilon)
     return parameters - change, Moments(first=first, second=second, steps=steps)
+
+
+ROUNDING = 1e-12
+"""A change of the parameters that is shorter is rounding, not a direction."""
+
+
+def rescaled(before: np.ndarray, after: np.ndarray, length: float) -> np.ndarray:
+    """``after`` moved along the line from ``before`` until each run (R, ...) has moved by ``length``; or not at all."""
+    change = after - before
+    size = np.sqrt((change**2).sum(axis=tuple(range(1, change.ndim)), keepdims=True))
+    scale = np.divide(length, size, out=np.zeros_like(size), where=size > ROUNDING)
+    return np.asarray(before + change * scale)

@@ -63,7 +63,8 @@ def sample(dist_logp: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callab
     for t in range(longest):
         poll()
         here = first + state  # (B, R)
-        passed = below.take(here * runs + run, axis=1) <= u[:, t]  # (A − 1, B, R)
+        bounds = below[:, None] if contexts == 1 else below.take(here * runs + run, axis=1)
+        passed = bounds <= u[:, t]  # (A − 1, B, R)
         token = passed.view(np.int8).sum(axis=0, dtype=np.int8)
         tokens[:, t], context[:, t], mask[:, t] = token * alive, here * alive, alive
         if t + 1 < longest:

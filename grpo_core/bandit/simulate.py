@@ -17,7 +17,7 @@ from grpo_core.advantages import advantages
 from grpo_core.bandit import policy
 from grpo_core.bandit.gradient import needs_distributions, through_distributions, through_tokens
 from grpo_core.bandit.layout import gather, places, runs_last, scatter
-from grpo_core.bandit.optimizer import Moments, no_moments, stepped
+from grpo_core.bandit.optimizer import Moments, no_moments, rescaled, stepped
 from grpo_core.bandit.sampling import Batch, draw
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import Task, task
@@ -90,7 +90,14 @@ def updates(settings: Settings, seeds: Sequence[int]) -> Iterator[Update]:
         state = done.state
 
 
-def update(settings: Settings, work: Task, state: State, streams: Streams, poll: Callable[[], None] = never) -> Update:
+def update(
+    settings: Settings,
+    work: Task,
+    state: State,
+    streams: Streams,
+    poll: Callable[[], None] = never,
+    batch: Batch | None = None,
+) -> Update:
     """The update after ``state``: a function of its arguments alone, which it leaves as they are.
 
     Args:
@@ -99,19 +106,22 @@ def update(settings: Settings, work: Task, state: State, streams: Streams, poll:
         state: where the runs stand, laid out by ``layout.runs_last``.
         streams: their random numbers.
         poll: called before each token and each pass; what it raises ends the update.
+        batch: what was drawn for it already, for a what-if; by default it is drawn.
 
     Returns:
         The update. Numbers that are not finite are passed on, without a warning, for the caller to judge.
     """
     with np.errstate(all="ignore"):
-        return _update(settings, work, state, streams, poll)
+        return _update(settings, work, state, streams, poll, batch)
 
 
-def _update(settings: Settings, work: Task, state: State, streams: Streams, poll: Callable[[], None]) -> Update:
+def _update(
+    settings: Settings, work: Task, state: State, streams: Streams, poll: Callable[[], None], batch: Batch | None
+) -> Update:
     temperature = settings.learner.temperature
     dist = policy.log_probs(state.logits, temperature)
     ref_dist = policy.log_probs(_starting_logits(work, streams.runs), temperature)
-    batch = draw(settings.learner, work, dist, state.step + 1, streams, poll)
+    batch = draw(settings.learner, work, dist, state.step + 1, streams, poll) if batch is None else batch
     where = places(batch.completions.context, batch.completions.tokens, dist.shape)
     old_logp = logp = gather(dist, where)
     ref_logp = gather(ref_dist, where)
@@ -126,6 +136,8 @@ def _update(settings: Settings, work: Task, state: State, streams: Streams, poll
         change = _gradient(settings, batch, where, dist, ref_dist, logp, old_logp, ref_logp, advantage)
         held.append((logp, dist, change))
         logits, moments = stepped(settings.optimizer, logits, change, moments)
+    if settings.optimizer.step_length is not None:
+        logits = rescaled(state.logits, logits, settings.optimizer.step_length)
     logps, dists, changes = (list(arrays) for arrays in zip(*held, strict=True))
     return Update(
         state=State(step=state.step + 1, logits=logits, moments=moments, critic=critic),

@@ -147,6 +147,12 @@ PRESETS: dict[str, Preset] = {
         mu=1,
         source="Williams 1992, with the batch's mean reward as baseline",
     ),
+    "REINFORCE + running mean": Preset(
+        objective=Objective(baseline="given", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"),
+        mu=1,
+        critic=True,
+        source="Williams 1992, with the running mean of each prompt's rewards as baseline",
+    ),
     "PPO-clip": Preset(
         objective=Objective(baseline="given", std="none", beta=0.0, reduction="token"),
         critic=True,

@@ -32,6 +32,8 @@ class Settings:
         check(self)
         if self.objective.baseline == "given" and not self.learner.critic:
             raise SettingsError("objective.baseline", "given", "this baseline is the critic's; switch the critic on")
+        if isinstance(self.task, LanguageTask) and self.optimizer.step_length is not None:
+            raise SettingsError("optimizer.step_length", self.optimizer.step_length, "only a bandit's step is rescaled")
         if isinstance(self.task, LanguageTask) and self.task.max_tokens >= self.model.context:
             raise SettingsError(
                 "task.max_tokens", self.task.max_tokens,

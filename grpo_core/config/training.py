@@ -108,5 +108,16 @@ class Optimizer:
         optional=True,
     )
 
+    step_length: float | None = setting(
+        None,
+        "The change that an update of a bandit makes to its logits is rescaled to this length; none stays none.",
+        "Step length",
+        low=0,
+        above=True,
+        high=1e3,
+        usual=(0.01, 3),
+        optional=True,
+    )
+
     def __post_init__(self) -> None:
         check(self)

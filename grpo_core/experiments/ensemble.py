@@ -1,66 +1,40 @@
-"""The same run under many seeds, side by side along the run axis, and what is measured of it after every update."""
+"""The same run under many seeds and settings, side by side along the run axis, and what is measured of every one."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 
-from grpo_core import kl
 from grpo_core.bandit import policy
-from grpo_core.bandit.layout import runs_last
-from grpo_core.bandit.simulate import State, Update, never, start, update
-from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.simulate import never, start, update
 from grpo_core.bandit.tasks import Task, task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
+from grpo_core.experiments.common import CommonStreams
+from grpo_core.experiments.gauge import Gauge
 
-MEASURES = ("reward", "best_prob", "kl", "entropy", "alignment")
-"""What is known of every run after every update; averages over the prompts.
+SIDE_BY_SIDE = (
+    "objective.beta", "objective.clip_low", "objective.clip_high", "optimizer.learning_rate", "learner.temperature",
+)  # fmt: skip
+"""Numeric settings that may differ from run to run within one call."""
 
-reward: the policy's exact expected reward. best_prob: probability of the best action. kl: KL(π‖π_ref) and entropy: of
-π, in nats. alignment: cosine between the logits' change and the exact gradient of the expected reward; 0 where there is
-none.
-"""
-
-
-class CommonStreams(Streams):
-    """The streams of ``copies`` times the same seeds, each drawn once: common random numbers.
-
-    Copy k of seed s is run k S + s; there are at least two runs.
-    """
-
-    def __init__(self, seeds: Sequence[int], copies: int) -> None:
-        super().__init__(seeds)
-        self._once = Streams(seeds)
-        self._count = len(seeds)
-        self._copies = max(copies, 2) if len(seeds) == 1 else copies
-
-    @property
-    def runs(self) -> int:
-        """R, copies included."""
-        return self._count * self._copies
-
-    def uniforms(self, step: int, count: int) -> np.ndarray:
-        """As for one copy, repeated."""
-        return runs_last(np.tile(self._once.uniforms(step, count)[: self._count], (self._copies, 1)))
-
-    def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
-        """Further numbers of ``runs``."""
-        return self._once.again(step, count, attempt, runs % self._count)
+MOST = 1024
+"""Runs of one call, so that results come one after the other and memory stays small."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ensemble:
-    """R runs, measured.
+    """The runs of many seeds under the same settings.
 
     Attributes:
-        settings: what they ran under; numeric fields may be arrays (R, 1, 1).
-        seeds: of one copy.
-        measures: name -> (U + 1, R), update 0 first.
-        policy: (R, C, A) probabilities after the last update.
+        settings: what they ran under, but for the seed.
+        seeds: (S,).
+        measures: name -> (U + 1, S), update 0 first; see :data:`MEASURES`.
+        policy: (S, C, A) probabilities after the last update.
     """
 
     settings: Settings
@@ -68,95 +42,122 @@ class Ensemble:
     measures: dict[str, np.ndarray]
     policy: np.ndarray
 
+    def run(self, place: int) -> Settings:
+        """The settings of one of the runs: trained by itself it repeats bit for bit."""
+        return self.settings.replace({"seed": self.seeds[place]})
 
-def simulated(
-    settings: Settings,
-    seeds: Sequence[int],
-    updates: int,
-    *,
-    copies: int = 1,
-    step_length: float | None = None,
-    poll: Callable[[], None] = never,
-) -> Ensemble:
-    """``updates`` updates of every seed, ``copies`` times.
+    @property
+    def samples(self) -> np.ndarray:
+        """Completions that each run had drawn after every update, (U + 1,)."""
+        each = self.settings.learner.group_size * self.settings.task.prompts
+        return np.arange(len(self.measures["reward"])) * each
+
+    @property
+    def stuck(self) -> float:
+        """Share of the seeds that end with another action than the best as their likeliest, in any context."""
+        rewards = _rewarded(self.settings).action_rewards
+        assert rewards is not None
+        best = rewards >= rewards.max(axis=-1, keepdims=True)  # (C, A)
+        chosen = np.take_along_axis(best[None], self.policy.argmax(axis=-1)[..., None], axis=-1)
+        return float((~chosen).any(axis=(1, 2)).mean())
+
+    @property
+    def wrong_way(self) -> np.ndarray:
+        """Share of the seeds whose step pointed away from more reward, (U,)."""
+        return np.asarray((self.measures["alignment"][1:] < 0).mean(axis=-1))
+
+    @property
+    def signal_to_noise(self) -> np.ndarray:
+        """Length of the mean step along the way uphill over the spread around it, (U,).
+
+        Every seed's step is measured along its own policy's exact gradient; 0 where nothing moves, infinite where
+        nothing spreads.
+        """
+        size = self.measures["step"][1:]
+        signal = (self.measures["alignment"][1:] * size).mean(axis=-1)
+        spread = np.sqrt(np.maximum((size**2).mean(axis=-1) - signal**2, 0))
+        endless = np.where(signal == 0, 0.0, np.copysign(np.inf, signal))
+        return np.asarray(np.divide(signal, spread, out=endless, where=spread > 0))
+
+
+def ensembles(
+    points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None] = never
+) -> Iterator[Ensemble]:
+    """``updates`` updates of every seed at every point, one ensemble a point, in order.
+
+    Points in a row that differ in :data:`SIDE_BY_SIDE` alone share their calls. All points get the same random numbers.
 
     Args:
-        settings: of a task whose actions have a reward of their own; numeric fields may be arrays (R, 1, 1) with
-            R = copies S, copy k of seed s being run k S + s.
+        points: settings of a task whose actions have a reward of their own; their seeds are of no account.
         seeds: (S,).
-        updates: U.
-        copies: how often each seed runs, with the same random numbers.
-        step_length: rescale the logits' change of every update to this Euclidean length; a change of zero stays zero.
-        poll: called before each pass; what it raises ends the ensemble.
+        updates: U of every run.
+        poll: called before each pass; what it raises ends the iteration, and what has been yielded stays.
 
     Raises:
-        SettingsError: the task's actions have no reward of their own.
+        SettingsError: a task has several decisions, or is a language model's; before anything is computed.
     """
+    if not seeds:
+        raise SettingsError("seeds", None, "at least one is needed")
+    for point in points:
+        _rewarded(point)
+    return _ensembles(points, tuple(seeds), updates, poll)
+
+
+def _ensembles(
+    points: Sequence[Settings], seeds: tuple[int, ...], updates: int, poll: Callable[[], None]
+) -> Iterator[Ensemble]:
+    room = max(1, MOST // len(seeds))
+    for _, alike in groupby(points, key=_shared):
+        together = list(alike)
+        for first in range(0, len(together), room):
+            yield from _side_by_side(together[first : first + room], seeds, updates, poll)
+
+
+def _shared(settings: Settings) -> Settings:
+    """``settings`` without what may differ from run to run."""
+    return settings.replace({"seed": 0} | {path: Settings().get(path) for path in SIDE_BY_SIDE})
+
+
+def _rewarded(settings: Settings) -> Task:
     if settings.is_language:
         raise SettingsError("task", "a language model", "side by side only the bandit runs; train it run by run")
     work = task(settings.bandit)
     if work.action_rewards is None:
         raise SettingsError("task.landscape", settings.bandit.landscape, "choose a task of one decision")
-    streams = CommonStreams(seeds, copies)
+    return work
+
+
+def _columns(points: Sequence[Settings], seeds: int) -> Settings:
+    """The points as one, what differs being arrays (R, 1, 1); run k S + s is seed s at point k."""
+    changes: dict[str, Any] = {}
+    for path in SIDE_BY_SIDE:
+        values = [point.get(path) for point in points]
+        if len(set(values)) > 1:
+            changes[path] = np.repeat(np.array(values, dtype=float), seeds)[:, None, None]
+    return points[0].replace(changes)
+
+
+def _side_by_side(
+    points: list[Settings], seeds: tuple[int, ...], updates: int, poll: Callable[[], None]
+) -> Iterator[Ensemble]:
+    settings, work = _columns(points, len(seeds)), _rewarded(points[0])
+    streams = CommonStreams(seeds, len(points))
     state = start(work, streams.runs)
-    gauge = _Gauge(work)
-    told, aligned = list[dict[str, np.ndarray]](), [np.zeros(streams.runs)]
-    for _ in range(updates):
+    gauge = Gauge(work, state.logits, settings.learner.temperature, updates)
+    for number in range(updates):
         done = update(settings, work, state, streams, poll)
-        after = done.state if step_length is None else _rescaled(state, done, step_length)
-        told.append(gauge.read(done.dist_logp[0], done.ref_dist_logp))
-        aligned.append(gauge.alignment(after.logits - state.logits))
-        state = after
-    temperature = settings.learner.temperature
-    reference = policy.log_probs(start(work, streams.runs).logits, temperature)
-    last = policy.log_probs(state.logits, temperature)
-    told.append(gauge.read(last, reference))
-    kept = len(seeds) * copies  # a lone seed travels with a twin
-    return Ensemble(
-        settings=settings,
-        seeds=tuple(seeds),
-        measures={
-            **{name: np.array([row[name] for row in told])[:, :kept] for name in MEASURES[:-1]},
-            MEASURES[-1]: np.array(aligned)[:, :kept],
-        },
-        policy=np.exp(last)[:kept],
-    )
-
-
-class _Gauge:
-    """Reads the measures of a policy, and of the step that follows it."""
-
-    def __init__(self, work: Task) -> None:
-        assert work.action_rewards is not None
-        self._rewards = work.action_rewards  # (C, A)
-        self._places = np.arange(len(self._rewards)), self._rewards.argmax(axis=-1)
-        self._uphill = np.zeros(0)
-
-    def read(self, logp: np.ndarray, reference: np.ndarray) -> dict[str, np.ndarray]:
-        """Every measure but the alignment, (R,), of log π (R, C, A)."""
-        prob = np.exp(logp)
-        paid = prob * self._rewards
-        reward = paid.sum(axis=-1)  # (R, C)
-        self._uphill = paid - prob * reward[..., None]  # d E[R] / d z, up to the temperature
-        return {
-            "reward": reward.mean(axis=-1),
-            "best_prob": prob[:, self._places[0], self._places[1]].mean(axis=-1),
-            "kl": kl.exact(logp, reference).mean(axis=-1),
-            "entropy": kl.entropy(logp).mean(axis=-1),
-        }
-
-    def alignment(self, step: np.ndarray) -> np.ndarray:
-        """Cosine between ``step`` (R, C, A) of the logits and the way uphill of the policy read last, (R,)."""
-        size = np.sqrt((self._uphill**2).sum(axis=(1, 2)) * (step**2).sum(axis=(1, 2)))
-        along = (self._uphill * step).sum(axis=(1, 2))
-        return np.asarray(np.divide(along, size, out=np.zeros_like(along), where=size > 0))
-
-
-def _rescaled(before: State, done: Update, length: float) -> State:
-    change = done.state.logits - before.logits
-    size = np.sqrt((change**2).sum(axis=(1, 2), keepdims=True))
-    scale = np.divide(length, size, out=np.zeros_like(size), where=size > 0)
-    return dataclasses.replace(done.state, logits=before.logits + change * scale)
+        gauge.read(number, done.dist_logp[0], done.state.logits - state.logits)
+        state = done.state
+    gauge.read(updates, policy.log_probs(state.logits, settings.learner.temperature), None)
+    measures, last = gauge.measures(), gauge.policy()
+    for place, point in enumerate(points):
+        own = slice(place * len(seeds), (place + 1) * len(seeds))  # a lone seed travels with a twin, which is left out
+        yield Ensemble(
+            settings=point,
+            seeds=seeds,
+            measures={name: values[:, own] for name, values in measures.items()},
+            policy=last[own],
+        )
 
 
 def band(values: np.ndarray, share: float = 0.5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

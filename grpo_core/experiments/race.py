@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from grpo_core.bandit.simulate import never
-from grpo_core.bandit.tasks import task
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.ensemble import simulated
+from grpo_core.experiments.ensemble import Ensemble, ensembles
 
 FAIRNESS = ("updates", "samples", "step_length")
 SIX = ("REINFORCE", "REINFORCE + baseline", "RLOO", "GRPO (DeepSeekMath)", "Dr. GRPO", "PPO-clip")
 """Who races unless others are named."""
+ALONE = ("REINFORCE", "REINFORCE + running mean")
+"""Who needs no group: at equal samples they update after every single one."""
 STEP_LENGTH = 0.3
 """Euclidean length of an update of the logits in a race of equal step length."""
 LOCAL_PEAK: dict[str, Any] = {
@@ -25,28 +23,22 @@ LOCAL_PEAK: dict[str, Any] = {
 """The double peak with a start that leans towards the lower one: from a uniform start hardly anybody gets stuck."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Lane:
-    """One algorithm of a race.
+def entered(settings: Settings, name: str, fairness: str = "updates", step_length: float = STEP_LENGTH) -> Settings:
+    """What the preset ``name`` runs under in a race: its own objective, under the β of ``settings`` if it has a KL.
 
-    Attributes:
-        name: of the preset.
-        settings: what it ran under, but for the seed.
-        samples: (U + 1,) completions drawn so far.
-        measures: name -> (U + 1, S).
-        stuck: share of the seeds that end with another action than the best as their likeliest.
+    Raises:
+        SettingsError: a preset or a kind of fairness that does not exist.
     """
-
-    name: str
-    settings: Settings
-    samples: np.ndarray
-    measures: dict[str, np.ndarray]
-    stuck: float
-
-    @property
-    def wrong_way(self) -> np.ndarray:
-        """Share of the seeds whose step pointed away from more reward, (U,)."""
-        return np.asarray((self.measures["alignment"][1:] < 0).mean(axis=-1))
+    if fairness not in FAIRNESS:
+        raise SettingsError("fairness", fairness, f"allowed is one of {', '.join(FAIRNESS)}")
+    if name not in PRESETS:
+        raise SettingsError("preset", name, "there is no such preset")
+    own = PRESETS[name].applied_to(settings)
+    if own.objective.beta:
+        own = own.replace({"objective.beta": settings.objective.beta})
+    if fairness == "samples" and name in ALONE:
+        own = own.replace({"learner.group_size": 1})
+    return own.replace({"optimizer.step_length": step_length}) if fairness == "step_length" else own
 
 
 def race(
@@ -58,49 +50,28 @@ def race(
     fairness: str = "updates",
     step_length: float = STEP_LENGTH,
     poll: Callable[[], None] = never,
-) -> list[Lane]:
-    """All algorithms over the same seeds, with common random numbers.
+) -> Iterator[tuple[str, Ensemble]]:
+    """All algorithms over the same seeds, with common random numbers: each one's name and runs, one after the other.
 
     Args:
-        settings: task, group size, learning rate, passes; each preset puts its own objective on top.
+        settings: task, group size, learning rate, passes, and β for those that have a KL in their loss; each preset
+            puts the rest of its objective on top.
         names: of :data:`PRESETS`.
         seeds: (S,).
         updates: of each algorithm; at equal samples, of the one that draws most an update.
         fairness: "updates": one batch of the same size each; "samples": each at its own group size (REINFORCE 1), and
             as many updates as make the same number of completions; "step_length": every update of the logits has
             ``step_length``, and one of zero stays zero.
-        poll: called before each pass; what it raises ends the race.
+        poll: called before each pass; what it raises ends the race, and what has been yielded stays.
 
     Raises:
-        SettingsError: a preset or a kind of fairness that does not exist, or a task of several decisions.
+        SettingsError: a preset or a kind of fairness that does not exist, or a task of several decisions; before
+            anything is computed.
     """
-    if fairness not in FAIRNESS:
-        raise SettingsError("fairness", fairness, f"allowed is one of {', '.join(FAIRNESS)}")
+    points = {name: entered(settings, name, fairness, step_length) for name in names}
+    widest = max((point.learner.group_size for point in points.values()), default=1)
     lanes = []
-    budget = updates * settings.learner.group_size
-    for name in names:
-        if name not in PRESETS:
-            raise SettingsError("preset", name, "there is no such preset")
-        own = PRESETS[name].applied_to(settings)
-        if fairness == "samples" and name in ("REINFORCE", "REINFORCE + baseline") and own.task.prompts == 1:
-            own = own.replace({"learner.group_size": 1})
-        count = budget // own.learner.group_size if fairness == "samples" else updates
-        length = step_length if fairness == "step_length" else None
-        done = simulated(own, seeds, count, step_length=length, poll=poll)
-        each = own.learner.group_size * own.task.prompts
-        lanes.append(
-            Lane(
-                name=name,
-                settings=own,
-                samples=np.arange(count + 1) * each,
-                measures=done.measures,
-                stuck=_stuck(own, done.policy),
-            )
-        )
-    return lanes
-
-
-def _stuck(settings: Settings, policy: np.ndarray) -> float:
-    rewards = task(settings.bandit).action_rewards
-    assert rewards is not None
-    return float((policy.argmax(axis=-1) != rewards.argmax(axis=-1)).any(axis=-1).mean())
+    for name, own in points.items():
+        count = updates * widest // own.learner.group_size if fairness == "samples" else updates
+        lanes.append((name, ensembles([own], seeds, count, poll=poll)))
+    return ((name, next(lane)) for name, lane in lanes)

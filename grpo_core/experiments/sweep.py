@@ -1,94 +1,62 @@
-"""A sweep: the same seeds under every value of a setting, in one call along the run axis where that is possible."""
+"""Sweeps: the same seeds over a grid of settings, and where theory says that they arrive."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from grpo_core import kl
-from grpo_core.bandit.simulate import never
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings, described_at
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.ensemble import MEASURES, simulated
 
-SIDE_BY_SIDE = (
-    "objective.beta", "objective.clip_low", "objective.clip_high", "optimizer.learning_rate", "learner.temperature",
-)  # fmt: skip
-"""Numeric settings that may differ from run to run within one call."""
+BETAS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)
+"""A grid of β from none to as strong as the reward itself."""
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Sweep:
-    """Runs over a grid.
-
-    Attributes:
-        settings: what all runs share.
-        path: the setting that differs.
-        values: (K,) what it was.
-        seeds: (S,).
-        measures: name -> (U + 1, K, S), update 0 first.
-        policy: (K, S, C, A) probabilities after the last update.
-    """
-
-    settings: Settings
-    path: str
-    values: tuple[Any, ...]
-    seeds: tuple[int, ...]
-    measures: dict[str, np.ndarray]
-    policy: np.ndarray
-
-    def run_settings(self, place: int, seed: int) -> Settings:
-        """The settings of one run of the sweep: trained by itself it repeats bit for bit."""
-        return self.settings.replace({self.path: self.values[place], "seed": self.seeds[seed]})
+ESTIMATORS: dict[str, dict[str, Any]] = {
+    "k1": {"objective.kl": "k1", "objective.kl_importance": False},
+    "k2": {"objective.kl": "k2", "objective.kl_importance": False},
+    "k3": {"objective.kl": "k3", "objective.kl_importance": False},
+    "ratio × k3": {"objective.kl": "k3", "objective.kl_importance": True},
+    "exact": {"objective.kl": "exact", "objective.kl_importance": False},
+}
+"""How the KL in the loss is estimated: name -> the settings that say so. k1 to k3: Schulman 2020."""
 
 
-def sweep(
-    settings: Settings,
-    path: str,
-    values: Sequence[Any],
-    *,
-    seeds: Sequence[int],
-    updates: int = 200,
-    poll: Callable[[], None] = never,
-) -> Sweep:
-    """Every value of one setting under the same seeds, with common random numbers.
+def grid(settings: Settings, axes: Mapping[str, Sequence[Any]]) -> list[Settings]:
+    """``settings`` at every place of a grid, the last axis running fastest.
 
     Args:
-        settings: what the runs share.
-        path: dotted path of the setting, such as ``objective.beta``.
-        values: (K,) what it takes.
-        seeds: (S,).
-        updates: U of every run.
-        poll: called before each pass; what it raises ends the sweep.
+        settings: what all places share.
+        axes: dotted path of a setting, such as ``objective.beta`` -> the values it takes; one axis or more.
 
     Raises:
-        SettingsError: there is no such setting, a value is not allowed, or the task has several decisions.
+        SettingsError: there is no such setting, it takes no value, or a value is not allowed.
     """
-    if not values or not seeds:
-        raise SettingsError(path, None, "a sweep needs at least one value and one seed")
-    try:
-        described_at(path)
-    except KeyError:
-        raise SettingsError(path, None, "there is no such setting") from None
-    for value in values:  # each is refused by its own name before anything is computed
-        settings.replace({path: value})
-    if path in SIDE_BY_SIDE and len(seeds) * len(values) > 1:
-        column = np.repeat(np.array(values, dtype=float), len(seeds))[:, None, None]
-        done = simulated(settings.replace({path: column}), seeds, updates, copies=len(values), poll=poll)
-        shape = len(values), len(seeds)
-        measures = {name: done.measures[name].reshape(-1, *shape) for name in MEASURES}
-        policies = done.policy.reshape(*shape, *done.policy.shape[1:])
-    else:
-        each = [simulated(settings.replace({path: value}), seeds, updates, poll=poll) for value in values]
-        measures = {name: np.stack([one.measures[name] for one in each], axis=1) for name in MEASURES}
-        policies = np.stack([one.policy for one in each])
-    return Sweep(
-        settings=settings, path=path, values=tuple(values), seeds=tuple(seeds), measures=measures, policy=policies
-    )
+    for path, values in axes.items():
+        try:
+            described_at(path)
+        except KeyError:
+            raise SettingsError(path, None, "there is no such setting") from None
+        if not values:
+            raise SettingsError(path, None, "a sweep needs at least one value")
+    return [settings.replace(dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
+
+
+def has_optimum(settings: Settings) -> bool:
+    """Whether theory says where training arrives: REINFORCE against a KL whose gradient is that of KL(π‖π_ref).
+
+    On-policy that is the exact KL, k2 and ratio × k3. The baseline must not scale the advantage, or the balance between
+    reward and KL is another one.
+    """
+    goal = settings.objective
+    unscaled = goal.std == "none" and goal.baseline in ("none", "leave_one_out", "given")
+    reinforce = goal.surrogate == "log_prob" and unscaled and settings.learner.mu == 1
+    true = goal.kl_in == "loss" and (goal.kl, goal.kl_importance) in (("exact", False), ("k2", False), ("k3", True))
+    return not settings.is_language and reinforce and true and goal.beta > 0
 
 
 def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:
@@ -109,9 +77,11 @@ def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:
     return np.asarray(np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True))
 
 
-def tilt_kl(settings: Settings, beta: float) -> float:
-    """KL(π‖π_ref) in nats at that optimum, averaged over the prompts."""
+def tilt_measures(settings: Settings, beta: float) -> dict[str, float]:
+    """KL(π‖π_ref) in nats and expected reward at that optimum, averaged over the prompts."""
     best = exponential_tilt(settings, beta)
-    start = task(settings.bandit).start.reshape(best.shape) / settings.learner.temperature
+    work = task(settings.bandit)
+    start = work.start.reshape(best.shape) / settings.learner.temperature
     reference = start - np.log(np.exp(start).sum(axis=-1, keepdims=True))
-    return float(kl.exact(np.log(np.maximum(best, 1e-300)), reference).mean())
+    divergence = kl.exact(np.log(np.maximum(best, 1e-300)), reference)
+    return {"kl": float(divergence.mean()), "reward": float((best * work.action_rewards).sum(axis=-1).mean())}

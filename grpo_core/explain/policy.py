@@ -36,7 +36,7 @@ def probability(n: Numbers, q: Quantity) -> Formula:
     )  # fmt: skip
 
 
-def _measured(settings: Settings) -> str:
+def _measured(settings: Settings, last: bool) -> str:
     """Why a new probability cannot follow from this update's numbers alone; empty where it does."""
     if settings.is_language:
         return "measured: all parameters of the model take part in every probability"
@@ -44,6 +44,8 @@ def _measured(settings: Settings) -> str:
         return "measured: Adam's step also depends on the running means of earlier gradients"
     if settings.optimizer.weight_decay or settings.optimizer.max_grad_norm is not None:
         return "measured: weight decay or the limit on the gradient's norm has a part in it"
+    if last and settings.optimizer.step_length is not None:
+        return f"measured: the update is rescaled to a step of length {settings.optimizer.step_length:g}"
     return ""
 
 
@@ -51,7 +53,7 @@ def new_probability(n: Numbers, q: Quantity) -> Formula:
     """Softmax of the logits after a plain gradient step of the bandit; in every other case it is recorded."""
     optimizer, learner = n.step.settings.optimizer, n.step.settings.learner
     symbol = rf"\pi'({_name(q)})"
-    note = _measured(n.step.settings)
+    note = _measured(n.step.settings, q.passed == n.step.passes - 1)
     if note:
         return Formula(symbol=symbol, value=n[q], note=note)
     before, old = _actions(n, "probability", q, q.passed)

@@ -184,6 +184,18 @@ def test_reinforce_with_a_baseline_subtracts_the_batchs_mean() -> None:
     assert first_loss("REINFORCE + baseline") == pytest.approx(-1.375)
 
 
+def test_reinforce_with_a_running_mean_compares_with_what_its_critic_holds() -> None:
+    # V = 0.75 before the only token of each completion: 1 − 0.75 and 0 − 0.75
+    every = np.full((2, 1), True)
+    found = gae(np.array([[1.0], [0.0]]), np.full((2, 1), 0.75), every, gamma=1.0, lam=0.95)
+    assert found[:, 0].tolist() == [0.25, -0.75]
+    # −½ (0.25 · (−1) + (−0.75) · (−2)) = −0.625
+    logp = np.array([[-1.0], [-2.0]])
+    loss = evaluate(objective("REINFORCE + running mean"), logp, logp, found, every).loss
+    assert loss == pytest.approx(-0.625)
+    assert PRESETS["REINFORCE + running mean"].critic
+
+
 def test_ppo_clip_takes_its_advantage_from_a_critic() -> None:
     # V = 0.5, 0.4 and a reward of 1 at the end, γ = 1, λ = 0.95: δ = −0.1 and 0.6; A = −0.1 + 0.95 · 0.6 = 0.47, 0.6
     every = np.full((1, 2), True)

@@ -22,6 +22,8 @@ def applies(path: str, settings: Settings) -> bool:
     """Whether the setting at a dotted path does anything in a run under ``settings``."""
     if path.startswith("model."):
         return settings.is_language
+    if path == "optimizer.step_length":
+        return not settings.is_language
     if path == "task.bonus":
         return settings.is_language and settings.language.problem == "gameable"
     if path in ("task.file", "task.checker"):

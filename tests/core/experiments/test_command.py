@@ -17,12 +17,21 @@ def test_a_sweep_is_told_and_written(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "objective.beta=0.5" in capsys.readouterr().out
     with out.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * 7 * 5
+    assert len(rows) == 2 * 7 * 6
     assert float(rows[0]["median"]) == pytest.approx(0.48)
 
 
 def test_theory_stands_beside_a_sweep_where_there_is_some(capsys: pytest.CaptureFixture[str]) -> None:
-    exact = ["--set", "objective.surrogate=log_prob", "--set", "objective.kl=exact", "--set", "objective.std=none"]
+    exact = [
+        "--set",
+        "objective.surrogate=log_prob",
+        "--set",
+        "objective.kl=exact",
+        "--set",
+        "objective.std=none",
+        "--set",
+        "objective.baseline=leave_one_out",
+    ]
     assert main(["sweep", "--over", "objective.beta=1", "--seeds", "2", "--updates", "2", *exact]) == 0
     assert "KL of the exponential tilt 0.050" in capsys.readouterr().out
 

@@ -8,29 +8,34 @@ import pytest
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.race import LOCAL_PEAK, SIX, race
+from grpo_core.learners import learner
 
 BASE = Settings().replace({"learner.mu": 1, "objective.beta": 0.0})
 
 
 def test_six_algorithms_race_over_the_same_seeds() -> None:
-    lanes = race(BASE, updates=20)
-    assert [lane.name for lane in lanes] == list(SIX)
-    for lane in lanes:
+    lanes = dict(race(BASE, updates=20))
+    assert tuple(lanes) == SIX
+    for lane in lanes.values():
         assert lane.measures["reward"].shape == (21, 64)
         assert lane.samples.tolist() == list(range(0, 21 * 8, 8))
+        assert lane.signal_to_noise.shape == (20,)
         assert 0 <= lane.stuck <= 1 and lane.wrong_way.shape == (20,)
 
 
-def test_at_equal_step_length_dividing_by_the_std_changes_nothing_with_one_prompt() -> None:
-    names = ("GRPO (TRL 1.16 defaults)", "Dr. GRPO")
-    with_std, without = race(BASE, names, seeds=range(8), updates=30, fairness="step_length")
-    assert np.allclose(with_std.measures["reward"], without.measures["reward"], atol=1e-9)
+def test_at_equal_step_length_group_mean_and_grpo_coincide_on_one_prompt() -> None:
+    names = ("REINFORCE + baseline", "GRPO (DeepSeekMath)", "Dr. GRPO")
+    lanes = dict(race(BASE, names, seeds=range(8), updates=30, fairness="step_length"))
+    for other in names[1:]:
+        assert np.allclose(lanes[names[0]].measures["reward"], lanes[other].measures["reward"], atol=1e-9), other
+    usual = dict(race(BASE, names, seeds=range(8), updates=30))
+    assert not np.allclose(usual[names[0]].measures["reward"], usual[names[1]].measures["reward"], atol=1e-2)
 
 
 def test_a_constant_added_to_all_rewards_breaks_plain_reinforce_alone() -> None:
     names = ("REINFORCE", "REINFORCE + baseline", "GRPO (DeepSeekMath)")
-    usual = race(BASE, names)
-    lifted = race(BASE.replace({"task.levels": (10.0,)}), names)
+    usual = dict(race(BASE, names)).values()
+    lifted = dict(race(BASE.replace({"task.levels": (10.0,)}), names)).values()
     for name, before, after in zip(names, usual, lifted, strict=True):
         lost = before.measures["reward"][-1] - (after.measures["reward"][-1] - 10)  # (S,), the same random numbers
         if name == "REINFORCE":
@@ -42,15 +47,40 @@ def test_a_constant_added_to_all_rewards_breaks_plain_reinforce_alone() -> None:
 
 
 def test_at_equal_samples_every_algorithm_draws_as_many() -> None:
-    lanes = race(BASE, ("REINFORCE", "GRPO (DeepSeekMath)"), seeds=range(4), updates=10, fairness="samples")
-    assert [lane.samples[-1] for lane in lanes] == [80, 80]
-    assert [lane.settings.learner.group_size for lane in lanes] == [1, 8]
+    names = ("REINFORCE", "REINFORCE + running mean", "GRPO (DeepSeekMath)")
+    lanes = dict(race(BASE, names, seeds=range(4), updates=10, fairness="samples"))
+    assert [lane.samples[-1] for lane in lanes.values()] == [80, 80, 80]
+    assert [lane.settings.learner.group_size for lane in lanes.values()] == [1, 1, 8]
+
+
+def test_a_running_mean_learns_from_single_samples_and_does_not_mind_a_constant() -> None:
+    names = ("REINFORCE", "REINFORCE + running mean")
+    lifted = BASE.replace({"task.levels": (10.0,), "optimizer.learning_rate": 0.02})
+    plain, compared = dict(race(lifted, names, fairness="samples")).values()
+    assert compared.stuck < plain.stuck - 0.2
+
+
+def test_a_run_of_equal_step_length_opens_by_itself_bit_for_bit() -> None:
+    lanes = dict(race(BASE, ("PPO-clip", "Dr. GRPO"), seeds=(5, 6), updates=8, fairness="step_length"))
+    for name, lane in lanes.items():
+        alone = learner(lane.run(1))
+        step = [next(alone) for _ in range(8)][-1]
+        last = step.distribution(step.passes)
+        assert last is not None and np.array_equal(np.exp(last), lane.policy[1]), name
 
 
 def test_from_a_start_that_leans_towards_the_lower_peak_small_steps_get_stuck() -> None:
-    (stuck,) = race(BASE.replace(LOCAL_PEAK), ("Dr. GRPO",))
-    (free,) = race(BASE.replace({"task.landscape": "double_peak", "task.half_width": 2.5}), ("Dr. GRPO",), updates=400)
+    stuck = dict(race(BASE.replace(LOCAL_PEAK), ("Dr. GRPO",)))["Dr. GRPO"]
+    uniform = BASE.replace({"task.landscape": "double_peak", "task.half_width": 2.5})
+    free = dict(race(uniform, ("Dr. GRPO",), updates=400))["Dr. GRPO"]
     assert stuck.stuck > 0.5 > free.stuck
+
+
+def test_several_prompts_of_different_level_race_too() -> None:
+    levels = BASE.replace({"task.levels": (0.0, 1.0, 2.0)})
+    lane = dict(race(levels, ("GRPO (DeepSeekMath)",), seeds=range(8), updates=60))["GRPO (DeepSeekMath)"]
+    assert lane.policy.shape == (8, 3, 10)
+    assert np.median(lane.measures["reward"][-1]) > np.median(lane.measures["reward"][0]) + 0.15
 
 
 def test_a_race_that_cannot_be_is_refused() -> None:

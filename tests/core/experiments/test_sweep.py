@@ -3,43 +3,64 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, SettingsError
-from grpo_core.experiments.ensemble import MEASURES, band, simulated
-from grpo_core.experiments.sweep import exponential_tilt, sweep, tilt_kl
+from grpo_core.experiments.ensemble import Ensemble, band, ensembles
+from grpo_core.experiments.gauge import MEASURES
+from grpo_core.experiments.sweep import ESTIMATORS, exponential_tilt, grid, has_optimum, tilt_measures
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 
 BASE = Settings().replace({"learner.mu": 1})
 
 
-def test_one_run_of_a_sweep_repeats_bit_for_bit_by_itself() -> None:
-    done = sweep(BASE, "objective.beta", [0.0, 0.1, 1.0], seeds=[3, 4], updates=12)
-    alone = learner(done.run_settings(1, 1))
+def over_beta(betas: list[float], seeds: range, updates: int) -> list[Ensemble]:
+    return list(ensembles(grid(BASE, {"objective.beta": betas}), seeds, updates))
+
+
+def one(settings: Settings, seeds: range, updates: int) -> Ensemble:
+    return next(ensembles([settings], seeds, updates))
+
+
+@pytest.mark.parametrize("length", [None, 0.2])
+def test_one_run_of_a_sweep_repeats_bit_for_bit_by_itself(length: float | None) -> None:
+    points = grid(BASE.replace({"optimizer.step_length": length}), {"objective.beta": [0.0, 0.1, 1.0]})
+    done = list(ensembles(points, [3, 4], 12))[1]
+    alone = learner(done.run(1))
     for number in range(1, 13):
         step = next(alone)
         told = metrics(step)
         for name in ("kl", "entropy"):
-            assert done.measures[name][number, 1, 1] == pytest.approx(told[name], rel=1e-12), number
+            assert done.measures[name][number, 1] == pytest.approx(told[name], rel=1e-12), number
     last = step.distribution(step.passes)
-    assert last is not None and np.array_equal(np.exp(last), done.policy[1, 1])
+    assert last is not None and np.array_equal(np.exp(last), done.policy[1])
 
 
-def test_settings_that_cannot_run_side_by_side_give_the_same_numbers_one_after_the_other() -> None:
-    together = sweep(BASE, "learner.group_size", [2, 8], seeds=[1, 2, 3], updates=5)
-    for place, size in enumerate((2, 8)):
-        alone = simulated(BASE.replace({"learner.group_size": size}), [1, 2, 3], 5)
+def test_a_place_of_a_sweep_has_the_same_numbers_in_any_company() -> None:
+    axes: dict[str, list[Any]] = {"learner.group_size": [2, 8], "optimizer.learning_rate": [0.1, 0.3]}
+    together = list(ensembles(grid(BASE, axes), [1, 2, 3], 5))
+    assert [p.settings.learner.group_size for p in together] == [2, 2, 8, 8]
+    for place in together:
+        alone = next(ensembles([place.settings], [1, 2, 3], 5))
         for name in MEASURES:
-            assert np.array_equal(together.measures[name][:, place], alone.measures[name])
+            assert np.array_equal(place.measures[name], alone.measures[name]), name
+
+
+def test_many_runs_come_in_portions_with_the_same_numbers() -> None:
+    points = grid(BASE, {"objective.beta": [0.0, 0.1, 0.2]})
+    portions = ensembles(points, range(1000), 2)
+    last = list(portions)[-1]
+    alone = next(ensembles(points[2:], range(1000), 2))
+    assert np.array_equal(last.measures["kl"], alone.measures["kl"])
 
 
 def test_with_common_random_numbers_kl_falls_with_beta() -> None:
-    done = sweep(BASE, "objective.beta", [0.0, 0.1, 0.3, 1.0], seeds=range(64), updates=200)
-    final = done.measures["kl"][-1]  # (K, S)
+    final = [place.measures["kl"][-1] for place in over_beta([0.0, 0.1, 0.3, 1.0], range(64), 200)]
     for weaker, stronger in pairwise(final):
         gap = weaker - stronger
         assert gap.mean() > 3 * gap.std(ddof=1) / np.sqrt(len(gap))
@@ -47,18 +68,47 @@ def test_with_common_random_numbers_kl_falls_with_beta() -> None:
 
 @pytest.mark.parametrize("beta", [0.5, 1.0])
 def test_reinforce_with_exact_kl_arrives_at_the_exponential_tilt(beta: float) -> None:
-    objective = PRESETS["REINFORCE + baseline"].objective.replace(beta=beta, kl="exact")
+    objective = PRESETS["REINFORCE"].objective.replace(beta=beta, kl="exact", baseline="leave_one_out")
     settings = BASE.replace({"objective": objective, "learner.group_size": 64, "optimizer.learning_rate": 0.3})
-    done = simulated(settings, range(24), 500)
+    assert has_optimum(settings)
+    done = one(settings, range(24), 500)
     wanted = exponential_tilt(settings, beta)
     distance = np.abs(done.policy.mean(axis=0) - wanted)
     error = done.policy.std(axis=0, ddof=1) / np.sqrt(24)
     assert (distance < 4 * error + 0.005).all()
-    assert np.median(done.measures["kl"][-1]) == pytest.approx(tilt_kl(settings, beta), rel=0.1, abs=0.01)
+    optimum = tilt_measures(settings, beta)
+    assert np.median(done.measures["kl"][-1]) == pytest.approx(optimum["kl"], rel=0.1, abs=0.01)
+    assert np.median(done.measures["reward"][-1]) == pytest.approx(optimum["reward"], rel=0.05)
+
+
+def test_with_k3_it_arrives_at_another_point_of_its_own() -> None:
+    """k3 as a loss pulls along KL(π_ref‖π): at rest π (R − E[R]) = β (π − π_ref), not the tilt's condition."""
+    objective = PRESETS["REINFORCE"].objective.replace(beta=0.5, kl="k3", baseline="leave_one_out")
+    settings = BASE.replace({"objective": objective, "learner.group_size": 64, "optimizer.learning_rate": 0.3})
+    assert not has_optimum(settings)
+    done = one(settings, range(24), 500)
+    pi = done.policy[:, 0].mean(axis=0)
+    rewards = np.maximum(0, 1 - np.abs(np.arange(1, 11) - 7) / 5)
+    force = pi * (rewards - (pi * rewards).sum()) - 0.5 * (pi - 0.1)
+    assert np.abs(force).max() < 0.005
+    assert np.abs(pi - exponential_tilt(settings, 0.5)[0]).max() > 0.04
+
+
+def test_estimators_with_the_right_gradient_arrive_where_the_exact_kl_does() -> None:
+    objective = PRESETS["REINFORCE"].objective.replace(beta=0.5, baseline="leave_one_out")
+    base = BASE.replace({"objective": objective, "learner.group_size": 64})
+    arrived = {
+        name: one(base.replace(changes), range(24), 400).policy[:, 0].mean(axis=0)
+        for name, changes in ESTIMATORS.items()
+    }
+    assert np.abs(arrived["k2"] - arrived["exact"]).max() < 0.02
+    assert np.abs(arrived["ratio × k3"] - arrived["exact"]).max() < 0.02
+    assert np.abs(arrived["k3"] - arrived["exact"]).max() > 0.04
+    assert arrived["k1"].max() > 0.95 > 2 * arrived["exact"].max(), "k1 has no gradient on average"
 
 
 def test_the_measures_are_those_of_the_policy() -> None:
-    done = simulated(BASE, range(4), 3)
+    done = one(BASE, range(4), 3)
     rewards = np.maximum(0, 1 - np.abs(np.arange(1, 11) - 7) / 5)
     assert done.measures["reward"][-1] == pytest.approx((done.policy[:, 0] * rewards).sum(axis=-1))
     assert done.measures["best_prob"][-1] == pytest.approx(done.policy[:, 0, 6])
@@ -68,12 +118,16 @@ def test_the_measures_are_those_of_the_policy() -> None:
 
 
 def test_a_step_of_one_length_has_that_length_and_one_of_zero_stays_zero() -> None:
-    flat = BASE.replace({"task.landscape": "custom", "task.custom": (1.0,) * 10, "objective.beta": 0.0})
-    assert simulated(flat, range(3), 4, step_length=0.5).measures["kl"][-1] == pytest.approx(0, abs=1e-12)
-    once = simulated(BASE.replace({"objective.beta": 0.0}), range(5), 1, step_length=0.25)
-    moved = np.log(once.policy[:, 0])
-    moved = moved - moved.mean(axis=-1, keepdims=True)
-    assert np.linalg.norm(moved, axis=-1) == pytest.approx(0.25, rel=1e-9)
+    flat = {"task.landscape": "custom", "task.custom": (1.0,) * 10}
+    still = BASE.replace({"objective.beta": 0.0, "optimizer.step_length": 0.25})
+    assert one(still.replace(flat), range(3), 4).measures["kl"][-1] == pytest.approx(0, abs=1e-12)
+    once = one(still, range(5), 3)
+    assert once.measures["step"][1:] == pytest.approx(0.25, rel=1e-9)
+
+
+def test_signal_to_noise_grows_with_the_group() -> None:
+    small, large = ensembles(grid(BASE, {"learner.group_size": [2, 32]}), range(256), 1)
+    assert large.signal_to_noise[0] > 2 * small.signal_to_noise[0] > 0
 
 
 def test_the_band_holds_the_middle_half() -> None:
@@ -81,15 +135,17 @@ def test_the_band_holds_the_middle_half() -> None:
     assert (middle[0], low[0], high[0]) == (50, 25, 75)
 
 
-def test_a_sweep_is_interrupted_where_it_stands() -> None:
-    left = iter([None] * 5)
+def test_a_sweep_is_interrupted_where_it_stands_and_what_was_done_stays() -> None:
+    left = iter([None] * 25)
 
     def poll() -> None:
         if next(left, "over") == "over":
             raise Cancelled("Stopped.")
 
+    places = ensembles(grid(BASE, {"learner.group_size": [2, 4, 8]}), [1, 2], 10, poll=poll)
+    assert next(places).settings.learner.group_size == 2
     with pytest.raises(Cancelled):
-        sweep(BASE, "objective.beta", [0.0, 1.0], seeds=[1, 2], updates=50, poll=poll)
+        next(places)
 
 
 @pytest.mark.parametrize(
@@ -99,13 +155,15 @@ def test_a_sweep_is_interrupted_where_it_stands() -> None:
 )  # fmt: skip
 def test_a_sweep_that_cannot_be_is_refused(path: str, values: list[float], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
-        sweep(BASE, path, values, seeds=[1], updates=1)
+        grid(BASE, {path: values})
 
 
 def test_tasks_of_several_decisions_and_language_models_are_refused() -> None:
     with pytest.raises(SettingsError, match="one decision"):
-        simulated(BASE.replace({"task.landscape": "chain"}), [1], 1)
+        ensembles([BASE.replace({"task.landscape": "chain"})], [1], 1)
     with pytest.raises(SettingsError, match="only the bandit"):
-        sweep(language_settings(), "objective.beta", [0.1], seeds=[1], updates=1)
+        ensembles([language_settings()], [1], 1)
+    with pytest.raises(SettingsError, match="at least one"):
+        ensembles([BASE], [], 1)
     with pytest.raises(SettingsError, match="without a KL"):
         exponential_tilt(BASE, 0.0)

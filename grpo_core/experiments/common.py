@@ -1,0 +1,36 @@
+"""Common random numbers: the same seeds several times, each drawn once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.bandit.layout import runs_last
+from grpo_core.bandit.streams import Streams
+
+
+class CommonStreams(Streams):
+    """The streams of ``copies`` times the same seeds, each drawn once.
+
+    Copy k of seed s is run k S + s; there are at least two runs.
+    """
+
+    def __init__(self, seeds: Sequence[int], copies: int) -> None:
+        super().__init__(seeds)
+        self._once = Streams(seeds)
+        self._count = len(seeds)
+        self._copies = max(copies, 2) if len(seeds) == 1 else copies
+
+    @property
+    def runs(self) -> int:
+        """R, copies included."""
+        return self._count * self._copies
+
+    def uniforms(self, step: int, count: int) -> np.ndarray:
+        """As for one copy, repeated."""
+        return runs_last(np.tile(self._once.uniforms(step, count)[: self._count], (self._copies, 1)))
+
+    def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
+        """Further numbers of ``runs``."""
+        return self._once.again(step, count, attempt, runs % self._count)
