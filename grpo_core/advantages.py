@@ -38,14 +38,13 @@ def advantages(
     elif objective.kl_in == "reward" and not is_zero(objective.beta):
         raise SettingsError("kl", None, "kl_in = “reward” needs the summed k1 of every completion")
     scored = ~xp.isnan(rewards)  # (..., P, G)
-    zero = xp.zeros_like(rewards)
-    r = xp.where(scored, rewards, zero)
+    r = xp.where(scored, rewards, 0.0)
     n = _sum(xp, xp.astype(scored, r.dtype))  # (..., P, 1)
     equal = _equal(xp, r, scored)  # (..., P, 1)
-    centred = xp.where(scored, r - _baseline(xp, objective, r, scored, n, baseline), zero)
+    centred = xp.where(scored, r - _baseline(xp, objective, r, scored, n, baseline), 0.0)
     scaled = centred / _scale(xp, objective, r, scored, n, equal)
     if objective.baseline in ("group_mean", "leave_one_out"):
-        return xp.where(equal, zero, scaled)
+        return xp.where(equal, 0.0, scaled)
     return scaled
 
 
@@ -65,16 +64,15 @@ def gae(rewards: Array, values: Array, mask: Array, *, gamma: float, lam: float)
         (..., B, T), 0 where masked.
     """
     xp = array_namespace(rewards, values, mask)
-    zero = xp.zeros_like(values)
-    rewards, values = xp.where(mask, rewards, zero), xp.where(mask, values, zero)
-    next_value = running = zero[..., 0]
+    rewards, values = xp.where(mask, rewards, 0.0), xp.where(mask, values, 0.0)
+    next_value = running = xp.zeros_like(values[..., 0])
     backwards = []
     for t in range(values.shape[-1] - 1, -1, -1):
         here = mask[..., t]
         delta = rewards[..., t] + gamma * next_value - values[..., t]
         running = xp.where(here, delta + gamma * lam * running, running)
         next_value = xp.where(here, values[..., t], next_value)
-        backwards.append(xp.where(here, running, zero[..., 0]))
+        backwards.append(xp.where(here, running, 0.0))
     return xp.stack(backwards[::-1], axis=-1)
 
 
@@ -82,7 +80,7 @@ def equal_rewards(rewards: Array) -> Array:
     """Which groups carry no signal of their own. (..., P, G) -> boolean (..., P); NaN rewards do not count."""
     xp = array_namespace(rewards)
     scored = ~xp.isnan(rewards)
-    return _equal(xp, xp.where(scored, rewards, xp.zeros_like(rewards)), scored)[..., 0]
+    return _equal(xp, xp.where(scored, rewards, 0.0), scored)[..., 0]
 
 
 def _sum(xp: Array, x: Array) -> Array:
@@ -91,23 +89,21 @@ def _sum(xp: Array, x: Array) -> Array:
 
 def _equal(xp: Array, r: Array, scored: Array) -> Array:
     """Whether a group's rewards are equal, (..., P, 1); groups of none or one are."""
-    inf = xp.full_like(r, float("inf"))
-    high = xp.max(xp.where(scored, r, -inf), axis=-1, keepdims=True)
-    low = xp.min(xp.where(scored, r, inf), axis=-1, keepdims=True)
+    high = xp.max(xp.where(scored, r, -xp.inf), axis=-1, keepdims=True)
+    low = xp.min(xp.where(scored, r, xp.inf), axis=-1, keepdims=True)
     size = xp.maximum(xp.abs(high), xp.abs(low))
-    return high - low <= EQUAL * xp.where(size > 1, size, xp.ones_like(size))
+    return high - low <= EQUAL * xp.where(size > 1, size, 1.0)
 
 
 def _baseline(xp: Array, objective: Objective, r: Array, scored: Array, n: Array, given: Array | None) -> Array:
-    one = xp.ones_like(n)
     match objective.baseline:
         case "group_mean":
-            return _sum(xp, r) / xp.where(n > 0, n, one)
+            return _sum(xp, r) / xp.where(n > 0, n, 1.0)
         case "leave_one_out":
-            return (_sum(xp, r) - r) / xp.where(n > 1, n - 1, one)
+            return (_sum(xp, r) - r) / xp.where(n > 1, n - 1, 1.0)
         case "batch_mean":
             total = xp.sum(n, axis=-2, keepdims=True)
-            return xp.sum(_sum(xp, r), axis=-2, keepdims=True) / xp.where(total > 0, total, xp.ones_like(total))
+            return xp.sum(_sum(xp, r), axis=-2, keepdims=True) / xp.where(total > 0, total, 1.0)
         case "given":
             if given is None:
                 raise SettingsError("baseline", "given", "the baseline itself has to be passed along")
@@ -125,9 +121,8 @@ def _scale(xp: Array, objective: Objective, r: Array, scored: Array, n: Array, e
         r = xp.reshape(r, (*shape[:-2], 1, shape[-2] * shape[-1]))
         scored = xp.reshape(scored, r.shape)
         n, equal = xp.sum(n, axis=-2, keepdims=True), _equal(xp, r, scored)
-    one = xp.ones_like(n)
-    deviation = xp.where(scored, r - _sum(xp, r) / xp.where(n > 0, n, one), xp.zeros_like(r))
+    deviation = xp.where(scored, r - _sum(xp, r) / xp.where(n > 0, n, 1.0), 0.0)
     freedom = n if objective.std == "population" else n - 1
     undefined = equal | (freedom < 1)
-    std = xp.sqrt(_sum(xp, deviation**2) / xp.where(undefined, one, freedom))
-    return xp.where(undefined, one, std + as_array(objective.std_epsilon, r))
+    std = xp.sqrt(_sum(xp, deviation**2) / xp.where(undefined, 1.0, freedom))
+    return xp.where(undefined, 1.0, std + as_array(objective.std_epsilon, r))

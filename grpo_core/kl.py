@@ -44,12 +44,11 @@ def exact(logp: Array, ref_logp: Array, prob: Array | None = None) -> Array:
     """
     xp = array_namespace(logp, ref_logp)
     p = xp.exp(logp) if prob is None else prob
-    zero = xp.zeros_like(p)
-    return xp.sum(p * (xp.where(p > 0, logp, zero) - xp.where(p > 0, ref_logp, zero)), axis=-1)
+    return xp.sum(p * (xp.where(p > 0, logp, 0.0) - xp.where(p > 0, ref_logp, 0.0)), axis=-1)
 
 
 def entropy(logp: Array, prob: Array | None = None) -> Array:
     """H(π) = −Σ_a π(a) log π(a) over the last axis. (..., V) -> (...), in nats. ``prob``: π, if it is known."""
     xp = array_namespace(logp)
     p = xp.exp(logp) if prob is None else prob
-    return -xp.sum(p * xp.where(p > 0, logp, xp.zeros_like(p)), axis=-1)
+    return -xp.sum(p * xp.where(p > 0, logp, 0.0), axis=-1)

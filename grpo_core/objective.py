@@ -170,27 +170,26 @@ def _enter(
     xp = array_namespace(logp, old_logp, mask)
     if advantage.ndim < logp.ndim:
         advantage = advantage[..., None]  # (..., B, 1)
-    zero = xp.zeros_like(logp)
-    logp = xp.where(mask, logp, zero)
-    advantage = xp.where(mask, advantage, zero)
-    ref = None if ref_logp is None else xp.where(mask, ref_logp, zero)
+    logp = xp.where(mask, logp, 0.0)
+    advantage = xp.where(mask, advantage, 0.0)
+    ref = None if ref_logp is None else xp.where(mask, ref_logp, 0.0)
     if ref is None and not is_zero(objective.beta) and objective.kl != "exact":
         raise SettingsError("beta", objective.beta, "without a reference policy there is no KL; only 0 is possible")
-    log_ratio = logp - xp.where(mask, old_logp, zero)
+    log_ratio = logp - xp.where(mask, old_logp, 0.0)
     limited = None
     if objective.log_ratio_limit is not None:
         limited = xp.abs(log_ratio) > objective.log_ratio_limit
         log_ratio = clamp(log_ratio, -objective.log_ratio_limit, objective.log_ratio_limit)
     ones = xp.astype(mask, logp.dtype)
     length = xp.sum(ones, axis=-1, keepdims=True)
-    length = xp.where(length > 1, length, xp.ones_like(length))  # (..., B, 1)
+    length = xp.where(length > 1, length, 1.0)  # (..., B, 1)
     match objective.level:
         case "token":
             ratio = xp.exp(log_ratio)
         case "sequence":  # GSPO, arXiv:2507.18071 equation 7: the geometric mean of the token ratios
-            ratio = xp.where(mask, xp.exp(xp.sum(log_ratio, axis=-1, keepdims=True) / length), xp.ones_like(logp))
+            ratio = xp.where(mask, xp.exp(xp.sum(log_ratio, axis=-1, keepdims=True) / length), 1.0)
         case _:  # RLOO, arXiv:2402.14740: the ratio of the completions' probabilities
-            ratio = xp.where(mask, xp.exp(xp.sum(log_ratio, axis=-1, keepdims=True)), xp.ones_like(logp))
+            ratio = xp.where(mask, xp.exp(xp.sum(log_ratio, axis=-1, keepdims=True)), 1.0)
     batch = Batch(
         xp=xp, objective=objective, mask=mask, logp=logp, log_ratio=log_ratio, limited=limited,
         ratio=ratio, advantage=advantage, length=length,
@@ -225,7 +224,7 @@ def _weight(batch: Batch, denominator: Array | float | None) -> Array:
     if denominator is None:
         if objective.reduction == "token":
             count = xp.sum(ones, axis=(-2, -1), keepdims=True)
-            denominator = xp.where(count > 1, count, xp.ones_like(count))
+            denominator = xp.where(count > 1, count, 1.0)
         else:
             denominator = float(batch.mask.shape[-2])
     match objective.reduction:

@@ -44,7 +44,7 @@ class Batch:
         """dL/d log π from dL/d log r: a token's own, or the whole completion's where it has one ratio."""
         xp, level = self.xp, self.objective.level
         if level != "token":
-            upstream = xp.sum(xp.where(self.mask, upstream, xp.zeros_like(upstream)), axis=-1, keepdims=True)
+            upstream = xp.sum(xp.where(self.mask, upstream, 0.0), axis=-1, keepdims=True)
             if level == "sequence":
                 upstream = upstream / self.length
         return self.through_limit(upstream)
@@ -53,7 +53,7 @@ class Batch:
         """Nothing flows through a log-ratio that its limit has replaced."""
         if self.limited is None:
             return upstream
-        return self.xp.where(self.limited, self.xp.zeros_like(self.log_ratio), upstream)
+        return self.xp.where(self.limited, 0.0, upstream)
 
 
 def _clip(b: Batch) -> Array:
@@ -64,7 +64,7 @@ def _clip(b: Batch) -> Array:
 def _clip_pull(b: Batch, upstream: Array) -> Array:
     """d/d log r = r A where the branch that was taken still follows r, else 0 (at a bound it still does)."""
     slope = b.ratio * b.advantage
-    return b.through_ratio(upstream * b.xp.where(_follows(b), slope, b.xp.zeros_like(slope)))
+    return b.through_ratio(upstream * b.xp.where(_follows(b), slope, 0.0))
 
 
 def _clip_stopped(b: Batch) -> Array:
@@ -162,7 +162,7 @@ def _gmpo_stopped(b: Batch) -> Array:
 def _gmpo_pull(b: Batch, upstream: Array) -> Array:
     xp = b.xp
     whole = xp.sum(upstream * _gmpo_ratio(b) * b.advantage, axis=-1, keepdims=True) / b.length
-    return b.through_limit(xp.where(_gmpo_stopped(b), xp.zeros_like(b.logp), whole))
+    return b.through_limit(xp.where(_gmpo_stopped(b), 0.0, whole))
 
 
 def _log_prob(b: Batch) -> Array:

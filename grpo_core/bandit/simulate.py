@@ -97,6 +97,7 @@ def update(
     streams: Streams,
     poll: Callable[[], None] = never,
     batch: Batch | None = None,
+    reference: np.ndarray | None = None,
 ) -> Update:
     """The update after ``state``: a function of its arguments alone, which it leaves as they are.
 
@@ -107,20 +108,28 @@ def update(
         streams: their random numbers.
         poll: called before each token and each pass; what it raises ends the update.
         batch: what was drawn for it already, for a what-if; by default it is drawn.
+        reference: log π_ref (R, C, A) at the temperature, for whoever has it already.
 
     Returns:
         The update. Numbers that are not finite are passed on, without a warning, for the caller to judge.
     """
     with np.errstate(all="ignore"):
-        return _update(settings, work, state, streams, poll, batch)
+        if reference is None:
+            reference = policy.log_probs(_starting_logits(work, streams.runs), settings.learner.temperature)
+        return _update(settings, work, state, streams, poll, batch, reference)
 
 
 def _update(
-    settings: Settings, work: Task, state: State, streams: Streams, poll: Callable[[], None], batch: Batch | None
+    settings: Settings,
+    work: Task,
+    state: State,
+    streams: Streams,
+    poll: Callable[[], None],
+    batch: Batch | None,
+    ref_dist: np.ndarray,
 ) -> Update:
     temperature = settings.learner.temperature
     dist = policy.log_probs(state.logits, temperature)
-    ref_dist = policy.log_probs(_starting_logits(work, streams.runs), temperature)
     batch = draw(settings.learner, work, dist, state.step + 1, streams, poll) if batch is None else batch
     where = places(batch.completions.context, batch.completions.tokens, dist.shape)
     old_logp = logp = gather(dist, where)

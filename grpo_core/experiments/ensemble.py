@@ -12,7 +12,7 @@ import numpy as np
 from grpo_core.bandit import policy
 from grpo_core.bandit.simulate import never, start, update
 from grpo_core.bandit.tasks import Task, task
-from grpo_core.config import Settings
+from grpo_core.config import Settings, flat
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.common import CommonStreams
 from grpo_core.experiments.gauge import Gauge
@@ -113,9 +113,9 @@ def _ensembles(
             yield from _side_by_side(together[first : first + room], seeds, updates, poll)
 
 
-def _shared(settings: Settings) -> Settings:
+def _shared(settings: Settings) -> dict[str, Any]:
     """``settings`` without what may differ from run to run."""
-    return settings.replace({"seed": 0} | {path: Settings().get(path) for path in SIDE_BY_SIDE})
+    return {path: value for path, value in flat(settings).items() if path not in (*SIDE_BY_SIDE, "seed")}
 
 
 def _rewarded(settings: Settings) -> Task:
@@ -144,11 +144,11 @@ def _side_by_side(
     streams = CommonStreams(seeds, len(points))
     state = start(work, streams.runs)
     gauge = Gauge(work, state.logits, settings.learner.temperature, updates)
-    for number in range(updates):
-        done = update(settings, work, state, streams, poll)
-        gauge.read(number, done.dist_logp[0], done.state.logits - state.logits)
+    for _ in range(updates):
+        done = update(settings, work, state, streams, poll, reference=gauge.reference)
+        gauge.read(done.dist_logp[0], done.state.logits - state.logits)
         state = done.state
-    gauge.read(updates, policy.log_probs(state.logits, settings.learner.temperature), None)
+    gauge.read(policy.log_probs(state.logits, settings.learner.temperature), None)
     measures, last = gauge.measures(), gauge.policy()
     for place, point in enumerate(points):
         own = slice(place * len(seeds), (place + 1) * len(seeds))  # a lone seed travels with a twin, which is left out
