@@ -104,9 +104,9 @@ class _Served:
                 self._learner.settings = settings_from_json(request["settings"])
                 send_step(self._connection, next(self._learner))
             case "ask":
-                from grpo_core.questions import Question
+                from grpo_core.questions import question_from_json
 
-                question = Question.from_json(request["question"])
+                question = question_from_json(request["question"])
                 answer = self._answer(question, history[-1], history[:-1], self._cancelled)
                 send(self._connection, {"is": "answer", "answer": answer.to_json()})
 

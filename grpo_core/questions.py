@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from grpo_core import recompute
 from grpo_core.advantages import advantages
-from grpo_core.record import Step
+from grpo_core.config import Settings, settings_from_json
+from grpo_core.errors import GrpoError, NonFiniteError
+from grpo_core.record import ARRAYS, Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +32,8 @@ class Question:
     completion: str
 
     def to_json(self) -> str:
-        """One line; :meth:`from_json` reads it back."""
+        """One line; :func:`question_from_json` reads it back."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
-
-    @classmethod
-    def from_json(cls, text: str) -> Question:
-        """The inverse of :meth:`to_json`."""
-        return cls(**json.loads(text))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,6 +68,82 @@ class Answer:
         held: dict[str, Any] = json.loads(text)
         arrays: dict[str, Any] = {name: np.array(x) if isinstance(x, list) else x for name, x in held.items()}
         return cls(**arrays)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """What would this update have been under other settings?
+
+    Attributes:
+        step: the update; its completions and rewards are taken as they are.
+        settings: what it is learned from under, with the structural settings of the run.
+    """
+
+    step: int
+    settings: Settings
+
+    def to_json(self) -> str:
+        """One line; :func:`question_from_json` reads it back."""
+        return json.dumps({"step": self.step, "settings": self.settings.to_json()}, sort_keys=True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Replayed:
+    """The update under other settings, done on a copy of the model.
+
+    Attributes:
+        arrays: those fields of :class:`~grpo_core.record.Step` that are others now, by name.
+        measurements: name -> number that only the model could produce.
+    """
+
+    arrays: dict[str, np.ndarray]
+    measurements: dict[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """One line; :meth:`from_json` reads it back bit for bit."""
+        held = {
+            name: (x.dtype.str, x.shape, base64.b64encode(np.ascontiguousarray(x).tobytes()).decode())
+            for name, x in self.arrays.items()
+        }
+        return json.dumps({"arrays": held, "measurements": self.measurements})
+
+    @classmethod
+    def from_json(cls, text: str) -> Replayed:
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            ValueError: it is not such a line.
+        """
+        held = json.loads(text)
+        if not {*held["arrays"]} <= {*ARRAYS}:
+            raise ValueError("this is not a replayed update")
+        arrays = {
+            name: np.frombuffer(base64.b64decode(data), dtype).reshape(shape)
+            for name, (dtype, shape, data) in held["arrays"].items()
+        }
+        return cls(arrays=arrays, measurements=held["measurements"])
+
+
+def not_finite(error: NonFiniteError) -> GrpoError:
+    """What is said of an update that would have broken down under other settings; nothing was stopped by it."""
+    return GrpoError(f"Under these settings {error.what} of update {error.step} would not be a finite number.")
+
+
+AnyQuestion: TypeAlias = Question | Replay
+AnyAnswer: TypeAlias = Answer | Replayed
+
+
+def question_from_json(text: str) -> AnyQuestion:
+    """A question of either kind from its line."""
+    held = json.loads(text)
+    if "settings" in held:
+        return Replay(step=held["step"], settings=settings_from_json(held["settings"]))
+    return Question(**held)
+
+
+def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
+    """The answer to a question from its line."""
+    return Replayed.from_json(text) if isinstance(question, Replay) else Answer.from_json(text)
 
 
 def placed(step: Step, group: int, answer: Answer) -> tuple[np.ndarray, np.ndarray]:

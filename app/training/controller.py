@@ -30,7 +30,7 @@ from app.training.mailbox import (
 from app.training.worker import Failure, Report, State, Worker
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.questions import Question
+from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step
 
 __all__ = ["RUN_LENGTH", "Controller", "Failure", "Fresh", "State"]
@@ -195,7 +195,7 @@ class Controller(QObject):
             stopping = State.STOPPING if self.state is State.RUNNING else State.PREPARING
             self._post(Pause(order=self._next_order(), run_id=self.run_id), stopping)
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: AnyQuestion) -> None:
         """Ask the current run's model something; ``answered`` follows, between two updates."""
         self.go_on()
         self._mailbox.post(Ask(run_id=self.run_id, question=question))

@@ -11,7 +11,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, RunFileError
 from grpo_core.learners import Earlier, Learner
 from grpo_core.metrics import metrics
-from grpo_core.questions import Answer, Question
+from grpo_core.questions import AnyAnswer, AnyQuestion, Replay
 from grpo_core.record import Step
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader, RunWriter
@@ -30,7 +30,7 @@ class Learners(Protocol):
 class Answers(Protocol):
     """A learner that can be asked."""
 
-    def ask(self, question: Question, step: Step, earlier: Earlier) -> Answer: ...
+    def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer: ...
 
 
 class Writer(Protocol):
@@ -39,7 +39,7 @@ class Writer(Protocol):
     committed: int
     full: str | None
 
-    def keep_answer(self, question: Question, answer: Answer) -> None: ...
+    def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None: ...
     def append(self, step: Step, scalars: Mapping[str, float]) -> None: ...
     def commit(self) -> None: ...
     def close(self) -> None: ...
@@ -112,7 +112,7 @@ class LiveRun:
         """What the user should know of how the run was taken up; empty for nothing."""
         return str(getattr(self._learner, "note", ""))
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, question: AnyQuestion) -> AnyAnswer:
         """The answer to a question about a recorded update, which is kept in the run.
 
         Raises:
@@ -120,7 +120,8 @@ class LiveRun:
         """
         self.prepare()
         if not isinstance(self._learner, Answers):
-            raise GrpoError("Only a language model can score a completion.")
+            what = "be asked for another update" if isinstance(question, Replay) else "score a completion"
+            raise GrpoError(f"Only a language model can {what}.")
         answer = self._learner.ask(question, self._earlier(question.step), self._earlier)
         if self._begin.path.exists():
             with self._letting_go():

@@ -14,7 +14,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.learners import NO_TORCH, Earlier, Learner, leading_to, learner, never, nothing_earlier
 from grpo_core.model_process import error_told, receive, receive_step, send, send_step, serve
-from grpo_core.questions import Answer, Question
+from grpo_core.questions import AnyAnswer, AnyQuestion, answer_from_json
 from grpo_core.record import Step
 
 LOOK = 0.02
@@ -156,7 +156,7 @@ class RemoteLearner:
         step: Step = self._process.ask({"do": "next", "settings": self._settings.to_json()}, self._cancelled)
         return step
 
-    def ask(self, question: Question, step: Step, earlier: Earlier) -> Answer:
+    def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer:
         """The answer to a question about ``step``.
 
         Raises:
@@ -164,7 +164,7 @@ class RemoteLearner:
         """
         before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
         request = {"do": "ask", "question": question.to_json()}
-        return Answer.from_json(self._process.ask(request, self._cancelled, [*before, step])["answer"])
+        return answer_from_json(question, self._process.ask(request, self._cancelled, [*before, step])["answer"])
 
 
 class WindowLearners:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from app.training.buffer import Buffer
 from grpo_core.config import Settings
-from grpo_core.questions import Question
+from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step
 
 
@@ -95,7 +95,7 @@ class Commit(RunCommand):
 class Ask(RunCommand):
     """Answer a question between two updates."""
 
-    question: Question
+    question: AnyQuestion
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ from app.training.mailbox import (
 )
 from app.training.pace import Pace
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.questions import Question
+from grpo_core.questions import AnyQuestion
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which Python hands the interpreter to the window's thread; ``benchmarks.bench_latency`` compares."""
@@ -218,7 +218,7 @@ class Worker(QThread):
             case Close():
                 self._close()
 
-    def _ask(self, live: LiveRun, question: Question) -> None:
+    def _ask(self, live: LiveRun, question: AnyQuestion) -> None:
         try:
             self.answered.emit(question, live.answer(question))
         except Cancelled:

@@ -14,7 +14,7 @@ from app.workspace.onsets import Onsets, changes, leaves_zero
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS
-from grpo_core.questions import Answer, Question
+from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Origin, Step
 from grpo_core.runs.files import in_use
 from grpo_core.runs.library import Lineage
@@ -142,7 +142,7 @@ class RunHandle:
             self.keep(found)
         return self._kept[number]
 
-    def answer(self, question: Question) -> Answer | None:
+    def answer(self, question: AnyQuestion) -> AnyAnswer | None:
         """What the model has answered before, if its file holds that.
 
         Raises:

@@ -14,7 +14,7 @@ from app.workspace.workspace import Workspace
 from grpo_core import learners
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.questions import Answer, Question
+from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.runs import library
 from grpo_core.runs.run_file import copy_run
 
@@ -163,7 +163,7 @@ class Session(QObject):
             self._workspace.problem.emit(str(error), "warning")
 
     @Slot(object)
-    def _on_asked(self, question: Question) -> None:
+    def _on_asked(self, question: AnyQuestion) -> None:
         """Give a question to the active run's model, unless its file holds the answer."""
         run = self._workspace.run
         assert run is not None
@@ -179,7 +179,7 @@ class Session(QObject):
             self._controller.ask(question)
 
     @Slot(object, object)
-    def _on_answered(self, question: Question, answer: Answer | str) -> None:
+    def _on_answered(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
         if isinstance(answer, str):
             self._workspace.refused.emit(question, answer)
         else:

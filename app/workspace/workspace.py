@@ -14,7 +14,7 @@ from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.explain import Quantity
-from grpo_core.questions import Question
+from grpo_core.questions import AnyQuestion
 
 
 class Workspace(QObject):
@@ -36,8 +36,8 @@ class Workspace(QObject):
         drawn: the frame is on the screen.
         activated: another run became the active one.
         problem: a sentence that the user should read, and the severity ("info", "warning", "error").
-        asked: a :class:`Question` for the model of the active run.
-        answered: the question and its :class:`Answer`.
+        asked: a question (:data:`AnyQuestion`) for the model of the active run.
+        answered: the question and its answer.
         refused: the question and the sentence why it has no answer.
     """
 
@@ -135,7 +135,7 @@ class Workspace(QObject):
         self.quantity = quantity
         self.request_frame()
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: AnyQuestion) -> None:
         """Ask the active run's model; ``answered`` or ``refused`` follows."""
         self.asked.emit(question)
 

@@ -1,36 +1,46 @@
-"""Scoring a completion that a person typed, by the policy that sampled the group it joins."""
+"""What only the weights of an update can tell: what a typed completion is worth to the policy that sampled its group,
+and what the update would have been under other settings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import overload
 
 import numpy as np
 import torch
 
 from grpo_core.config import Settings
-from grpo_core.errors import GrpoError
+from grpo_core.errors import GrpoError, NonFiniteError
 from grpo_core.lm import problems, rewards
 from grpo_core.lm.layout import layout
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.scoring import score
 from grpo_core.lm.vocabulary import STOP, decode, encode
-from grpo_core.questions import Answer, Question
-from grpo_core.record import Step
+from grpo_core.questions import Answer, AnyAnswer, AnyQuestion, Question, Replay, Replayed, not_finite
+from grpo_core.record import ARRAYS, Step
 
 
 class Answering:
     """Answers questions on a copy of the model; the run that trains is not touched.
 
-    The copy of the update asked for last is kept, so that further completions are scored at once.
+    The copy of the update asked for last is kept, so that further questions about it are answered at once.
     """
 
     def __init__(self) -> None:
         self._at: tuple[Settings, int, bytes] | None = None
         self._copy: LanguageLearner | None = None
 
+    @overload
     def __call__(
         self, question: Question, step: Step, history: Sequence[Step], cancelled: Callable[[], bool]
-    ) -> Answer:
+    ) -> Answer: ...
+    @overload
+    def __call__(
+        self, question: AnyQuestion, step: Step, history: Sequence[Step], cancelled: Callable[[], bool]
+    ) -> AnyAnswer: ...
+    def __call__(
+        self, question: AnyQuestion, step: Step, history: Sequence[Step], cancelled: Callable[[], bool]
+    ) -> AnyAnswer:
         """The answer.
 
         Args:
@@ -40,14 +50,34 @@ class Answering:
             cancelled: ends it with ``Cancelled``.
 
         Raises:
-            GrpoError: the completion cannot be scored; the message says why.
+            GrpoError: there is no answer; the message says why.
         """
         at = step.settings, step.step, step.old_logp.tobytes()  # two runs may share the first two
         if self._copy is None or self._at != at:
             start = step.settings if not history else history[-1].settings
             self._copy = LanguageLearner(start, history=history, cancelled=cancelled)
             self._at = at
+        if isinstance(question, Replay):
+            return replayed(self._copy, question, step)
         return scored(self._copy, question, step)
+
+
+def replayed(learner: LanguageLearner, question: Replay, step: Step) -> Replayed:
+    """``step`` as ``learner``, which stands before it, would have learned it under other settings; it stays there.
+
+    Raises:
+        SettingsError: a structural setting is another one.
+        GrpoError: the update under those settings is not finite.
+    """
+    try:
+        made = learner.again(step, question.settings)
+    except NonFiniteError as error:
+        raise not_finite(error) from None
+    changed = {name: getattr(made, name) for name in ARRAYS if getattr(made, name) is not getattr(step, name)}
+    return Replayed(
+        arrays={name: x for name, x in changed.items() if x is not None and name != "part"},
+        measurements=made.measurements,
+    )
 
 
 def scored(learner: LanguageLearner, question: Question, step: Step) -> Answer:

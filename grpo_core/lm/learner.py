@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -99,13 +100,49 @@ class LanguageLearner:
             after = self._scored_after(settings, place, number)
             clock.lap("seconds_after")
         extra = {"resampled": float(drawn.redrawn)} if settings.learner.resample_dead else {}
-        scores = [*done.scores, after]
         return dataclasses.replace(
             done.draft,
-            logp=np.stack([_array(each.logp) for each in scores]),
-            dist_logp=np.stack([_array(each.dist_logp) for each in _kept(settings.objective, scores)]),
+            **_seen(settings.objective, [*done.scores, after]),
             measurements={"grad_norm": done.norm, **accuracy, **extra, **clock.seconds},
             resume=self.policy.state() if self._keep_next or number % settings.model.snapshot_every == 0 else {},
+        )
+
+    def again(self, step: Step, settings: Settings) -> Step:
+        """What the next update would be under ``settings`` if it drew the batch of ``step``; nothing is left behind.
+
+        Args:
+            step: the recorded update after the one where this learner stands.
+            settings: with the structural settings of the run.
+
+        Returns:
+            The update, bit for bit the passes of ``step`` under its own settings; without a state to go on from.
+
+        Raises:
+            NonFiniteError: a number of it is not finite.
+        """
+        if step.step != self._step + 1 or step.prompt_tokens is None:
+            raise GrpoError(f"Update {step.step} cannot be computed again without the updates before it.")
+        self._settings.refuse_structural(settings)
+        before = self.policy.kept()
+        try:
+            return self._again(step, settings)
+        finally:
+            self.policy.put_back(before)
+
+    def _again(self, step: Step, settings: Settings) -> Step:
+        assert step.prompt_tokens is not None
+        place = layout(step.prompt_tokens, step.tokens, step.mask, self.policy.device)
+        known: dict[str, Any] = {"settings": settings, "resume": {}}
+        known["part"] = np.zeros((settings.learner.mu, len(step.tokens)), dtype=np.int32)
+        with self._autocast():
+            reference = self._scored_by_reference(settings, place)
+            if reference is not None:
+                known |= {"ref_logp": _array(reference.logp), "ref_dist_logp": _array(reference.dist_logp)}
+            draft = partial(_redraft, step, known)
+            done = learned(self.policy, settings, place, reference, draft, self._poll, step.step)
+            scores = [*done.scores, self._scored_after(settings, place, step.step)]
+        return dataclasses.replace(
+            done.draft, **_seen(settings.objective, scores), measurements={"grad_norm": done.norm}
         )
 
     def _scored_by_reference(self, settings: Settings, place: Layout) -> Scores | None:
@@ -184,9 +221,19 @@ def _draft(
     )
 
 
-def _kept(objective: Objective, scores: list[Scores]) -> list[Scores]:
-    """Those whose full distributions are recorded: all where the loss of each pass was made of them, else the ends."""
-    return scores if objective.kl == "exact" or objective.entropy_bonus else [scores[0], scores[-1]]
+def _redraft(step: Step, known: dict[str, Any], old_logp: np.ndarray, values: np.ndarray | None) -> Step:
+    """The record of an update that is learned once more."""
+    return dataclasses.replace(step, old_logp=old_logp, values=values, advantage=None, **known)
+
+
+def _seen(objective: Objective, scores: list[Scores]) -> dict[str, Any]:
+    """What is recorded of the scores before each pass and after the last: full distributions of all where the loss was
+    made of them, else of the ends."""
+    whole = scores if objective.kl == "exact" or objective.entropy_bonus else [scores[0], scores[-1]]
+    return {
+        "logp": np.stack([_array(each.logp) for each in scores]),
+        "dist_logp": np.stack([_array(each.dist_logp) for each in whole]),
+    }
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS
-from grpo_core.questions import Answer, Question
+from grpo_core.questions import AnyAnswer, AnyQuestion, answer_from_json
 from grpo_core.record import Origin, Step
 from grpo_core.runs.database import CHUNK, VERSION, explained, opened, transaction
 from grpo_core.runs.files import collapsed
@@ -98,15 +98,15 @@ class RunReader:
         self._check(record, crc, f"Update {number}")
         return decoded(self._layout(layout), record, number, self._settings_row(settings))
 
-    def answer(self, question: Question) -> Answer | None:
+    def answer(self, question: AnyQuestion) -> AnyAnswer | None:
         """What the model once answered, None if it was not asked."""
         with explained(self.path):
             row = self._connection.execute(
                 "SELECT answer FROM answer WHERE step = ? AND question = ?", (question.step, question.to_json())
             ).fetchone()
         try:
-            return None if row is None else Answer.from_json(row[0])
-        except (ValueError, TypeError):
+            return None if row is None else answer_from_json(question, row[0])
+        except (ValueError, TypeError, LookupError):
             raise RunFileError(f"An answer kept in {self.path.name} is damaged; ask again in a copy.") from None
 
     def series(self, name: str, start: int = 0) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from grpo_core import __version__
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
-from grpo_core.questions import Answer, Question
+from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Origin, Step
 from grpo_core.runs import series
 from grpo_core.runs.creation import build
@@ -205,7 +205,7 @@ class RunWriter:
         self.committed = self._appended
         self.full = self._why_full()
 
-    def keep_answer(self, question: Question, answer: Answer) -> None:
+    def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None:
         """Puts what the model answered on disk.
 
         Raises:

@@ -13,11 +13,11 @@ import pytest
 
 from app.training.controller import State
 from app.training.lm_process import WindowLearners
-from grpo_core.config import Settings, language_settings
+from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
 from grpo_core.learners import learner
 from grpo_core.model_process import error_told, told
-from grpo_core.questions import Answer, Question
+from grpo_core.questions import Answer, Question, Replay, Replayed
 from grpo_core.runs.run_file import RunReader
 from tests.app.training.conftest import MakeTrainer, Trainer
 
@@ -107,7 +107,32 @@ def test_a_question_is_answered_between_two_updates_and_kept(make_trainer: MakeT
     assert "does not know “w”" in heard.args[1]
     with closing(RunReader.open(path)) as reader:
         kept = reader.answer(question)
-    assert kept is not None and kept.reward == answer.reward
+    assert isinstance(kept, Answer) and kept.reward == answer.reward
+
+
+def test_another_update_is_asked_for_while_it_trains_and_the_run_does_not_notice(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.grpo"
+    trainer, _ = started(make_trainer, path)
+    trainer.run(2)
+    until(trainer, State.PAUSED)
+    question = Replay(step=2, settings=PRESETS["Dr. GRPO"].applied_to(SMALL).replace({"learner.mu": 3}))
+    with trainer.qtbot.waitSignal(trainer.answered, timeout=20_000) as heard:
+        trainer.ask(question)
+    asked, answer = heard.args
+    assert asked == question and isinstance(answer, Replayed)
+    assert answer.arrays["logp"].shape[0] == 4
+    trainer.run(2)
+    until(trainer, State.PAUSED)
+    assert trainer.commit(5)
+    alone = learner(SMALL)
+    with closing(RunReader.open(path)) as reader:
+        for number in range(1, 5):
+            expected = next(alone)
+            assert np.array_equal(expected.logp, reader.step(number).logp), number
+        kept = reader.answer(question)
+    assert isinstance(kept, Replayed) and np.array_equal(kept.arrays["logp"], answer.arrays["logp"])
 
 
 def test_what_is_not_there_is_told_and_the_window_goes_on(make_trainer: MakeTrainer, tmp_path: Path) -> None:

@@ -1,0 +1,15 @@
+"""What one recorded update would have been under other settings or another preset, side by side with what ran.
+
+The batch stays: completions, rewards and the policy before the update are those of the record. What follows from them
+is computed by the functions that train. ``replay.py`` makes the other record, ``compare.py`` the table, and
+``sentences.py`` says what does not change, and why.
+"""
+
+from grpo_core.what_if.compare import Compared, Direction, Side, WhatIf, compared, direction, side_by_side, what_if
+from grpo_core.what_if.replay import Difference, differences, in_force, replayed, wanted_by
+from grpo_core.what_if.sentences import notes, unchanged
+
+__all__ = [
+    "Compared", "Difference", "Direction", "Side", "WhatIf", "compared", "differences", "direction", "in_force",
+    "notes", "replayed", "side_by_side", "unchanged", "wanted_by", "what_if",
+]  # fmt: skip

@@ -1,0 +1,239 @@
+"""The two sides of a what-if in numbers: pass by pass, each number by the functions that trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.explain import Numbers
+from grpo_core.objective import Terms
+from grpo_core.questions import Replayed
+from grpo_core.record import Step
+from grpo_core.what_if.replay import Difference, differences, is_whole, replayed, wanted_by
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Side:
+    """One of the two updates.
+
+    Attributes:
+        numbers: every number of it; of one that is not whole, those of the first pass.
+    """
+
+    numbers: Numbers
+
+    @property
+    def step(self) -> Step:
+        """Its record."""
+        return self.numbers.step
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is known to its end."""
+        return is_whole(self.step)
+
+    @property
+    def passes(self) -> int:
+        """Passes that it has, known or not."""
+        return self.step.passes if self.whole else self.step.settings.learner.mu
+
+    def pass_at(self, passed: int) -> int:
+        """The pass to show beside pass ``passed`` of the other side: the same, or the last that is known."""
+        return min(passed, self.step.passes - 1)
+
+    def terms(self, passed: int) -> Terms:
+        """The loss of a pass and every number on the way to it."""
+        return self.numbers.terms(self.pass_at(passed))
+
+    def push(self, passed: int) -> np.ndarray:
+        """−∂loss/∂log π of every token in a pass, (B, T)."""
+        push, pull = self.numbers.gradient(self.pass_at(passed))
+        return -(push if pull is None else push + pull)
+
+    @property
+    def advantage(self) -> np.ndarray:
+        """(B,), or (B, T) from a critic."""
+        return self.numbers.advantage
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WhatIf:
+    """A recorded update, and the same batch under other settings.
+
+    Attributes:
+        ran: as it was.
+        other: as it would have been.
+        differences: every setting that was asked to be another one.
+        asked: whether the language model itself has done the other update.
+    """
+
+    ran: Side
+    other: Side
+    differences: tuple[Difference, ...]
+    asked: bool = False
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Both, what ran first."""
+        return self.ran, self.other
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """A number of both sides.
+
+    Attributes:
+        name: stable.
+        title: the name shown.
+        help: one sentence.
+        ran, other: None where that side does not have it, or not yet.
+        decimals: shown by default.
+    """
+
+    name: str
+    title: str
+    help: str
+    ran: float | None
+    other: float | None
+    decimals: int = 4
+
+    @property
+    def same(self) -> bool:
+        """Whether both sides have the same number."""
+        return self.ran == self.other
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direction:
+    """How one gradient lies to another.
+
+    Attributes:
+        cosine: of the angle between them; 1 the same way, 0 across, −1 the opposite way; None if one of them is 0.
+        ratio: length of the what-if's over that of the one that ran; None if that is 0.
+    """
+
+    cosine: float | None
+    ratio: float | None
+
+
+def what_if(step: Step, wanted: Settings | str, before: Step | None = None, answer: Replayed | None = None) -> WhatIf:
+    """The update and what it would have been under other settings, or under the preset of that name.
+
+    Args:
+        step: the recorded update.
+        wanted: settings, or a preset's name.
+        before: the update before it, for a bandit's later passes; None for the first.
+        answer: what the language model did when it was asked.
+
+    Raises:
+        SettingsError: the settings ask for something that the record does not have.
+        GrpoError: the update under those settings is not finite.
+    """
+    settings = wanted_by(step, wanted) if isinstance(wanted, str) else wanted
+    return side_by_side(Numbers(step), Numbers(replayed(step, settings, before, answer)), settings, asked=bool(answer))
+
+
+def side_by_side(ran: Numbers, other: Numbers, wanted: Settings, *, asked: bool = False) -> WhatIf:
+    """The same from numbers that are at hand.
+
+    Raises:
+        SettingsError: the settings ask for something that the record does not have.
+    """
+    found = WhatIf(
+        ran=Side(numbers=ran), other=Side(numbers=other), differences=differences(ran.step, wanted), asked=asked
+    )
+    found.other.push(0)  # what the record lacks is refused here rather than in the middle of a picture
+    return found
+
+
+def direction(here: np.ndarray, there: np.ndarray) -> Direction:
+    """How gradient ``there`` lies to gradient ``here``, arrays of one shape."""
+    a, b = float(np.linalg.norm(here)), float(np.linalg.norm(there))
+    cosine = float(np.clip(np.vdot(here, there) / (a * b), -1.0, 1.0)) if a and b else None
+    return Direction(cosine=cosine, ratio=b / a if a else None)
+
+
+def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
+    """The table: a row a number, of pass ``passed`` (0 = the first) and after the whole update."""
+    rows = [_row(w, name, title, help, decimals, passed) for name, title, help, decimals in ROWS]
+    ran, other = (_mean(side.step, side.numbers.gradient(side.pass_at(passed))[1]) for side in w.sides)
+    if ran or other:
+        help = "What the KL term alone does to log π of a token."
+        rows.append(Compared(name="pull", title="Mean |pull| of the KL", help=help, ran=ran, other=other))
+    return tuple(row for row in (*rows, *_ends(w)) if row.ran is not None or row.other is not None)
+
+
+def _row(w: WhatIf, name: str, title: str, help: str, decimals: int, passed: int) -> Compared:
+    ran, other = (NUMBERS[name](side, passed) for side in w.sides)
+    return Compared(name=name, title=title, help=help, ran=ran, other=other, decimals=decimals)
+
+
+def _ends(w: WhatIf) -> list[Compared]:
+    """Numbers of the policy after the whole update; the other side has them once it is known to its end."""
+    cards = [side.numbers.cards if side.whole else {} for side in w.sides]
+    rows = []
+    for name, title, help in CARDS:
+        ran, other = (None if np.isnan(c.get(name, np.nan)) else c[name] for c in cards)
+        rows.append(Compared(name=name, title=title, help=help, ran=ran, other=other))
+    advantage = w.ran.advantage if w.ran.advantage.ndim > 1 else w.ran.advantage[:, None]
+    for name, sign, words in (("risen", 1, "above"), ("fallen", -1, "below")):
+        chosen = w.ran.step.mask & (np.sign(advantage) == sign)
+        ran, other = (_moved(side, chosen) for side in w.sides)
+        help = f"Of the tokens whose advantage was {words} 0 as it ran: log π after the update minus before it."
+        rows.append(Compared(name=name, title=f"Change of log π, A {'>' if sign > 0 else '<'} 0", help=help,
+                             ran=ran, other=other))  # fmt: skip
+    return rows
+
+
+def _moved(side: Side, chosen: np.ndarray) -> float | None:
+    """Mean change of log π over the chosen tokens, by the whole update."""
+    if not side.whole or not chosen.any():
+        return None
+    return float((side.step.logp[-1] - side.step.old_logp)[chosen].mean())
+
+
+def _mean(step: Step, values: np.ndarray | None) -> float:
+    """Mean size over the real tokens."""
+    return 0.0 if values is None else float(np.abs(values[step.mask]).mean()) if step.mask.any() else 0.0
+
+
+def _completion_share(side: Side, passed: int) -> float:
+    weight = side.terms(passed).weight
+    return float(weight.sum(axis=-1).max(initial=0.0) / max(float(weight.sum()), 1e-300))
+
+
+NUMBERS: dict[str, Callable[[Side, int], float]] = {
+    "passes": lambda side, passed: side.passes,
+    "loss": lambda side, passed: float(side.terms(passed).loss),
+    "advantage": lambda side, passed: float(np.abs(side.advantage).max(initial=0.0)),
+    "clipped": lambda side, passed: int(side.terms(passed).clipped.sum()),
+    "still": lambda side, passed: int((side.step.mask & (side.push(passed) == 0)).sum()),
+    "dead": lambda side, passed: int(side.numbers.dead.sum()),
+    "push": lambda side, passed: _mean(side.step, side.push(passed)),
+    "largest_push": lambda side, passed: float(np.abs(side.push(passed)).max(initial=0.0)),
+    "weight": lambda side, passed: float(side.terms(passed).weight.max(initial=0.0)),
+    "share": _completion_share,
+}
+ROWS = (
+    ("passes", "Inner passes", "Passes over the batch.", 0),
+    ("loss", "Loss", "Loss of this pass; between two reductions it is another number, not a better or worse one.", 4),
+    ("advantage", "Largest |A|", "The advantage that is farthest from 0.", 4),
+    ("clipped", "Tokens clipped", "Tokens whose push is stopped by the clip (for CISPO: whose weight is capped).", 0),
+    ("still", "Tokens without push", "Tokens on whose log π the loss has no derivative.", 0),
+    ("dead", "Dead groups", "Groups whose rewards are all equal; a matter of the samples, so the same in both.", 0),
+    ("push", "Mean |push|", "Mean over tokens of |∂loss/∂log π|.", 4),
+    ("largest_push", "Largest |push|", "The largest |∂loss/∂log π| of a token.", 4),
+    ("weight", "Largest weight W", "What the heaviest token counts in the loss.", 4),
+    ("share", "Largest share of a completion", "What part of all weight the heaviest completion has.", 4),
+)  # fmt: skip
+"""(name, title, help, decimals) of the numbers that every pass has."""
+CARDS = (
+    ("grad_norm", "Gradient norm", "Euclidean norm of the parameters' gradient in the first pass."),
+    ("kl", "KL after", "Exact KL from the reference after the update, averaged over the visited places."),
+    ("entropy", "Entropy after", "Exact entropy after the update, averaged over the visited places."),
+    ("max_prob", "max π(a) after", "Largest probability after the update, averaged over the visited places."),
+)
+"""(name, title, help) of the cards that are compared after the whole update."""

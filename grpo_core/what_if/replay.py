@@ -1,0 +1,149 @@
+"""A recorded update under other settings, as a record of its own.
+
+A bandit's is computed whole: the learner's own update, from where the recorded one began. Of a language model's the
+first pass follows from the record; its later passes and its end need the weights, and come as the model's
+:class:`~grpo_core.questions.Replayed`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grpo_core.bandit.learner import again
+from grpo_core.config import PRESETS, Settings
+from grpo_core.config.settings import described_at
+from grpo_core.errors import NonFiniteError
+from grpo_core.questions import Replayed, not_finite
+from grpo_core.record import Step
+
+REPLAYED = ("objective.", "optimizer.", "learner.mu", "learner.critic", "learner.gamma", "learner.lam")
+"""Beginnings of the paths of settings that act on a batch once it is drawn; all others decide what is drawn."""
+COMPARING = ("baseline", "std", "std_epsilon", "kl_in")
+"""Fields of the objective that an advantage depends on, and β where the KL enters the reward."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """A setting that is another one in the what-if.
+
+    Attributes:
+        path: dotted.
+        title: its name, with its symbol.
+        ran: the value of the update.
+        wanted: the value asked for.
+        replayed: it acts on the recorded batch; otherwise the value that ran stays in force.
+    """
+
+    path: str
+    title: str
+    ran: Any
+    wanted: Any
+    replayed: bool
+
+    @property
+    def text(self) -> str:
+        """Such as “KL weight β: 0.04 → 0”."""
+        return f"{self.title}: {worded(self.ran)} → {worded(self.wanted)}"
+
+
+def worded(value: Any) -> str:
+    """A setting's value as a person reads it."""
+    if value is None:
+        return "off"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value).replace("_", " ")
+
+
+def wanted_by(step: Step, preset: str) -> Settings:
+    """The settings of ``step`` with the switches of a preset.
+
+    Raises:
+        KeyError: there is no such preset.
+    """
+    return PRESETS[preset].applied_to(step.settings)
+
+
+def differences(step: Step, wanted: Settings) -> tuple[Difference, ...]:
+    """Every setting in which ``wanted`` differs from what ``step`` ran under; those that act first."""
+    found = [
+        Difference(path=path, title=_title(path), ran=ran, wanted=then, replayed=path.startswith(REPLAYED))
+        for path, (ran, then) in step.settings.differences(wanted).items()
+    ]
+    return tuple(sorted(found, key=lambda difference: not difference.replayed))
+
+
+def in_force(step: Step, wanted: Settings) -> Settings:
+    """What of ``wanted`` can act on the batch of ``step``; in all else, the settings it ran under."""
+    return step.settings.replace({d.path: d.wanted for d in differences(step, wanted) if d.replayed})
+
+
+def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: Replayed | None = None) -> Step:
+    """The record of ``step`` as it would have been under ``wanted``, as far as it can be known.
+
+    Args:
+        step: the recorded update.
+        wanted: other settings; those that decide what is drawn are left as they were.
+        before: the update before it, from whose end a bandit's begins; None for the first update.
+        answer: what the language model did when it was asked.
+
+    Returns:
+        The whole update; or where weights are missing its first pass alone: ``logp`` is then (1, B, T).
+
+    Raises:
+        SettingsError: the settings exclude each other.
+        GrpoError: the update under those settings is not finite, or ``before`` is not the update before.
+    """
+    settings = in_force(step, wanted)
+    if answer is not None:
+        bare = dataclasses.replace(step, settings=settings, advantage=None, denominator=None, resume={})
+        part = np.zeros((settings.learner.mu, len(step.group)), dtype=step.part.dtype)
+        arrays: dict[str, Any] = dict(answer.arrays)
+        return dataclasses.replace(bare, part=part, measurements=answer.measurements, **arrays)
+    if "logits" in step.resume and (before is not None or step.step == 1):
+        try:
+            return again(step, settings, before)
+        except NonFiniteError as error:
+            raise not_finite(error) from None
+    return step if settings == step.settings else _first_pass(step, settings)
+
+
+def is_whole(step: Step) -> bool:
+    """Whether the record goes on to the end of its update."""
+    return len(step.logp) == step.passes + 1
+
+
+def _first_pass(step: Step, settings: Settings) -> Step:
+    """The first pass of ``step`` under ``settings``: what was recorded before it, and nothing of what came after."""
+    goal, ran = settings.objective, step.settings.objective
+    same_advantage = all(getattr(goal, name) == getattr(ran, name) for name in COMPARING)
+    same_advantage &= goal.kl_in == "loss" or goal.beta == ran.beta
+    values = step.values
+    if goal.baseline == "given" and values is None:
+        values = np.zeros(step.mask.shape)  # a critic that has learned nothing yet
+    return dataclasses.replace(
+        step,
+        settings=settings,
+        logp=step.logp[:1],
+        part=step.part[:1],
+        denominator=step.denominator if goal.reduction == ran.reduction else None,
+        advantage=step.advantage if same_advantage else None,
+        values=values,
+        dist_logp=None if step.dist_logp is None else step.dist_logp[:1],
+        measurements={},
+        resume={},
+    )
+
+
+def _title(path: str) -> str:
+    try:
+        about = described_at(path)
+    except KeyError:
+        return path.capitalize()
+    return f"{about.title} {about.symbol}".strip()
