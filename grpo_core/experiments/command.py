@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -13,10 +14,15 @@ import numpy as np
 
 from grpo_core.assignments import settings_from
 from grpo_core.config import Settings
-from grpo_core.errors import SettingsError
+from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band, ensembles
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, SIX, race
 from grpo_core.experiments.sweep import BETAS, grid, has_optimum, tilt_measures
+from grpo_core.learners import learner
+from grpo_core.runs.run_file import RunWriter
+
+FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
+"""What some file systems do not allow in a name."""
 
 
 def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
@@ -31,7 +37,7 @@ def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     points = grid(settings, axes)
     names = [", ".join(f"{path}={_shown(point.get(path))}" for path in axes) for point in points]
     told = ensembles(points, range(options.seeds), options.updates, poll=poll)
-    _told(zip(names, told, strict=True), _optimum, options.out, len(points))
+    _told(zip(names, told, strict=True), _optimum, options, len(points))
     return 0
 
 
@@ -44,7 +50,7 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     lanes = race(
         settings, names, seeds=range(options.seeds), updates=options.updates, fairness=options.fairness, poll=poll
     )
-    _told(lanes, _remarks, options.out, len(names))
+    _told(lanes, _remarks, options, len(names))
     return 0
 
 
@@ -63,6 +69,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         parser.add_argument("--seeds", type=int, default=64, metavar="N", help="runs of each (default 64)")
         parser.add_argument("--updates", type=int, default=200, metavar="N", help="of each run (default 200)")
         parser.add_argument("--out", metavar="FILE", help="write every curve as CSV")
+        parser.add_argument("--runs", metavar="FOLDER", help="write the median run of each as a run file")
 
 
 def _settings(options: argparse.Namespace) -> Settings:
@@ -91,11 +98,15 @@ def _shown(value: object) -> str:
 
 
 def _told(
-    results: Iterable[tuple[str, Ensemble]], remarks: Callable[[Ensemble], str], out: str | None, count: int
+    results: Iterable[tuple[str, Ensemble]],
+    remarks: Callable[[Ensemble], str],
+    options: argparse.Namespace,
+    count: int,
 ) -> None:
-    """Print a line for each ensemble as it comes, and write its curves."""
+    """Print a line for each ensemble as it comes, and write its curves and its median run."""
     from tqdm import tqdm
 
+    out, folder = options.out, None if options.runs is None else Path(options.runs)
     with contextlib.ExitStack() as stack:
         writer = None
         if out is not None:
@@ -109,8 +120,23 @@ def _told(
             print(f"{line}  {remarks(runs)}".rstrip(), flush=True)
             if writer is not None:
                 writer.writerows(_rows(name, runs))
+            if folder is not None:
+                _write_median(folder, name, runs)
     if out is not None:
         print(f"{out} holds every curve.", file=sys.stderr)
+
+
+def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
+    """The run that ends with the median reward as a run file, trained once more by itself: the same bits."""
+    settings = runs.run(runs.median())
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{FORBIDDEN.sub('_', name)}, seed {settings.seed}.grpo"
+    if path.exists():
+        raise RunFileError(f"{path} exists already; choose another folder.")
+    training = learner(settings)
+    with RunWriter.create(path, settings, title=f"{name}, seed {settings.seed}") as writer:
+        for _ in runs.measures["reward"][1:]:
+            writer.append(next(training))
 
 
 def _rows(name: str, runs: Ensemble) -> Iterator[tuple[object, ...]]:

@@ -46,6 +46,11 @@ class Ensemble:
         """The settings of one of the runs: trained by itself it repeats bit for bit."""
         return self.settings.replace({"seed": self.seeds[place]})
 
+    def median(self, measure: str = "reward") -> int:
+        """The place of the seed whose last value is the (lower) median of all."""
+        last = self.measures[measure][-1]
+        return int(np.argsort(last, kind="stable")[(len(last) - 1) // 2])
+
     @property
     def samples(self) -> np.ndarray:
         """Completions that each run had drawn after every update, (U + 1,)."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from grpo_core.cli import main
+from grpo_core.config import Settings
+from grpo_core.experiments.race import race
+from grpo_core.runs.run_file import RunReader
 
 
 def test_a_sweep_is_told_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,6 +23,19 @@ def test_a_sweep_is_told_and_written(tmp_path: Path, capsys: pytest.CaptureFixtu
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * 7 * 6
     assert float(rows[0]["median"]) == pytest.approx(0.48)
+
+
+def test_the_median_run_of_each_is_written_as_a_run_file(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    asked = ["race", "--seeds", "3", "--updates", "4", "--runs", str(folder), "--algorithm", "RLOO"]
+    assert main(asked) == 0
+    (path,) = folder.iterdir()
+    lane = dict(race(Settings().replace({"learner.mu": 1}), ("RLOO",), seeds=range(3), updates=4))["RLOO"]
+    assert path.name == f"RLOO, seed {lane.median()}.grpo"
+    with RunReader.open(path) as reader:
+        last = reader.step(4).distribution(1)
+    assert last is not None and np.array_equal(np.exp(last), lane.policy[lane.median()])
+    assert main(asked) == 2, "nothing is written over"
 
 
 def test_theory_stands_beside_a_sweep_where_there_is_some(capsys: pytest.CaptureFixture[str]) -> None:
