@@ -18,7 +18,7 @@ FLOORS = (
     ("advantages", "surrogates", "record"),
     ("objective",),
     ("recompute",),
-    ("metrics", "bandit", "questions", "texts"),
+    ("metrics", "bandit", "questions", "texts", "memory"),
     ("lm",),
     ("explain", "reasons", "step_table", "learners", "runs"),
     ("model_process",),

@@ -133,6 +133,11 @@ class Policy:
             return torch.optim.SGD(self.model.parameters(), lr=wanted.learning_rate)
         return torch.optim.AdamW(self.model.parameters(), fused=self.device.type in ("cpu", "cuda"))
 
+    @property
+    def optimizer_states(self) -> list[Tensor]:
+        """What the optimizer remembers of earlier steps."""
+        return [tensor for held in self._moments() for tensor in held.values()]
+
     def _moments(self) -> Iterator[dict[str, Tensor]]:
         for weight in self.model.parameters():
             if weight in self._optimizer.state:

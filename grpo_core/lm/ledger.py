@@ -1,0 +1,46 @@
+"""The memory ledger of a model that is really being trained: its own tensors, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from grpo_core.lm.policy import Policy
+from grpo_core.memory import Block
+
+
+def counted(policy: Policy) -> list[Block]:
+    """The blocks of a policy, its reference and its optimizer, in bytes of their tensors' storage.
+
+    Gradients are held while an update is computed, one number a trained weight; between updates there are none, so they
+    are counted by the weights they belong to.
+    """
+    parameters = list(policy.model.parameters())
+    blocks = [
+        _block("policy", "weights", parameters),
+        _block("policy", "gradients", [p for p in parameters if p.requires_grad]),
+        _block("policy", "optimizer states", policy.optimizer_states),
+        _block("reference", "weights", policy.reference.parameters()),
+    ]
+    return [block for block in blocks if block.bytes]
+
+
+def allocated(policy: Policy) -> int | None:
+    """Bytes that torch says its allocator has handed out on the policy's device; None where it keeps no count (CPU)."""
+    device = next(policy.model.parameters()).device
+    if device.type == "cuda":
+        return torch.cuda.memory_allocated(device)
+    return torch.mps.current_allocated_memory() if device.type == "mps" else None
+
+
+def _block(model: str, part: str, tensors: Iterable[Tensor]) -> Block:
+    storages = {x.untyped_storage().data_ptr(): x for x in tensors}  # tied weights are one
+    numbers = sum(x.untyped_storage().nbytes() // x.element_size() for x in storages.values())
+    size = sum(x.untyped_storage().nbytes() for x in storages.values())
+    kinds = sorted({str(x.dtype).removeprefix("torch.") for x in storages.values()})
+    return Block(
+        model=model, part=part, bytes=float(size),
+        formula=f"{numbers:,} numbers of {' and '.join(kinds)} in {len(storages):,} tensors",
+    )  # fmt: skip

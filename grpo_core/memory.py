@@ -1,0 +1,186 @@
+"""What training keeps in memory, block by block: which models, and of each its weights, gradients and optimizer states.
+
+The bill is arithmetic on the parameter count; the two blocks that depend on a model's shape (activations and the cache
+of keys and values) are estimates for a dense transformer and say so. The same ledger filled from the tensors of a model
+that is really being trained is ``grpo_core.lm.ledger``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grpo_core.config.fields import check, setting
+
+GIB = 2**30
+
+WIDTH_PER_LAYER = 128
+"""Width over depth of the dense transformers that the estimates assume: 4096 over 32 at seven billion parameters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What is trained, how, and which models stand beside it."""
+
+    parameters: float = setting(
+        7e9, "Parameters of the policy.", "Parameters", symbol="N", low=1e3, high=1e12, usual=(1e8, 7e11),
+        logarithmic=True,
+    )  # fmt: skip
+    weight_bytes: float = setting(
+        2.0, "Bytes of one weight: 4 in float32, 2 in bfloat16, 1 in int8, half a byte in 4 bits.", "Bytes a weight",
+        unit="bytes", low=0.25, high=8, usual=(0.5, 4),
+    )  # fmt: skip
+    gradient_bytes: float = setting(
+        2.0, "Bytes of one gradient.", "Bytes a gradient", unit="bytes", low=1, high=8, usual=(2, 4)
+    )
+    optimizer: str = setting(
+        "adamw_mixed",
+        "AdamW in mixed precision keeps float32 weights and two moments, otherwise the moments; plain steps none.",
+        "Optimizer", choices=("adamw_mixed", "adamw", "adamw_8bit", "sgd_momentum", "sgd"),
+    )  # fmt: skip
+    trained_share: float = setting(
+        1.0, "Share of a trained model's parameters that are trained: 1 for all, about 0.005 for LoRA.",
+        "Trained share", low=0, above=True, high=1, usual=(0.001, 1), logarithmic=True,
+    )  # fmt: skip
+    reference: bool = setting(True, "A frozen copy of the policy, for the KL.", "Reference")
+    reward_model: bool = setting(False, "A frozen model that scores completions; a rule needs none.", "Reward model")
+    critic: bool = setting(False, "A trained model that values every token; group baselines need none.", "Critic")
+    helper_share: float = setting(
+        1.0, "Size of the reward model and of the critic, as a share of the policy.", "Size of the helpers",
+        low=0.001, high=10, usual=(0.1, 1), logarithmic=True,
+    )  # fmt: skip
+    tokens: int = setting(
+        8192, "Tokens in one forward and backward pass, padding included.", "Tokens a pass", unit="tokens", low=1,
+        high=10**8, usual=(512, 131072), logarithmic=True,
+    )  # fmt: skip
+    recompute: bool = setting(
+        True, "Activations are recomputed layer by layer on the way back.", "Recompute activations"
+    )
+    generated: int = setting(
+        64, "Completions generated side by side.", "Completions at once", symbol="G", low=0, high=10**6,
+        usual=(1, 512), logarithmic=True,
+    )  # fmt: skip
+    length: int = setting(
+        1024, "Tokens of a completion with its prompt.", "Length", symbol="L", unit="tokens", low=1, high=10**7,
+        usual=(128, 32768), logarithmic=True,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+STATE_BYTES = {"adamw_mixed": 12.0, "adamw": 8.0, "adamw_8bit": 2.0, "sgd_momentum": 4.0, "sgd": 0.0}
+"""Optimizer bytes a trained parameter: mixed AdamW keeps a float32 weight and two float32 moments (ZeRO,
+arXiv:1910.02054 section 3.1); 8-bit: arXiv:2110.02861."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One entry of the ledger.
+
+    Attributes:
+        model: policy, reference, reward model or critic.
+        part: weights, gradients, optimizer states, activations, or keys and values.
+        bytes: how many.
+        formula: with which the bytes were computed, in words.
+        estimate: whether it rests on an assumed shape rather than on the settings alone.
+    """
+
+    model: str
+    part: str
+    bytes: float
+    formula: str
+    estimate: bool = False
+
+
+def ledger(training: Training) -> list[Block]:
+    """Every block of memory, in bytes; what is switched off has no block."""
+    helpers = training.parameters * training.helper_share
+    blocks = _trained("policy", training.parameters, training)
+    if training.critic:
+        blocks += _trained("critic", helpers, training)
+    if training.reference:
+        blocks.append(_weights("reference", training.parameters, training))
+    if training.reward_model:
+        blocks.append(_weights("reward model", helpers, training))
+    return [*blocks, _cache(training)] if training.generated else blocks
+
+
+def total(blocks: list[Block]) -> float:
+    """Bytes of all ``blocks``."""
+    return sum(block.bytes for block in blocks)
+
+
+def shape(parameters: float) -> tuple[float, float]:
+    """Width h and depth of a dense transformer: N = 12 depth h² (arXiv:2001.08361 section 2.1), h = 128 depth."""
+    width = float((parameters * WIDTH_PER_LAYER / 12) ** (1 / 3))
+    return width, width / WIDTH_PER_LAYER
+
+
+def compute(training: Training) -> dict[str, float]:
+    """Floating-point operations for one prompt's group, from sampling to the gradient, by who does them.
+
+    Two a parameter and token forward, four backward (arXiv:2001.08361 section 2.1); attention over long contexts is
+    left out.
+    """
+    tokens = float(max(training.generated, 1) * training.length)
+    own, helpers = training.parameters, training.parameters * training.helper_share
+    work = {"sampling": 2 * own * tokens, "policy's update": 6 * own * tokens}
+    if training.reference:
+        work["reference"] = 2 * own * tokens
+    if training.reward_model:
+        work["reward model"] = 2 * helpers * tokens
+    if training.critic:
+        work["critic"] = 2 * helpers * tokens + 6 * helpers * tokens
+    return work
+
+
+def _weights(model: str, parameters: float, training: Training) -> Block:
+    return Block(
+        model=model, part="weights", bytes=parameters * training.weight_bytes,
+        formula=f"{_count(parameters)} parameters × {training.weight_bytes:g} bytes",
+    )  # fmt: skip
+
+
+def _trained(model: str, parameters: float, training: Training) -> list[Block]:
+    moved, states = parameters * training.trained_share, STATE_BYTES[training.optimizer]
+    blocks = [
+        _weights(model, parameters, training),
+        Block(
+            model=model, part="gradients", bytes=moved * training.gradient_bytes,
+            formula=f"{_count(moved)} trained × {training.gradient_bytes:g} bytes",
+        ),
+        Block(
+            model=model, part="optimizer states", bytes=moved * states,
+            formula=f"{_count(moved)} trained × {states:g} bytes",
+        ),
+        _activations(model, parameters, training),
+    ]  # fmt: skip
+    return [block for block in blocks if block.bytes]
+
+
+def _activations(model: str, parameters: float, training: Training) -> Block:
+    """arXiv:2205.05198 equation 1 without its attention maps (never stored by fused attention), and section 5."""
+    width, depth = shape(parameters)
+    each = 2.0 if training.recompute else 34.0
+    what = "recomputed: only each layer's input" if training.recompute else "all of a layer's"
+    return Block(
+        model=model, part="activations", bytes=each * width * depth * training.tokens, estimate=True,
+        formula=f"{training.tokens:,} tokens × {depth:.0f} layers × width {width:,.0f} × {each:g} bytes ({what})",
+    )  # fmt: skip
+
+
+def _cache(training: Training) -> Block:
+    width, depth = shape(training.parameters)
+    return Block(
+        model="policy", part="keys and values", estimate=True,
+        bytes=2 * width * depth * training.weight_bytes * training.generated * training.length,
+        formula=f"{training.generated:,} completions × {training.length:,} tokens × {depth:.0f} layers × 2 × "
+        f"width {width:,.0f} × {training.weight_bytes:g} bytes",
+    )  # fmt: skip
+
+
+def _count(number: float) -> str:
+    for size, letter in ((1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if number >= size:
+            return f"{number / size:.4g}{letter}"
+    return f"{number:.4g}"

@@ -1,0 +1,35 @@
+"""The ledger of a real model: its tensors, counted, against the bill that arithmetic makes out."""
+
+from __future__ import annotations
+
+import pytest
+
+from grpo_core.config import language_settings
+from grpo_core.learners import learner, never
+from grpo_core.lm.learner import LanguageLearner
+from grpo_core.lm.ledger import allocated, counted
+from grpo_core.lm.size import parameters
+from grpo_core.memory import Training, ledger, total
+
+
+def test_the_tensors_of_a_model_after_an_update_are_what_the_ledger_predicts() -> None:
+    settings = language_settings().replace({"learner.group_size": 2, "task.prompts": 1})
+    training = learner(settings, cancelled=never)
+    assert isinstance(training, LanguageLearner)
+    fresh = counted(training.policy)
+    assert {(block.model, block.part) for block in fresh} == {
+        ("policy", "weights"), ("policy", "gradients"), ("reference", "weights"),
+    }  # fmt: skip
+    next(training)
+    blocks = {(block.model, block.part): block for block in counted(training.policy)}
+    count = parameters(settings.model)
+    bill = Training(parameters=count, weight_bytes=4, gradient_bytes=4, optimizer="adamw", generated=0)
+    for block in ledger(bill):
+        if block.estimate:
+            continue
+        found = blocks[block.model, block.part]
+        tensors = 4 * 200  # Adam counts its steps in one more number a tensor
+        assert block.bytes <= found.bytes <= block.bytes + tensors, block
+    assert total(list(blocks.values())) == pytest.approx(20 * count, rel=0.01)
+    assert f"{count:,} numbers of float32" in blocks["policy", "weights"].formula
+    assert allocated(training.policy) is None, "on the CPU torch keeps no count"
