@@ -1,0 +1,68 @@
+"""The area between two lines: where the middle half of many runs lies, behind the line of their median."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtGui import QBrush, QColor
+
+from app.plotting.theme import Theme
+
+STRENGTH = 0.15
+"""Strength of the area over the ground; several may lie on each other."""
+MOST = 600
+"""Places drawn; of more, neighbours are joined and the area holds all of them."""
+
+
+class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
+    """A translucent area of one meaning between a lower and an upper line.
+
+    Attributes:
+        meaning: its colour, by the theme's name.
+    """
+
+    def __init__(self, meaning: str) -> None:
+        super().__init__(pen=None, fillLevel="enclosed", antialias=False)
+        self.meaning = meaning
+        self._share = 1.0
+        self._theme: Theme | None = None
+        self._ends = (float("nan"), float("nan"))
+
+    def set_limits(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+        """Fill from ``low`` to ``high`` over the rising places ``x``, (n,) each; places that lack one are left out."""
+        x, low, high = (np.asarray(values, float) for values in (x, low, high))
+        there = np.isfinite(x) & np.isfinite(low) & np.isfinite(high)
+        x, low, high = x[there], low[there], high[there]
+        self._ends = (float(low.min()), float(high.max())) if len(x) else (float("nan"), float("nan"))
+        if len(x) < 2:
+            self.setData([], [])
+            return
+        every = -(-len(x) // MOST)
+        if every > 1:
+            starts = np.arange(0, len(x), every)
+            low, high = np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
+            x = np.linspace(x[0], x[-1], len(starts))
+        self.setData(np.concatenate((x, x[::-1])), np.concatenate((low, high[::-1])))
+
+    def clear_limits(self) -> None:
+        """Fill nothing."""
+        nothing = np.empty(0)
+        self.set_limits(nothing, nothing, nothing)
+
+    def extent(self) -> tuple[float, float]:
+        """The lowest and the highest value filled; NaN, NaN without any."""
+        return self._ends
+
+    def set_strength(self, share: float) -> None:
+        """Less than 1 for an area that stands behind others."""
+        if share != self._share:
+            self._share = share
+            if self._theme is not None:
+                self.dress(self._theme, 1.0)
+
+    def dress(self, theme: Theme, scale: float) -> None:
+        """The colours of ``theme``."""
+        self._theme = theme
+        tint = QColor(theme.colour(self.meaning))
+        tint.setAlphaF(STRENGTH * self._share)
+        self.setBrush(QBrush(tint))

@@ -1,0 +1,63 @@
+"""The area between two lines: what it fills, and what it leaves out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtGui import QColor, QImage
+from pytestqt.qtbot import QtBot
+
+from app.plotting.axis import Scale
+from app.plotting.band import MOST, Ribbon
+from app.plotting.plot import Plot
+from app.plotting.theme import DARK, LIGHT, Theme
+
+
+def drawn(qtbot: QtBot, ribbon: Ribbon, theme: Theme, last: float = 10) -> tuple[Plot, QImage]:
+    """A picture of ``ribbon`` on axes from 0 to ``last`` and 0 to 1."""
+    plot = Plot("Spread", Scale(low=0, high=last), Scale(low=0, high=1))
+    qtbot.addWidget(plot)
+    plot.add_item(ribbon)
+    plot.set_look(theme, 1.0)
+    plot.resize(400, 300)
+    plot.show()
+    plot.refresh()
+    return plot, plot.grab().toImage()
+
+
+def at(plot: Plot, image: QImage, x: float, y: float) -> QColor:
+    return image.pixelColor(plot.mapFromScene(plot.plotItem.mapToScene(plot.to_pixels(x, y))))
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_what_lies_between_is_tinted_and_nothing_else(qtbot: QtBot, theme: Theme) -> None:
+    ribbon = Ribbon("policy")
+    x = np.arange(11.0)
+    ribbon.set_limits(x, np.full(11, 0.33), np.where(x < 5, 0.67, np.nan))
+    plot, image = drawn(qtbot, ribbon, theme)
+    ground = theme.colour("ground")
+    assert at(plot, image, 2.1, 0.53) != ground
+    assert at(plot, image, 2.1, 0.91) == at(plot, image, 7.1, 0.53) == ground
+    assert ribbon.extent() == (0.33, 0.67)
+    ribbon.set_strength(0.3)
+    fainter = at(plot, plot.grab().toImage(), 2.1, 0.53)
+    assert fainter not in (ground, at(plot, image, 2.1, 0.53))
+
+
+def test_a_long_one_is_thinned_and_still_holds_every_place() -> None:
+    ribbon, x = Ribbon("kl"), np.arange(100_000.0)
+    high = np.zeros(100_000)
+    high[54_321] = 7
+    ribbon.set_limits(x, np.zeros(100_000), high)
+    assert len(ribbon.xData) <= 2 * MOST
+    assert ribbon.yData.max() == 7
+    assert (ribbon.xData.min(), ribbon.xData.max()) == (0, 99_999)
+
+
+def test_without_places_it_fills_nothing() -> None:
+    ribbon = Ribbon("kl")
+    ribbon.set_limits(np.arange(3.0), np.zeros(3), np.ones(3))
+    ribbon.clear_limits()
+    assert len(ribbon.xData) == 0 and np.isnan(ribbon.extent()).all()
+    ribbon.set_limits(np.arange(3.0), np.full(3, np.inf), np.ones(3))
+    assert len(ribbon.xData) == 0
