@@ -269,6 +269,8 @@ class Program(QObject):
         self._save.stop()
         save_preferences(self.preferences, self.paths.preferences)
         self.layouts.save(self.window)
+        for panel in self.window.panels.values():
+            panel.let_go()
         self.workspace.close()
         self.window.may_close = True
         self.window.close()

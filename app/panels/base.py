@@ -88,6 +88,9 @@ class Panel(QWidget):
         super().showEvent(event)
         self.on_frame()
 
+    def let_go(self) -> None:
+        """The program closes: nothing more is computed for this panel."""
+
     def redraw(self) -> None:
         """Forget what is drawn and draw again."""
         self._drawn = None
