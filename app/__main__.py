@@ -9,9 +9,27 @@ import sys
 def main() -> int:
     """Run the program; returns the process's exit status."""
     multiprocessing.freeze_support()  # first of all: a frozen child must not open a window
-    from app.start import start
-
+    try:
+        from app.start import start
+    except ImportError as error:
+        why = lacking(str(error))
+        if not why:
+            raise
+        print(why, file=sys.stderr)
+        return 1
     return start(sys.argv[1:])
+
+
+def lacking(said: str) -> str:
+    """What to install where the system lacks a library of Qt, by what the loader said; empty for anything else."""
+    library, found, _ = said.partition(": cannot open shared object file")
+    if not found:
+        return ""
+    return (
+        f"GRPO Lab cannot open a window, because the system lacks {library}. Install it: on Debian and Ubuntu "
+        "“sudo apt install libgl1 libegl1 libxcb1 libfontconfig1”, on Fedora “sudo dnf install mesa-libGL mesa-libEGL "
+        "libxcb fontconfig”."
+    )
 
 
 if __name__ == "__main__":

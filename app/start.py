@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
+from app.build import described
 from app.crash.hooks import CrashHooks
 from app.crash.interrupt import Interrupt
 from app.crash.log import LogFiles
@@ -21,11 +22,18 @@ from app.settings.preferences import load_preferences
 def start(arguments: list[str]) -> int:
     """Open the window and stay until it is closed; returns the exit status."""
     options = _parser().parse_args(arguments)
+    if options.version:
+        print(described())
+        return 0
+    if options.self_test:
+        from app.self_test.run import self_test
+
+        return self_test(options.out)
     absent = missing_display()
     if absent is not None:
         from app.headless import run_offscreen
 
-        return run_offscreen(absent, options.out)
+        return run_offscreen(absent, options.out or Path("grpo-lab-run"))
     return _windowed(options)
 
 
@@ -35,9 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--reset-layout", action="store_true", help="start with every panel where it stood at first")
     parser.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
     parser.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
-    parser.add_argument(
-        "--out", type=Path, default=Path("grpo-lab-run"), help="folder of the pictures without a display"
-    )
+    parser.add_argument("--self-test", action="store_true", help="try out whether this copy is whole and right")
+    parser.add_argument("--version", action="store_true", help="say which build this is")
+    parser.add_argument("--out", type=Path, help="folder of the pictures without a display (default grpo-lab-run)")
     return parser
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -12,9 +13,13 @@ from grpo_core.errors import GrpoError
 from grpo_core.record import Origin, Step
 
 NO_TORCH = (
-    "The language model needs torch, which is not installed. Install it with “make run-lm” in the source folder, or "
-    "with “pip install torch==2.13.0 safetensors”; the bandit works without it."
+    "The language model is not in this slim download. Get the full one, whose name ends in “-full”, from where this "
+    "one came from: it opens the same runs. The bandit works without it."
+    if getattr(sys, "frozen", False)
+    else "The language model needs torch, which is not installed. Install it with “make run-lm” in the source folder, "
+    "or with “pip install torch==2.13.0 safetensors”; the bandit works without it."
 )
+"""What is said where the language model cannot be had: nobody installs anything into a packaged program."""
 
 
 class Learner(Protocol):

@@ -1,0 +1,52 @@
+"""Which build of the program this is: the source, or one of the packages that ``build.spec`` makes."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from dataclasses import dataclass
+
+from grpo_core import __version__
+from grpo_core.shipped import resource
+
+SOURCE, SLIM, FULL = "source", "slim", "full"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build:
+    """A build.
+
+    Attributes:
+        version: of the program.
+        kind: "source", "slim" (without torch) or "full".
+        commit: of the source that was packaged; empty where that is not known.
+    """
+
+    version: str = __version__
+    kind: str = SOURCE
+    commit: str = ""
+
+    def __str__(self) -> str:
+        commit = f", commit {self.commit}" if self.commit else ""
+        return f"GRPO Lab {self.version}, {self.kind}{commit}"
+
+
+def this_build() -> Build:
+    """This very copy; packages hold a small file that says it."""
+    if not getattr(sys, "frozen", False):
+        return Build()
+    try:
+        said = json.loads(resource("build.json").read_text("utf-8"))
+        return Build(version=str(said["version"]), kind=str(said["kind"]), commit=str(said["commit"]))
+    except (OSError, ValueError, LookupError, TypeError):
+        return Build(kind="damaged package")
+
+
+def described() -> str:
+    """The build and what it runs on, in one line."""
+    import numpy
+    import PySide6
+
+    libraries = f"Python {platform.python_version()}, NumPy {numpy.__version__}, Qt {PySide6.__version__}"
+    return f"{this_build()}; {libraries}, {platform.system()} {platform.machine()}"

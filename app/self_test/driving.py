@@ -1,0 +1,109 @@
+"""The program driven from outside: waiting for it without standing in its way."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
+from PySide6.QtWidgets import QApplication
+
+from app.program import Program
+from app.self_test.report import CheckFailed
+from app.settings.paths import find_paths
+from app.settings.preferences import Preferences
+from app.training.controller import State
+from app.workspace.player import Mode
+from app.workspace.run_handle import RunHandle
+
+LOOK_MS = 10
+RESTING = (State.IDLE, State.PAUSED)
+
+
+class Driven:
+    """A program in folders of its own below ``home``.
+
+    Attributes:
+        program: with its window shown.
+        home: the folder; it also takes what the checks write.
+    """
+
+    def __init__(self, application: QApplication, home: Path) -> None:
+        self.home = home
+        paths = find_paths({"GRPO_LAB_HOME": str(home / "home")})
+        self.program = Program(application, paths, Preferences(theme="light", speed=None))
+        self.program.window.show()
+        self.settle()
+
+    def wait(self, reached: Callable[[], bool], what: str, seconds: float) -> None:
+        """Let the program run until ``reached()``.
+
+        Raises:
+            CheckFailed: it took too long, or the run failed; with the program's own last message.
+        """
+        deadline = QDeadlineTimer(round(seconds * 1000))
+        while not reached():
+            if self.program.controller.state is State.FAILED:
+                raise CheckFailed(f"{what} failed. {self.said}".strip())
+            if deadline.hasExpired():
+                raise CheckFailed(f"{what} took longer than {seconds:g} s. {self.said}".strip())
+            turn(LOOK_MS)
+
+    def settle(self) -> None:
+        """Let the window draw what is due."""
+        self.program.workspace.request_frame()
+        turn(100)
+
+    def run(self, updates: int, seconds: float) -> RunHandle:
+        """So many updates of the active run, through the worker; returns the run."""
+        run = self.program.workspace.run
+        if run is None:
+            raise CheckFailed("the window holds no run")
+        goal = run.head + updates
+        self.program.player.run_n(updates)
+        self.wait(lambda: run.head >= goal and self.resting, f"computing {updates} updates", seconds)
+        self.settle()
+        if run.head != goal:
+            raise CheckFailed(f"{updates} updates were asked for, and the run stands at update {run.head}")
+        return run
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing is computed or replayed."""
+        return self.program.controller.state in RESTING and self.program.player.mode is Mode.RESTING
+
+    @property
+    def said(self) -> str:
+        """The newest message in the window."""
+        lines = self.program.window.messages.lines
+        return lines[-1].text if lines else ""
+
+    def close(self, seconds: float) -> None:
+        """Close the window as a person does, and wait for the worker.
+
+        Raises:
+            CheckFailed: it did not close in time.
+        """
+        self.program.window.close()
+        deadline = QDeadlineTimer(round(seconds * 1000))
+        while not self.program.window.may_close:
+            if deadline.hasExpired():
+                raise CheckFailed(f"the window was still open after {seconds:g} s")
+            turn(LOOK_MS)
+
+
+def turn(milliseconds: int) -> None:
+    """Let Qt work for so long."""
+    loop = QEventLoop()
+    QTimer.singleShot(milliseconds, loop.quit)
+    loop.exec()
+
+
+def own_folder() -> tempfile.TemporaryDirectory[str]:
+    """A temporary folder whose name has a space and letters that are not ASCII, as people's folders do.
+
+    Raises:
+        OSError: there is no folder that can be written.
+    """
+    return tempfile.TemporaryDirectory(prefix="GRPO Lab – prüfen π ", ignore_cleanup_errors=True)

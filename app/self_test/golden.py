@@ -1,0 +1,77 @@
+"""The first updates of the default bandit as they should be, and whether this computer's are the same."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from app.self_test.report import CheckFailed
+from grpo_core.config import Settings, settings_from_json
+from grpo_core.learners import learner
+from grpo_core.metrics import metrics
+from grpo_core.record import Step
+from grpo_core.shipped import resource
+
+UPDATES = 20
+TOLERANCE = 1e-9
+"""Relative for numbers above 1, absolute below. Processors and builds of NumPy differ in the last bits, no more."""
+
+
+def golden_file() -> Path:
+    """Where the golden numbers lie; ``python -m tools.make_golden`` writes them."""
+    return resource("golden.json")
+
+
+def numbers(step: Step) -> dict[str, Any]:
+    """What is compared of an update: the drawn actions, the logits after it, and every series it has."""
+    series = {name: value for name, value in metrics(step).items() if not math.isnan(value)}
+    return {
+        "actions": step.tokens.ravel().tolist(),
+        "logits": step.resume["logits"].ravel().tolist(),
+        "series": series,
+    }
+
+
+def golden_numbers(settings: Settings) -> dict[str, Any]:
+    """The content of the file, computed here."""
+    updates = [numbers(step) for step in islice(learner(settings), UPDATES)]
+    return {"settings": json.loads(settings.to_json()), "updates": updates}
+
+
+def compared(path: Path) -> str:
+    """The largest difference from the numbers in ``path``, in words.
+
+    Raises:
+        CheckFailed: a number differs, or the file cannot be read.
+    """
+    try:
+        golden = json.loads(path.read_text("utf-8"))
+        settings = settings_from_json(json.dumps(golden["settings"]))
+        expected = golden["updates"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise CheckFailed(f"the golden numbers in {path} cannot be read ({error})") from None
+    if len(expected) != UPDATES:
+        raise CheckFailed(f"{path} holds {len(expected)} updates instead of {UPDATES}")
+    largest = 0.0
+    for number, (wanted, step) in enumerate(zip(expected, learner(settings), strict=False), start=1):
+        found = numbers(step)
+        if found["actions"] != wanted["actions"]:
+            raise CheckFailed(f"update {number} drew the actions {found['actions']} instead of {wanted['actions']}")
+        for name, value, right in _pairs(found, wanted):
+            difference = abs(value - right) / max(1.0, abs(right))
+            if not difference <= TOLERANCE:
+                raise CheckFailed(f"{name} of update {number} is {value!r} instead of {right!r}")
+            largest = max(largest, difference)
+    return f"{UPDATES} updates of the default bandit differ by at most {largest:.1g} (allowed {TOLERANCE:g})"
+
+
+def _pairs(found: dict[str, Any], wanted: dict[str, Any]) -> list[tuple[str, float, float]]:
+    """(name, number here, golden number)."""
+    here = {f"logit {place}": value for place, value in enumerate(found["logits"], start=1)} | found["series"]
+    right = {f"logit {place}": value for place, value in enumerate(wanted["logits"], start=1)} | wanted["series"]
+    if here.keys() != right.keys():
+        raise CheckFailed(f"the numbers recorded are not those of the file: {', '.join(sorted(here.keys() ^ right))}")
+    return [(name, here[name], right[name]) for name in right]

@@ -1,0 +1,91 @@
+"""Checks of the mathematics that need no window."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+
+from app.self_test.report import CheckFailed
+from grpo_core import kl, recompute
+from grpo_core.bandit import policy
+from grpo_core.bandit.gradient import logit_gradient
+from grpo_core.config import Settings
+from grpo_core.explain import Numbers, Quantity, explain_from
+from grpo_core.learners import learner
+from grpo_core.objective import evaluate
+from grpo_core.record import Step
+
+H = 1e-6
+"""Half the distance between the two losses of a finite difference."""
+SLOPE_TOLERANCE = 1e-7
+SURROGATES = ("clip", "sapo", "gmpo", "log_prob")
+"""Those whose gradient is the slope of their loss; cispo and vespo hold a factor still, which no difference sees."""
+ESTIMATES = ("k1", "k2", "k3", "exact")
+EXPLAINED = 400
+"""Numbers of an update that are computed a second time."""
+
+
+def gradient_is_the_slope() -> str:
+    """Hold the closed-form gradient on the logits against central differences of the loss, away from pass 1."""
+    worst, count = 0.0, 0
+    for surrogate in SURROGATES:
+        for estimate in ESTIMATES:
+            changes = {"objective.surrogate": surrogate, "objective.kl": estimate, "objective.beta": 0.2}
+            step = list(islice(learner(Settings().replace(changes | {"learner.mu": 2})), 3))[-1]
+            gap = float(np.abs(logit_gradient(step, 1) - _slope(step, 1)).max())
+            if not gap <= SLOPE_TOLERANCE:
+                raise CheckFailed(f"they differ by {gap:.2g} for the surrogate {surrogate} with {estimate}")
+            worst, count = max(worst, gap), count + 1
+    return f"{count} objectives, largest difference {worst:.1g} (allowed {SLOPE_TOLERANCE:g})"
+
+
+def _slope(step: Step, passed: int) -> np.ndarray:
+    """The loss's change with each logit by central differences, (C, A)."""
+    dist_logp = step.distribution(passed)
+    if dist_logp is None:
+        raise CheckFailed("the update does not hold its distributions")
+    logits = step.settings.learner.temperature * dist_logp
+    slope = np.zeros_like(logits)
+    for place in np.ndindex(logits.shape):
+        nudge = np.zeros_like(logits)
+        nudge[place] = H
+        slope[place] = (_loss(step, logits + nudge) - _loss(step, logits - nudge)) / (2 * H)
+    return slope
+
+
+def _loss(step: Step, logits: np.ndarray) -> float:
+    """The loss of ``step``'s completions under a policy of other logits (C, A)."""
+    if step.context is None or step.ref_dist_logp is None:
+        raise CheckFailed("the update does not hold its distributions")
+    now = policy.log_probs(logits[None], step.settings.learner.temperature)[0]
+    terms = evaluate(
+        step.settings.objective,
+        now[step.context, step.tokens],
+        step.old_logp,
+        recompute.advantage(step),
+        step.mask,
+        ref_logp=step.ref_logp,
+        exact_kl=kl.exact(now, step.ref_dist_logp)[step.context],
+        entropy=kl.entropy(now)[step.context],
+    )
+    return float(terms.loss)
+
+
+def explained(step: Step) -> str:
+    """Compute the loss, and the numbers it came from, a second time in plain Python.
+
+    Raises:
+        CheckFailed: a number disagrees.
+    """
+    numbers = Numbers(step)
+    waiting = [Quantity("loss", passed=step.passes - 1)]
+    seen = set(waiting)
+    for quantity in waiting:  # grows while it is walked
+        found = explain_from(numbers, quantity)
+        if not found.agrees:
+            raise CheckFailed(f"“{found.title}” is {found.engine!r}, and {found.value!r} when computed again")
+        fresh = [one for one in found.inputs if one not in seen][: EXPLAINED - len(waiting)]
+        seen.update(fresh)
+        waiting += fresh
+    return f"{len(waiting)} numbers of update {step.step} agree"

@@ -1,0 +1,136 @@
+"""Checks of the program as people use it: a window, a run, its file, the language model."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+
+from app.build import FULL, SLIM, this_build
+from app.self_test import drawn
+from app.self_test.driving import Driven
+from app.self_test.golden import UPDATES
+from app.self_test.numbers import explained
+from app.self_test.report import CheckFailed, Report
+from app.workspace.run_handle import RunHandle
+from grpo_core.config import Settings
+from grpo_core.learners import NO_TORCH, learner
+from grpo_core.metrics import metrics
+from grpo_core.record import Step
+from grpo_core.runs.layout import encoded
+from grpo_core.runs.run_file import RunReader
+
+BANDIT_SECONDS = 60.0
+"""Patience with a slow or busy computer; one that is neither takes a second."""
+LOADING_SECONDS = 180.0
+LANGUAGE_UPDATES = 1
+
+
+def check_program(driven: Driven, report: Report, picture: Path) -> None:
+    """Everything that needs the window."""
+    report.check("the worker trains as the learner does", lambda: _trained(driven))
+    report.check("a saved run is read back bit for bit", lambda: _saved(driven, "self-test π.grpo"))
+    report.check("numbers explain themselves", lambda: explained(_last(driven)))
+    report.check("formulas are drawn", lambda: drawn.formula(_last(driven)))
+    report.check("a picture of the window is exported", lambda: drawn.exported(driven.program.window, picture))
+    if _torch():
+        report.check("the language model learns", lambda: _language(driven))
+        report.check("its run is read back bit for bit", lambda: _saved(driven, "self-test lm.grpo"))
+        report.check("its numbers explain themselves", lambda: explained(_last(driven)))
+    else:
+        report.check("without torch the program says so", lambda: _no_language(driven))
+
+
+def _torch() -> bool:
+    return all(find_spec(name) is not None for name in ("torch", "safetensors"))
+
+
+def _trained(driven: Driven) -> str:
+    """Train the default bandit in the window, and without it."""
+    run = driven.run(UPDATES, BANDIT_SECONDS)
+    for step in islice(learner(Settings()), UPDATES):
+        _same(_step(run, step.step), step, "the worker's")
+    return f"{UPDATES} updates are the same bit for bit"
+
+
+def _saved(driven: Driven, name: str) -> str:
+    """Save the active run, read the file, and open it as another window would."""
+    run, target = _run(driven), driven.home / name
+    kept = [_step(run, number) for number in range(1, run.head + 1)]
+    driven.program.session.save_as(run, target)
+    with RunReader.open(target) as reader:
+        if reader.last != run.head:
+            raise CheckFailed(f"the file holds {reader.last} updates instead of {run.head}")
+        for step in kept:
+            _same(reader.step(step.step), step, "the file's")
+        for series, value in metrics(kept[-1]).items():
+            told = reader.series(series)[-1]
+            if told != value and not (told != told and value != value):
+                raise CheckFailed(f"the series {series} ends at {told!r} instead of {value!r}")
+    opened = driven.program.session.open(target)
+    driven.settle()
+    if driven.program.workspace.cursor.step != opened.head or opened.head != run.head:
+        raise CheckFailed(f"the run opens at update {driven.program.workspace.cursor.step}")
+    driven.program.session.close_run(opened)
+    driven.program.session.show(run)
+    counted = "1 update" if run.head == 1 else f"{run.head} updates"
+    return f"{counted}, {target.stat().st_size // 1000} KB"
+
+
+def _language(driven: Driven) -> str:
+    """Load the language model in its process and train it."""
+    before = driven.program.workspace.run
+    driven.program.deeds.new_language_run()
+    run = driven.program.workspace.run
+    if run is None or run is before:
+        raise CheckFailed(f"no run of it began. {driven.said}".strip())
+    driven.wait(lambda: bool(driven.program.controller.devices), "loading the language model", LOADING_SECONDS)
+    driven.run(LANGUAGE_UPDATES, LOADING_SECONDS)
+    step = _last(driven)
+    series = metrics(step)
+    if not series["grad_norm"] > 0:
+        raise CheckFailed(f"the gradient's norm is {series['grad_norm']!r}")
+    if (step.logp[0] == step.logp[-1])[step.mask].all():
+        raise CheckFailed("the update has changed no probability")
+    return f"{len(step.tokens)} completions, mean reward {series['reward_mean']:.3f}, on the {_devices(driven)}"
+
+
+def _devices(driven: Driven) -> str:
+    return driven.program.controller.devices[0]
+
+
+def _no_language(driven: Driven) -> str:
+    """Ask for the language model where there is no torch."""
+    if this_build().kind == FULL:
+        raise CheckFailed("this is the full package, and torch is missing in it: unpack the archive again")
+    before = driven.program.workspace.run
+    driven.program.deeds.new_language_run()
+    driven.settle()
+    if driven.program.workspace.run is not before or driven.said != NO_TORCH:
+        raise CheckFailed("choosing the language model did not say how to get it")
+    what = "this is the slim build" if this_build().kind == SLIM else "torch is not installed"
+    return f"{what}, and the bandit is all there is; the language model was not tried"
+
+
+def _run(driven: Driven) -> RunHandle:
+    run = driven.program.workspace.run
+    if run is None or not run.head:
+        raise CheckFailed("there is no run with an update")
+    return run
+
+
+def _last(driven: Driven) -> Step:
+    run = _run(driven)
+    return _step(run, run.head)
+
+
+def _step(run: RunHandle, number: int) -> Step:
+    step = run.step(number)
+    if step is None:
+        raise CheckFailed(f"update {number} is not recorded")
+    return step
+
+
+def _same(found: Step, wanted: Step, whose: str) -> None:
+    if encoded(found) != encoded(wanted) or found.settings != wanted.settings:
+        raise CheckFailed(f"{whose} update {wanted.step} is another one")

@@ -1,0 +1,163 @@
+"""The self-test holds on a whole copy, and says what is wrong with one that is not."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.__main__ import lacking
+from app.build import this_build
+from app.self_test import drawn
+from app.self_test.golden import UPDATES, compared, golden_file, golden_numbers
+from app.self_test.numbers import explained
+from app.self_test.report import CheckFailed, Report
+from app.self_test.run import self_test
+from grpo_core.bandit.gradient import logit_gradient
+from grpo_core.config import Settings
+from grpo_core.explain import RULES
+from grpo_core.learners import learner
+
+ROOT = Path(__file__).parents[2]
+
+
+def lines(report: list[str], start: str) -> list[str]:
+    return [line for line in report if line.startswith(start)]
+
+
+def test_a_whole_copy_passes_without_display_and_with_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+    bare = {name: value for name, value in os.environ.items() if not name.startswith(("QT_", "GRPO_", "XDG_"))}
+    bare.pop("DISPLAY", None)
+    bare |= {"HOME": "/dev/null/nowhere", "TMPDIR": str(tmp_path)}
+    out = tmp_path / "kept"
+    command = [sys.executable, "-m", "app", "--self-test", "--out", str(out)]
+    done = subprocess.run(command, cwd=ROOT, env=bare, capture_output=True, text=True, timeout=58, check=False)
+    told = done.stdout.splitlines()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert told[0].startswith("GRPO Lab ") and ", source; " in told[0]
+    assert told[-1] == f"All {len(told) - 2} checks hold."
+    assert len(lines(told, "ok      ")) == len(told) - 2 >= 13
+    assert done.stderr == ""
+    assert QImage(str(out / "self-test.png")).width() > 1000
+    assert not list(tmp_path.glob("GRPO*"))  # its own folder is gone again
+
+
+@pytest.mark.parametrize("change", ["logits", "actions", "series", "update", "empty", "missing"])
+def test_a_wrong_golden_number_fails(change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    golden = json.loads(golden_file().read_text("utf-8"))
+    last = golden["updates"][-1]
+    match change:
+        case "logits":
+            last["logits"][3] += 2e-9
+        case "actions":
+            last["actions"][0] = (last["actions"][0] + 1) % 10
+        case "series":
+            last["series"]["kl"] = float("nan")
+        case "update":
+            golden["updates"].pop()
+        case "empty":
+            golden = {}
+    tampered = tmp_path / "golden.json"
+    if change != "missing":
+        tampered.write_text(json.dumps(golden), encoding="utf-8")
+    assert self_test(golden=tampered, window=False) == 1
+    told = capsys.readouterr().out.splitlines()
+    (line,) = lines(told, "FAILED  ")
+    assert line.startswith("FAILED  this copy's numbers are right, because ")
+    expected = {"logits": "logit 4 of update 20 is", "actions": "update 20 drew", "series": "kl of update 20 is"}
+    assert expected.get(change, "golden") in line
+    assert told[-1].startswith("1 of 2 checks failed")
+
+
+def test_a_difference_of_rounding_passes(tmp_path: Path) -> None:
+    golden = json.loads(golden_file().read_text("utf-8"))
+    golden["updates"][4]["logits"][0] += 1e-12
+    near = tmp_path / "golden.json"
+    near.write_text(json.dumps(golden), encoding="utf-8")
+    assert "1e-12" in compared(near)
+
+
+def test_the_golden_numbers_are_those_of_the_default_run() -> None:
+    golden = json.loads(golden_file().read_text("utf-8"))
+    assert golden["settings"] == json.loads(Settings().to_json()), "run `python -m tools.make_golden` if that is meant"
+    fresh = golden_numbers(Settings())["updates"]
+    assert len(fresh) == len(golden["updates"]) == UPDATES
+    assert np.allclose(fresh[-1]["logits"], golden["updates"][-1]["logits"], rtol=0, atol=1e-9)
+
+
+def test_a_gradient_that_is_not_the_slope_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("app.self_test.numbers.logit_gradient", lambda *a: logit_gradient(*a) * (1 + 1e-5))
+    assert self_test(window=False) == 1
+    (line,) = lines(capsys.readouterr().out.splitlines(), "FAILED  ")
+    assert line.startswith("FAILED  the gradient is the slope of the loss, because they differ by")
+
+
+def test_a_number_that_disagrees_with_its_explanation_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = next(learner(Settings()))
+    assert explained(step) == "115 numbers of update 1 agree"
+    right = RULES["ratio"]
+    monkeypatch.setitem(RULES, "ratio", lambda n, q: dataclasses.replace(f := right(n, q), value=f.value + 1e-6))
+    with pytest.raises(CheckFailed, match=r"ratio.* when computed again"):
+        explained(step)
+
+
+def test_a_blank_window_and_a_lost_glyph_are_noticed(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blank = QWidget()
+    blank.resize(300, 200)
+    with pytest.raises(CheckFailed, match="next to blank"):
+        drawn.exported(blank, tmp_path / "blank.png")
+    with pytest.raises(CheckFailed, match="could not be written"):
+        drawn.exported(blank, tmp_path / "no folder" / "blank.png")
+    assert "fonts" in drawn.resources()
+    monkeypatch.setattr(drawn, "GLYPHS", tmp_path)
+    with pytest.raises(CheckFailed, match="signs of the controls"):
+        drawn.resources()
+    step = next(learner(Settings()))
+    assert "dark" in drawn.formula(step)
+    monkeypatch.setattr("app.formula.render._ziamath", lambda: None)
+    monkeypatch.setattr(drawn, "picture", lambda *a: None)
+    with pytest.raises(CheckFailed, match="was not drawn"):
+        drawn.formula(step)
+
+
+def test_whatever_a_check_raises_becomes_one_line() -> None:
+    told: list[str] = []
+    report = Report(told.append)
+
+    def broken() -> str:
+        raise KeyError("gone")
+
+    report.check("a thing works", broken)
+    report.check("another works", lambda: "well")
+    assert told[0].startswith("FAILED  a thing works, because of KeyError: 'gone' (broken, line ")
+    assert told[1:] == ["ok      another works: well"]
+    assert (report.failed, report.passed) == (1, 1)
+
+
+def test_a_library_that_the_system_lacks_is_named_with_what_to_install() -> None:
+    said = lacking("libEGL.so.1: cannot open shared object file: No such file or directory")
+    assert "lacks libEGL.so.1. Install it" in said and "libegl1" in said
+    assert lacking("No module named 'app.start'") == ""
+
+
+def test_a_package_says_which_one_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert this_build().kind == "source"
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "_MEIPASS", str(tmp_path), raising=False)
+    assert this_build().kind == "damaged package"
+    (tmp_path / "resources").mkdir()
+    said = {"version": "1.2.3", "kind": "slim", "commit": "0123abc"}
+    (tmp_path / "resources" / "build.json").write_text(json.dumps(said), encoding="utf-8")
+    assert str(this_build()) == "GRPO Lab 1.2.3, slim, commit 0123abc"
