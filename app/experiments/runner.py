@@ -80,18 +80,19 @@ class Runner(QObject):
         return job is not None
 
     def _compute(self, job: _Job) -> None:
-        sentence = "The experiment failed."
+        sentence = "The experiment failed; what was done stays."
         try:
             for result in job.make(job.poll):
-                self._told.emit(job, result)
                 job.poll()
+                self._told.emit(job, result)
             sentence = ""
         except Cancelled:
-            return
+            pass
         except GrpoError as error:
             sentence = str(error)
         finally:
-            self._over.emit(job, sentence)
+            if not job.given_up.is_set():  # then nobody listens, and the window may be gone
+                self._over.emit(job, sentence)
 
     @Slot(object, object)
     def _on_told(self, job: _Job, result: object) -> None:

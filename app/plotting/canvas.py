@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.axis import Axis, Scale
 from app.plotting.curve import Curve
+from app.plotting.frame import Frame
 from app.plotting.items import Bars, Levels, Marks, Points
 from app.plotting.labels import Word, Words, line_ends
 from app.plotting.pyramid import Pyramid
@@ -35,7 +36,7 @@ class Note:
     meaning: str = "text"
 
 
-class Canvas(pg.PlotWidget):  # type: ignore[misc]
+class Canvas(pg.GraphicsView):  # type: ignore[misc]
     """Items on two axes. Add items once, then give them data and call ``refresh`` once a frame.
 
     Attributes:
@@ -45,8 +46,8 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
     """
 
     def __init__(self, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._axes = {"left": Axis("left", y), "bottom": Axis("bottom", x)}
-        super().__init__(parent=parent, axisItems=self._axes)
         self.x_scale, self.y_scale = x, y
         self.theme, self.factor = LIGHT, 1.0
         self.curves: list[Curve] = []
@@ -57,14 +58,16 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self._y_range: tuple[float, float, float] | None = None
         self._margin = 0.0
         self._zoomed = self._refreshing = False
-        self.plotItem.hideButtons()
-        self.plotItem.setMenuEnabled(False)
-        self.view_box = self.plotItem.getViewBox()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.enableMouse(False)
+        self.frame = Frame(self._axes["left"], self._axes["bottom"])
+        self.setCentralItem(self.frame)
+        self.view_box = self.frame.view_box
         self.view_box.disableAutoRange()
         self.view_box.setMouseEnabled(x=zoomable, y=False)
         self.view_box.setBorder(None)
         self.marks = self.add_item(Marks(), z=5)
-        self.words = Words(self.plotItem)
+        self.words = Words(self.frame)
 
     def close(self) -> bool:
         """Hide, like any widget. pyqtgraph's own ``close`` clears a scene whose items Python holds, and crashes."""
@@ -150,11 +153,11 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
 
     def set_stale(self, stale: bool) -> None:
         """Dim the picture: it shows something older than what the rest of the window shows."""
-        self.plotItem.setOpacity(0.45 if stale else 1.0)
+        self.frame.setOpacity(0.45 if stale else 1.0)
 
     def places(self) -> tuple[float, float] | None:
         """The first and last x that have data; None without any."""
-        spans = [(c.first, c.first + len(c.series) - 1) for c in self.curves if len(c.series)]
+        spans = [(c.first, c.first + (len(c.series) - 1) * c.spacing) for c in self.curves if len(c.series)]
         if spans:
             return min(a for a, _ in spans), max(b for _, b in spans)
         low, high = self.x_scale.low, self.x_scale.high
@@ -216,12 +219,12 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
 
     def _room(self) -> QRectF:
         """The area of the data in the plot item's pixels, with the margin for labels."""
-        area: QRectF = self.plotItem.mapRectFromItem(self.view_box, self.view_box.rect())
+        area: QRectF = self.frame.mapRectFromItem(self.view_box, self.view_box.rect())
         return area.adjusted(0, 0, self._margin, 0)
 
     def to_pixels(self, x: float, y: float) -> QPointF:
         """A point of the data in the plot item's pixels."""
-        return self.plotItem.mapFromItem(self.view_box, self.view_box.mapFromView(QPointF(x, y)))  # type: ignore[no-any-return]
+        return self.frame.mapFromItem(self.view_box, self.view_box.mapFromView(QPointF(x, y)))  # type: ignore[no-any-return]
 
     def _place_words(self) -> None:
         ends = [(c, c.end()) for c in self.curves if c.isVisible() and c.label]
@@ -236,6 +239,6 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
 
     def _dress_margins(self) -> None:
         self._margin = max((self.words.width(c.label) + 12 for c in self.curves if c.label), default=0.0)
-        self.plotItem.layout.setContentsMargins(
+        self.frame.layout.setContentsMargins(
             2, round(6 * self.factor), max(self._margin, round(10 * self.factor)), 2
         )

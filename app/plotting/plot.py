@@ -58,7 +58,7 @@ class Plot(Canvas):
         self._ringed = False
         self.cursor_band = self.add_item(Band("text", Qt.PenStyle.SolidLine, 1.5), z=30)
         self.hover_band = self.add_item(Band("muted", Qt.PenStyle.SolidLine, 1.0), z=31)
-        self.read_out = ReadOut(self.plotItem)
+        self.read_out = ReadOut(self.frame)
         self.view_box.sigRangeChangedManually.connect(self._on_zoom)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(120, 80)
@@ -140,7 +140,7 @@ class Plot(Canvas):
             self.hover_band.place = None
             self.read_out.say([], QPointF(), QRectF())
         else:
-            area = self.plotItem.mapRectFromItem(self.view_box, self.view_box.rect())
+            area = self.frame.mapRectFromItem(self.view_box, self.view_box.rect())
             self.read_out.say(self.read_at(x), QPointF(self.to_pixels(x, 0).x(), area.top() + 4), area)
         bottom, top = self.view_box.viewRange()[1]
         self.hover_band.refresh(bottom, top)

@@ -26,7 +26,7 @@ def drawn(qtbot: QtBot, ribbon: Ribbon, theme: Theme, last: float = 10) -> tuple
 
 
 def at(plot: Plot, image: QImage, x: float, y: float) -> QColor:
-    return image.pixelColor(plot.mapFromScene(plot.plotItem.mapToScene(plot.to_pixels(x, y))))
+    return image.pixelColor(plot.mapFromScene(plot.frame.mapToScene(plot.to_pixels(x, y))))
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)

@@ -109,7 +109,7 @@ def test_keys_move_the_cursor_and_tell_where_it_went(qtbot: QtBot) -> None:
 
 def test_a_click_puts_the_cursor_on_the_nearest_update(qtbot: QtBot) -> None:
     plot = history(qtbot, np.arange(30.0))
-    at = plot.mapFromScene(plot.plotItem.mapToScene(plot.to_pixels(12.3, 5.0)))
+    at = plot.mapFromScene(plot.frame.mapToScene(plot.to_pixels(12.3, 5.0)))
     with qtbot.waitSignal(plot.cursor_moved) as caught:
         qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(at))
     assert caught.args == [12.0]
