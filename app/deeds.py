@@ -164,6 +164,11 @@ class Deeds:
         self._p.window.docks["explain"].show()
         self._p.window.docks["explain"].raise_()
 
+    def show_what_if(self) -> None:
+        self._p.window.docks["what_if"].show()
+        self._p.window.docks["what_if"].raise_()
+        self._p.window.panels["what_if"].focus_choice()  # type: ignore[attr-defined]
+
     # -- pictures ----------------------------------------------------------------------------------------------------
 
     def toggle_table_twin(self) -> None:

@@ -141,6 +141,8 @@ class Dock(QDockWidget):
 
 EXTRAS = ("glossary", "references")
 """Panels that come when they are asked for."""
+COMPARING = ("what_if",)
+"""Panels that lie among the bottom tabs of the layout “Compare”, and elsewhere come when they are asked for."""
 LANGUAGE = ("evolution", "score_your_own")
 """Panels that show nothing on a bandit."""
 LAYOUTS = ("Bandit", "Language model", "Compare", "Present")
@@ -177,6 +179,10 @@ def arrange(
         tabs = ["training_history", "kl_over_beta", "token_inspector"]
     right = ["explain"] if language else ["step_detail", "explain"]
     hidden = {*EXTRAS, *(("policy_bars",) if language else LANGUAGE)}
+    if name == "Compare":
+        tabs = [*COMPARING, *tabs]
+    else:
+        hidden |= {*COMPARING}
     if scale >= 1.25 or name == "Present":
         tabs, right = tabs + right, []
     columns = ["controls", "metrics", *right[:1]]  # the columns first: a split halves the place that it finds
@@ -228,7 +234,8 @@ def resize(
     room = max(window.height() - round(250 * scale), 300)
     if bottom != main:
         low = [docks[name] for name in GRIPPED]
-        shares = [*(max(dock.panel.row_height, 1) for dock in low), round(room * 0.6), round(room * 0.4)]
+        share = 0.5 if bottom in COMPARING else 0.4
+        shares = [*(max(dock.panel.row_height, 1) for dock in low), round(room * (1 - share)), round(room * share)]
         window.resizeDocks([*low, docks[main], docks[bottom]], shares, Qt.Orientation.Vertical)
     if len(right) > 1:
         window.resizeDocks([docks[r] for r in right], [round(room * 0.5)] * 2, Qt.Orientation.Vertical)

@@ -22,6 +22,7 @@ from app.panels.step_detail import StepDetailPanel
 from app.panels.timeline import TimelinePanel
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.training_history import TrainingHistoryPanel
+from app.panels.what_if.panel import WhatIfPanel
 from app.workspace.workspace import Workspace
 
 PANELS: tuple[type[Panel], ...] = (
@@ -35,6 +36,7 @@ PANELS: tuple[type[Panel], ...] = (
     TokenInspectorPanel,
     EvolutionPanel,
     ScorePanel,
+    WhatIfPanel,
     StepDetailPanel,
     ExplainPanel,
     GlossaryDockPanel,

@@ -227,7 +227,7 @@ ROWS = (
     ("push", "Mean |push|", "Mean over tokens of |∂loss/∂log π|.", 4),
     ("largest_push", "Largest |push|", "The largest |∂loss/∂log π| of a token.", 4),
     ("weight", "Largest weight W", "What the heaviest token counts in the loss.", 4),
-    ("share", "Largest share of a completion", "What part of all weight the heaviest completion has.", 4),
+    ("share", "Heaviest completion", "Share of all weight that the heaviest completion has.", 4),
 )  # fmt: skip
 """(name, title, help, decimals) of the numbers that every pass has."""
 CARDS = (

@@ -18,7 +18,7 @@ BASELINES = {
     "none": "nothing", "given": "the critic's value",
 }  # fmt: skip
 SCALES = {
-    "sample": "divide by its standard deviation (n − 1)", "population": "divide by its standard deviation (n)",
+    "sample": "divide by its standard deviation (n − 1)", "population": "divide by its standard deviation (n)",
     "batch": "divide by the batch's standard deviation", "none": "divide by nothing",
 }  # fmt: skip
 REDUCTIONS = {
@@ -88,7 +88,14 @@ def _ratios(w: WhatIf, passed: int) -> Iterator[str]:
         yield f"{begun}, so no clip can {'differ' if turned else 'act'}."
     elif np.array_equal(terms[0].clipped, terms[1].clipped):
         count = int(terms[0].clipped.sum())
-        yield f"The same {count} tokens are clipped." if count else "No token is clipped in either."
+        one = "The same token is clipped in both."
+        yield (
+            "No token is clipped in either."
+            if not count
+            else one
+            if count == 1
+            else f"The same {count} tokens are clipped."
+        )
 
 
 def _weights(w: WhatIf, passed: int) -> Iterator[str]:

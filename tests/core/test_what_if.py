@@ -223,7 +223,7 @@ def test_at_one_pass_no_clip_can_differ() -> None:
     assert "One pass: every ratio is 1, so no clip can differ." in said
     assert "The push on every token is the same." in said
     assert "The advantages are the same: both compare with the group's mean and divide by its standard deviation " \
-        "(n − 1)." in said  # fmt: skip
+        "(n − 1)." in said  # fmt: skip
     assert "Every token weighs the same: both take a mean per completion, then over completions." in said
 
 

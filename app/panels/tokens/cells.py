@@ -110,11 +110,11 @@ class Cells:
             )
             x += width
 
-    def paint_number(self, painter: QPainter, place: QRectF, number: int) -> None:
-        """The number of a completion, to the left of its tokens."""
+    def paint_name(self, painter: QPainter, place: QRectF, name: str) -> None:
+        """What a row is called, to the left of its tokens: the number of its completion."""
         painter.setFont(self.small)
         painter.setPen(self._quiet)
-        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, str(number))
+        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, name)
 
 
 @lru_cache(maxsize=16)

@@ -31,6 +31,7 @@ class Rows:
         notes: to the right of each row.
         dead: the group carries no signal.
         tip: what is said of (row drawn, token) under the mouse.
+        names: to the left of each row; by default the number of its completion.
     """
 
     index: np.ndarray
@@ -41,6 +42,7 @@ class Rows:
     notes: list[list[Note]]
     dead: bool
     tip: Callable[[int, int | None], str]
+    names: list[str] | None = None
 
 
 class TokenGrid(QAbstractScrollArea):
@@ -148,7 +150,8 @@ class TokenGrid(QAbstractScrollArea):
             band = QRectF(0, top - 2, self.viewport().width(), end - top)
             painter.fillRect(band, cells.theme.colour("surface"))
         head = min(max(top, shift + 2), end - cells.line)
-        cells.paint_number(painter, QRectF(8, head, cells.label - 16, cells.height), row + 1)
+        name = str(row + 1) if rows.names is None else rows.names[n]
+        cells.paint_name(painter, QRectF(8, head, cells.label - 16, cells.height), name)
         cells.paint_notes(painter, QRectF(self._beside, head, 0, cells.height), rows.notes[n], self._columns)
         painter.setFont(cells.mono)
         first = max(int((shift - top) // cells.line), 0)

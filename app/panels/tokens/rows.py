@@ -13,12 +13,17 @@ from app.workspace import answers
 from app.workspace.step_view import StepView, advantage_of
 
 
-def rows_of(view: StepView, group: int, tint: Tint, values: np.ndarray | None) -> Rows:
-    """The completions of ``group``, tinted by ``values`` (B, T) or, where there are none, not at all."""
+def rows_of(view: StepView, group: int, tint: Tint, values: np.ndarray | None, *, limit: float | None = None) -> Rows:
+    """The completions of ``group``, tinted by ``values`` (B, T) or, where there are none, not at all.
+
+    ``limit`` is the value of full tint, by default the tint's own.
+    """
     step, terms, words = view.step, view.terms, view.origin.vocabulary
     assert step is not None and terms is not None
     index = np.flatnonzero(step.group == group)
-    share = np.zeros((len(index), step.tokens.shape[1])) if values is None else values[index] / tint.limit(view)
+    share = (
+        np.zeros((len(index), step.tokens.shape[1])) if values is None else values[index] / (limit or tint.limit(view))
+    )
     texts = [[words[t] if 0 <= t < len(words) else "?" for t in step.tokens[i][step.mask[i]].tolist()] for i in index]
     right = answers.right(step, view.origin)
 

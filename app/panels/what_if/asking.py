@@ -1,0 +1,69 @@
+"""The way to the model: what has been asked, what it answered, and what it refused."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.panels.what_if.question import WhatIfQuestion
+from app.workspace.workspace import Workspace
+from grpo_core.errors import GrpoError
+from grpo_core.questions import Replay, Replayed
+from grpo_core.record import Step
+
+
+class Asking(QObject):
+    """Asks for the present question of a panel; answers come between two updates, whatever is shown by then.
+
+    Signals:
+        changed: something was answered or refused.
+    """
+
+    changed = Signal()
+
+    def __init__(self, workspace: Workspace, question: WhatIfQuestion, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._workspace, self._question = workspace, question
+        self._waiting: dict[Replay, str] = {}
+        self._refused: dict[tuple[str, Replay], str] = {}
+        workspace.answered.connect(self._on_answered)
+        workspace.refused.connect(self._on_refused)
+
+    @Slot()
+    def ask(self) -> None:
+        """Have the model do the update shown under the settings asked for, on a copy."""
+        view = self._workspace.view
+        question = self._present(view.step.step)
+        if question is not None:
+            self._waiting[question] = view.run.id
+            self._refused.pop((view.run.id, question), None)
+            self.changed.emit()
+            self._workspace.ask(question)
+
+    def waits(self, step: Step) -> bool:
+        """Whether the present question has been asked and not been answered."""
+        question = self._present(step)
+        return question is not None and self._waiting.get(question) == self._workspace.view.run.id
+
+    def refusal(self, step: Step) -> str:
+        """Why the present question has no answer; empty where it was not refused."""
+        question = self._present(step)
+        return "" if question is None else self._refused.get((self._workspace.view.run.id, question), "")
+
+    def _present(self, step: Step | None) -> Replay | None:
+        """The question that the panel shows, None where its settings do not go together."""
+        try:
+            return None if step is None else self._question.replay(step)
+        except GrpoError:
+            return None
+
+    @Slot(object, object)
+    def _on_answered(self, question: object, answer: object) -> None:
+        if isinstance(question, Replay) and isinstance(answer, Replayed) and question in self._waiting:
+            self._question.keep(self._waiting.pop(question), question, answer)
+            self.changed.emit()
+
+    @Slot(object, str)
+    def _on_refused(self, question: object, sentence: str) -> None:
+        if isinstance(question, Replay) and question in self._waiting:
+            self._refused[self._waiting.pop(question), question] = sentence
+            self.changed.emit()

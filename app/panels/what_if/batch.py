@@ -1,0 +1,142 @@
+"""The batch of a what-if: its tokens, its samples, or the policy after it; one selection with all other panels."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QLabel, QStackedWidget, QVBoxLayout, QWidget
+
+from app.panels.tokens.legend import Legend
+from app.panels.tokens.tints import TINTS
+from app.panels.what_if.policies import Policies
+from app.panels.what_if.question import Picture
+from app.panels.what_if.samples import PAIRS, Samples
+from app.panels.what_if.tokens import PairGrid, pairs_of, scale_of
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.explain import Quantity
+from grpo_core.record import Step
+
+
+class Batch(QStackedWidget):
+    """One of three pictures, or a sentence in their place."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.workspace = workspace
+        self._picture: Picture | None = None
+        self._tint = ""
+        self.samples = Samples()
+        self.samples.selected.connect(self._on_sample)
+        self.samples.activated_cell.connect(self._on_cell)
+        self.grid = PairGrid()
+        self.grid.setAccessibleName("Completions, as they ran and what if")
+        self.grid.chosen.connect(self._on_chosen)
+        self.grid.activated.connect(self._on_activated)
+        self.grid.turned.connect(self._on_turned)
+        self.legend = Legend()
+        self.policies = Policies()
+        self.policies.chosen.connect(self._on_action)
+        self.problem = centred("refusal")
+        tokens = QWidget()
+        column = QVBoxLayout(tokens)
+        column.setContentsMargins(4, 0, 8, 4)
+        column.setSpacing(4)
+        column.addWidget(self.grid, 1)
+        column.addWidget(self.legend)
+        self._places = {"policy": self.policies, "tokens": tokens, "samples": self.samples}
+        for widget in (*self._places.values(), self.problem):
+            self.addWidget(widget)
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def show_problem(self, sentence: str) -> None:
+        """Say why there is nothing to draw."""
+        self._picture = None
+        self.problem.setText(sentence)
+        self.setCurrentWidget(self.problem)
+
+    def show_picture(self, picture: Picture, view: View, what: str, tint: str) -> None:
+        """Draw one of the three, a key of :data:`app.panels.what_if.head.SHOWS`."""
+        self._picture, self._tint = picture, tint
+        self.setCurrentWidget(self._places[what])
+        match what:
+            case "tokens":
+                limit, known = scale_of(picture, TINTS[tint])
+                rows = pairs_of(picture, self._group(view, picture), tint)
+                self.grid.show_rows(rows, view.theme, view.scale, _selected(view, picture.step))
+                self.legend.show_scale(view.theme, view.scale, TINTS[tint], limit, known)
+            case "samples":
+                self.samples.set_look(view.theme, view.scale)
+                self.samples.show_picture(picture, view.run.origin, view.selection)
+            case _:
+                self.policies.show_picture(picture, view, _context(view, picture.step))
+
+    def _group(self, view: View, picture: Picture) -> int:
+        """The group of the selected completion; where nobody has chosen, the first with a signal."""
+        row, group = view.selection.row, picture.step.group
+        if row is not None and row < len(group):
+            return int(group[row])
+        return int((~picture.what_if.ran.numbers.dead).argmax())
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot(int, int)
+    def _on_chosen(self, row: int, token: int) -> None:
+        step = self.workspace.view.step.step
+        action = None if step is None else int(step.tokens[row, token])
+        self.workspace.select(row=row, token=token, action=action)
+
+    @Slot(int, int)
+    def _on_activated(self, row: int, token: int) -> None:
+        self._explain(TINTS[self._tint].quantity, row, token)
+
+    @Slot(int, object)
+    def _on_action(self, action: int, rows: list[int]) -> None:
+        self.workspace.select(row=rows[0] if rows else None, action=action)
+
+    @Slot(int)
+    def _on_sample(self, place: int) -> None:
+        self._on_chosen(*self.samples.place(place))
+
+    @Slot(int, str)
+    def _on_cell(self, place: int, key: str) -> None:
+        name = key.removesuffix("_if")
+        self._explain(name if name in PAIRS else "gradient", *self.samples.place(place))
+
+    def _explain(self, name: str, row: int, token: int) -> None:
+        """Where the number of the update that ran comes from."""
+        passed = self.workspace.view.step.passed
+        self.workspace.explain(Quantity(name, passed=passed, row=row, token=token))
+
+    @Slot(int)
+    def _on_turned(self, by: int) -> None:
+        """The first completion of another group."""
+        if self._picture is None:
+            return
+        rows = np.flatnonzero(self._picture.step.group == self._group(self.workspace.view, self._picture) + by)
+        if len(rows):
+            self.workspace.select(row=int(rows[0]))
+
+
+def centred(name: str) -> QLabel:
+    """A sentence in the middle of an empty place."""
+    label = QLabel()
+    label.setObjectName(name)
+    label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+    label.setWordWrap(True)
+    label.setMargin(16)
+    return label
+
+
+def _selected(view: View, step: Step) -> tuple[int, int] | None:
+    row = view.selection.row
+    if row is None or row >= len(step.group):
+        return None
+    return row, min(view.selection.token, max(int(step.mask[row].sum()) - 1, 0))
+
+
+def _context(view: View, step: Step) -> int:
+    """The place of the table in which the selected token was chosen."""
+    chosen = _selected(view, step)
+    return 0 if step.context is None or chosen is None else int(step.context[chosen])

@@ -1,0 +1,88 @@
+"""The settings of a what-if that can be changed on top of a preset, one to a line."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from app.panels.controls.row import Row
+from app.panels.controls.rows import row_for
+from app.panels.controls.scale import shown
+from grpo_core.config import Settings
+from grpo_core.config.settings import described_at
+from grpo_core.errors import SettingsError
+
+PATHS = (
+    "objective.clip_low",
+    "objective.clip_high",
+    "objective.beta",
+    "objective.baseline",
+    "objective.std",
+    "objective.reduction",
+    "objective.level",
+    "learner.mu",
+    "optimizer.learning_rate",
+)
+
+
+class Editor(QScrollArea):
+    """A column of fields.
+
+    Attributes:
+        rows: one a setting.
+
+    Signals:
+        edited: paths, value.
+    """
+
+    edited = Signal(tuple, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.rows: list[Row] = []
+        self._settings = Settings()
+        inside = QWidget()
+        inside.setObjectName("whatIfSettings")
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(12, 4, 12, 8)
+        column.setSpacing(8)
+        for path in PATHS:
+            about = dataclasses.replace(described_at(path), usual=None)  # without a slider: there is little room
+            row = row_for(path, about, self._settings.get(path))
+            row.edited.connect(self._on_edited)
+            self.rows.append(row)
+            column.addWidget(row)
+        column.addStretch(1)
+        self.setWidget(inside)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def show_settings(self, wanted: Settings, ran: Settings) -> None:
+        """Show what is asked for; what differs from what ran is marked."""
+        self._settings = wanted
+        for row in self.rows:
+            value, then = wanted.get(row.paths[0]), ran.get(row.paths[0])
+            row.show_value(value)
+            row.mark("" if value == then else f"The update ran with {shown(then)}.")
+
+    def refuse(self, paths: tuple[str, ...], error: SettingsError) -> None:
+        """Say beside the field what was wrong, and show what is in force."""
+        row = self._row(paths)
+        row.refuse(f"{row.about.title} stays {shown(self._settings.get(paths[0]))}: {error.allowed}.")
+        row.show_value(self._settings.get(paths[0]))
+
+    def accept(self, paths: tuple[str, ...]) -> None:
+        """The last entry was fine."""
+        self._row(paths).accept()
+
+    def _row(self, paths: tuple[str, ...]) -> Row:
+        return next(row for row in self.rows if row.paths == paths)
+
+    @Slot(tuple, object, object)
+    def _on_edited(self, paths: tuple[str, ...], value: Any, gesture: object) -> None:
+        self.edited.emit(paths, value)

@@ -1,0 +1,122 @@
+"""The line above a what-if: which preset, what to look at, and the way to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+
+from app.panels.combo import fill
+from app.panels.tokens.tints import TINTS
+from app.panels.what_if.question import AS_IT_RAN
+from grpo_core.config import PRESETS
+
+SHOWS = {"policy": "Policy after", "tokens": "Tokens", "samples": "Samples"}
+ASK_TIP = (
+    "Does the update under these settings on a copy of the model: all passes, and what becomes of every token. The run "
+    "goes on untouched."
+)
+
+
+class Head(QWidget):
+    """Boxes and buttons; what they choose is told by signals.
+
+    Signals:
+        preset_chosen: its name.
+        pass_chosen: counted from 0.
+        shown: a key of :data:`SHOWS`.
+        tinted: a key of ``TINTS``.
+        asked: the model shall do it.
+    """
+
+    preset_chosen = Signal(str)
+    pass_chosen = Signal(int)
+    shown = Signal(str)
+    tinted = Signal(str)
+    asked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.preset = _combo("What if it had been", self._on_preset)
+        for name in (AS_IT_RAN, *PRESETS):
+            self.preset.addItem(name, name)
+            preset = PRESETS.get(name)
+            tip = "The settings of the update itself, to change a few." if preset is None else preset.source
+            self.preset.setItemData(self.preset.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
+        self.settings = QToolButton()
+        self.settings.setText("Settings")
+        self.settings.setCheckable(True)
+        self.settings.setAccessibleName("Change settings on top of the preset")
+        self.settings.setToolTip("Change settings on top of the preset.")
+        self.settings.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.passes = _combo("Pass", self._on_pass)
+        self.shows = _combo("Show", self._on_show)
+        self.tint = _combo("Tint", self._on_tint)
+        self.ask = QPushButton("Ask the model")
+        self.ask.setToolTip(ASK_TIP)
+        self.ask.setAccessibleDescription(ASK_TIP)
+        self.ask.clicked.connect(self.asked)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 4, 12, 4)
+        row.setSpacing(6)
+        self._label = QLabel("What if")
+        self._label.setObjectName("muted")
+        row.addWidget(self._label)
+        row.addWidget(self.preset, 1)
+        for widget in (self.settings, self.passes, self.shows, self.tint, self.ask):
+            row.addWidget(widget)
+        row.addStretch(1)
+
+    def show_choice(self, preset: str, changed: bool, tip: str) -> None:
+        """The preset; a star where settings have been changed on top of it."""
+        with QSignalBlocker(self.preset):
+            for place in range(self.preset.count()):
+                name = self.preset.itemData(place)
+                self.preset.setItemText(place, f"{name} *" if changed and name == preset else name)
+            self.preset.setCurrentIndex(self.preset.findData(preset))
+        self.preset.setToolTip(f"<p>{tip}</p>" if tip else "")
+
+    def show_passes(self, count: int, passed: int) -> None:
+        """How many passes there are to look at, and which is shown."""
+        fill(self.passes, [f"pass {n + 1} of {count}" for n in range(count)], passed)
+        self.passes.setVisible(count > 1)
+
+    def show_views(self, shows: Sequence[str], current: str, tints: Sequence[str], tint: str) -> None:
+        """What can be looked at here."""
+        for box, names, here in ((self.shows, shows, current), (self.tint, tints, tint)):
+            titles = SHOWS if box is self.shows else {name: TINTS[name].title for name in names}
+            with QSignalBlocker(box):
+                if [box.itemData(n) for n in range(box.count())] != list(names):
+                    box.clear()
+                    for name in names:
+                        box.addItem(titles[name], name)
+                box.setCurrentIndex(box.findData(here))
+        self.shows.setVisible(len(shows) > 1)
+        self.tint.setVisible(current == "tokens")
+
+    @Slot(int)
+    def _on_preset(self, index: int) -> None:
+        self.preset_chosen.emit(self.preset.itemData(index))
+
+    @Slot(int)
+    def _on_pass(self, index: int) -> None:
+        self.pass_chosen.emit(index)
+
+    @Slot(int)
+    def _on_show(self, index: int) -> None:
+        self.shown.emit(self.shows.itemData(index))
+
+    @Slot(int)
+    def _on_tint(self, index: int) -> None:
+        self.tinted.emit(self.tint.itemData(index))
+
+
+def _combo(name: str, slot: object) -> QComboBox:
+    box = QComboBox()
+    box.setAccessibleName(name)
+    box.setToolTip(name)
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+    box.setMinimumContentsLength(4)
+    box.activated.connect(slot)
+    return box

@@ -1,0 +1,37 @@
+"""The table of a what-if: the settings that differ, then the numbers of both sides."""
+
+from __future__ import annotations
+
+from app.plotting.numbers import Missing
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from grpo_core.what_if import Difference, WhatIf, compared, worded
+
+TITLE, VALUE = 19.5, 8.5
+"""Widths in digits."""
+COLUMNS = (
+    Column("title", "", chars=TITLE, kind="text"),
+    Column("ran", "As it ran", chars=VALUE, help="The update as it is recorded."),
+    Column("other", "What if", chars=VALUE, help="The same batch under the other settings."),
+)
+
+LATER = Missing("it needs the model")
+
+
+def fill(table: TableTwin, w: WhatIf, passed: int) -> None:
+    """Show both sides of pass ``passed``."""
+    table.set_columns(COLUMNS)
+    rows: list[list[object]] = [[d.title, worded(d.ran), _asked(d)] for d in w.differences]
+    rows += [[row.title, row.ran, LATER if row.other is None else row.other] for row in compared(w, passed)]
+    table.set_rows(rows)
+
+
+def width_of(table: TableTwin) -> int:
+    """The width at which the whole table is in sight."""
+    return sum(table.columnWidth(n) for n in range(len(COLUMNS))) + table.verticalScrollBar().sizeHint().width() + 2
+
+
+def _asked(difference: Difference) -> str:
+    """The value asked for; in brackets where it cannot act on a batch that is drawn."""
+    said = worded(difference.wanted)
+    return said if difference.replayed else f"({said})"

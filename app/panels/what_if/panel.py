@@ -1,0 +1,233 @@
+"""What if: the update shown under another preset or other settings, beside what really ran."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QScrollArea,
+    QSplitter,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.panels.base import Panel
+from app.panels.what_if import numbers
+from app.panels.what_if.asking import Asking
+from app.panels.what_if.batch import Batch, centred
+from app.panels.what_if.editor import Editor
+from app.panels.what_if.head import Head
+from app.panels.what_if.question import Picture, WhatIfQuestion
+from app.panels.what_if.tokens import offered
+from app.panels.what_if.words import differing, headline, said
+from app.plotting.table_twin import TableTwin
+from app.workspace.cursor import Stage
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import PRESETS
+from grpo_core.errors import GrpoError, SettingsError
+from grpo_core.record import Step
+
+NONE_YET = (
+    "No update yet: the batch of an update can be learned from here under other settings. Press Step to compute one."
+)
+AT_START = "Update 0 has no batch; move to an update to see what other settings would have made of it."
+
+
+class WhatIfPanel(Panel):
+    """Both sides of one update: settings that differ, numbers, tokens or samples, and the policy after it."""
+
+    id = "what_if"
+    title = "What if"
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.question = WhatIfQuestion()
+        self.picture: Picture | None = None
+        self.shows: str | None = None
+        self.tint_name = "push"
+        self._further: int | None = None
+        self._shared_at = 0.0
+        self.asking = Asking(workspace, self.question, self)
+        self.asking.changed.connect(self.redraw)
+        self.head = Head()
+        self.head.preset_chosen.connect(self._on_preset)
+        self.head.pass_chosen.connect(self._on_pass)
+        self.head.shown.connect(self._on_show)
+        self.head.tinted.connect(self._on_tint)
+        self.head.asked.connect(self.asking.ask)
+        self.head.settings.toggled.connect(self._on_settings)
+        self.editor = Editor()
+        self.editor.edited.connect(self._on_edited)
+        self.editor.hide()
+        self.table = TableTwin(title="Settings that differ, and numbers of both sides")
+        self.batch = Batch(workspace)
+        self.says = QLabel()
+        self.says.setWordWrap(True)
+        self.says.setTextFormat(Qt.TextFormat.PlainText)
+        self.says.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.empty = centred("muted")
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self._build())
+        self._stack.addWidget(self.empty)
+
+    def _build(self) -> QWidget:
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        for place, widget in enumerate((self.editor, self.table, self.batch)):
+            self.split.addWidget(widget)
+            self.split.setStretchFactor(place, int(widget is self.batch))
+        self.split.setChildrenCollapsible(False)
+        self.below = QScrollArea()
+        self.below.setWidget(self.says)
+        self.below.setWidgetResizable(True)
+        self.below.setFrameShape(QFrame.Shape.NoFrame)
+        self.below.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.below.setAccessibleName("What does not change, and what cannot be told")
+        self.says.setContentsMargins(12, 2, 12, 6)
+        whole = QWidget()
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.head)
+        column.addWidget(self.split, 1)
+        column.addWidget(self.below)
+        return whole
+
+    def focus_choice(self) -> None:
+        """Give the keyboard to the preset."""
+        self.head.preset.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        step = view.step.step
+        self._stack.setCurrentIndex(0 if step is not None else 1)
+        self.empty.setText(AT_START if view.head else NONE_YET)
+        if step is None:
+            self.picture = None
+            return
+        self.table.set_look(view.theme, view.scale)
+        self.says.setFont(view.theme.font("body", view.scale))
+        lines = 3 if self.height() > 250 * view.scale else 2
+        self.below.setFixedHeight(lines * self.says.fontMetrics().lineSpacing() + 4)
+        preset = PRESETS.get(self.question.preset)
+        tip = "" if preset is None else f"{preset.source}. {preset.not_covered}"
+        self.head.show_choice(self.question.preset, bool(self.question.changes), tip)
+        try:
+            self.picture = self._evaluated(view, step)
+            self.editor.show_settings(self.question.wanted(step.settings), step.settings)
+        except GrpoError as error:
+            self.picture = None
+            self._show_problem(step, str(error))
+            return
+        self._show(view, self.picture)
+
+    def _evaluated(self, view: View, step: Step) -> Picture:
+        """Both sides in the pass shown everywhere, or in a further one that only the what-if has."""
+        picture = self.question.picture(view, step, view.step.passed if self._further is None else self._further)
+        if self._further is not None and self._further >= picture.what_if.other.step.passes:
+            self._further = None
+            picture = self.question.picture(view, step, view.step.passed)
+        return picture
+
+    def _show(self, view: View, picture: Picture) -> None:
+        w = picture.what_if
+        self.head.show_passes(max(side.step.passes for side in w.sides), picture.passed)
+        shows, tints = self._offered(picture), offered(picture)
+        here = self.shows if self.shows in shows else shows[0]
+        self.tint_name = self.tint_name if self.tint_name in tints else tints[0]
+        self.head.show_views(shows, here, tints, self.tint_name)
+        self._show_asking(picture.step, needed=not w.other.whole)
+        numbers.fill(self.table, w, picture.passed)
+        self._share_out(view.scale)
+        self.table.set_summary(self.summary(view))
+        self.batch.show_picture(picture, view, here, self.tint_name)
+        told = said(picture, self.question.preset)
+        refused = self.asking.refusal(picture.step)
+        self.says.setText(f"{refused}\n{told}" if refused else told)
+
+    def _show_problem(self, step: Step, sentence: str) -> None:
+        """These settings cannot be computed from the record; of a language model, the model may still know."""
+        self.batch.show_problem(self.asking.refusal(step) or sentence)
+        self.table.set_rows([])
+        self.says.setText("")
+        self._show_asking(step, needed=True)
+
+    def _show_asking(self, step: Step, *, needed: bool) -> None:
+        self.head.ask.setVisible(needed and step.settings.is_language)
+        waits = self.asking.waits(step)
+        self.head.ask.setEnabled(not waits)
+        self.head.ask.setText("Asking…" if waits else "Ask the model")
+
+    def _offered(self, picture: Picture) -> list[str]:
+        """What can be looked at: the policy where it is a table known to its end, tokens where there are several."""
+        whole = all(side.whole and side.step.dist_logp is not None for side in picture.what_if.sides)
+        policy = ["policy"] if whole and not picture.step.settings.is_language else []
+        tokens = ["tokens"] if picture.step.mask.shape[1] > 1 else []
+        return [*policy, *tokens, "samples"]
+
+    def _share_out(self, scale: float) -> None:
+        """The table as wide as its columns, the rest for the batch; the user may pull it otherwise."""
+        if scale != self._shared_at and self.width() > 0:
+            self._shared_at = scale
+            self.editor.setMinimumWidth(round(230 * scale))
+            table = numbers.width_of(self.table)
+            self.split.setSizes([round(230 * scale), table, max(self.width() - table, table)])
+
+    def summary(self, view: View) -> str:
+        if view.step.step is None:
+            return "No update yet."
+        if self.picture is None:
+            return self.batch.problem.text()
+        return f"Update {view.step.number} under {self.question.preset}: {differing(self.picture)}. " + headline(
+            self.picture
+        )
+
+    # -- choices -----------------------------------------------------------------------------------------------------
+
+    @Slot(str)
+    def _on_preset(self, name: str) -> None:
+        self.question.choose(name)
+        self._changed()
+
+    @Slot(bool)
+    def _on_settings(self, shown: bool) -> None:
+        self.editor.setVisible(shown)
+
+    @Slot(tuple, object)
+    def _on_edited(self, paths: tuple[str, ...], value: object) -> None:
+        step = self.workspace.view.step.step
+        if step is None:
+            return
+        try:
+            self.question.change(step.settings, paths, value)
+        except SettingsError as error:
+            self.editor.refuse(paths, error)
+            return
+        self.editor.accept(paths)
+        self._changed()
+
+    def _changed(self) -> None:
+        """Another question: it may not have the further passes that were looked at."""
+        self._further = None
+        self.redraw()
+
+    @Slot(int)
+    def _on_pass(self, index: int) -> None:
+        ran = self.workspace.view.step.passes
+        self._further = index if index >= ran else None
+        if index < ran:
+            self.workspace.show_stage(Stage.UPDATE, index)
+        self.redraw()
+
+    @Slot(str)
+    def _on_show(self, name: str) -> None:
+        self.shows = name
+        self.redraw()
+
+    @Slot(str)
+    def _on_tint(self, name: str) -> None:
+        self.tint_name = name
+        self.redraw()

@@ -1,0 +1,102 @@
+"""The policy after the update, twice: as it ran and what if, each over the policy before it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QToolButton, QWidget
+
+from app.panels.bars_plot import BarsPlot
+from app.panels.policy_data import picture as policy_picture
+from app.panels.what_if.question import Picture
+from app.panels.what_if.tokens import SIDES
+from app.plotting.legend import Entry, Legend
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.workspace.cursor import Stage
+from app.workspace.step_view import StepView
+from app.workspace.view import View
+
+KEYS = (Entry("after", "policy"), Entry("before", "old", "outline"), Entry("samples", "text", "dot"))
+
+
+class Policies(QWidget):
+    """Two pictures of one context, on the same fixed axis.
+
+    Signals:
+        chosen: an action was clicked or walked to, and the completions that drew it.
+    """
+
+    chosen = Signal(int, object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.twins: list[TwinStack] = []
+        self._rows: list[list[int]] = []
+        self.legend = Legend(KEYS)
+        self.button = QToolButton()
+        self.button.setProperty("quiet", True)
+        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.button.clicked.connect(self.toggle)
+        places = QGridLayout(self)
+        places.setContentsMargins(8, 0, 8, 0)
+        places.setVerticalSpacing(0)
+        places.setHorizontalSpacing(16)
+        for place, side in enumerate(SIDES):
+            plot = BarsPlot()
+            plot.title = f"Policy after the update, {side[0].lower()}{side[1:]}"
+            plot.setAccessibleName(plot.title)
+            plot.chosen.connect(self._on_chosen)
+            twin = TwinStack(plot)
+            twin.hide_header()
+            twin.toggled.connect(self._name)
+            self.twins.append(twin)
+            title = QLabel(side)
+            title.setObjectName("section")
+            head = QHBoxLayout()
+            head.addWidget(title)
+            head.addStretch(1)
+            head.addWidget((self.legend, self.button)[place])
+            places.addLayout(head, 0, place)
+            places.addWidget(twin, 1, place)
+            places.setColumnStretch(place, 1)
+        places.setRowStretch(1, 1)
+        self._name()
+
+    @Slot()
+    def toggle(self) -> None:
+        """Both as pictures, or both as tables."""
+        wanted = not self.twins[0].shows_table
+        for twin in self.twins:
+            if twin.shows_table != wanted:
+                twin.toggle()
+
+    @Slot()
+    def _name(self) -> None:
+        other = "Plot" if self.twins and self.twins[0].shows_table else "Table"
+        self.button.setText(other)
+        self.button.setAccessibleName(f"Policies after the update: show the {other.lower()}")
+        self.button.setToolTip(f"Show both as {'plots' if other == 'Plot' else 'tables'}; T turns the one in focus.")
+
+    def show_picture(self, picture: Picture, view: View, context: int) -> None:
+        """Show both policies after their last pass, in one context."""
+        for side, twin, of in zip(SIDES, self.twins, picture.views, strict=True):
+            step = of.step
+            assert step is not None
+            whole = StepView(of.origin, step, Stage.UPDATE, step.passes - 1)
+            shape = policy_picture(whole, context, None)
+            if shape is None or not isinstance(twin.plot, BarsPlot):
+                continue
+            self._rows = shape.rows
+            twin.set_look(view.theme, view.scale)
+            self.legend.set_look(view.theme, view.scale)
+            twin.plot.show_picture(shape, view.selection.action)
+            best = int(shape.now.argmax())
+            twin.set_summary(
+                f"{side}: the likeliest action is {shape.names[best]} with {shown(shape.now[best], 2)}, "
+                f"{shown(shape.old[best], 2)} before."
+            )
+            twin.refresh()
+
+    @Slot(int)
+    def _on_chosen(self, action: int) -> None:
+        self.chosen.emit(action, self._rows[action] if action < len(self._rows) else [])

@@ -1,0 +1,153 @@
+"""What is asked of an update: a preset, changes on top of it, and what the model has answered; evaluated once."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from app.workspace.cursor import Stage
+from app.workspace.step_view import StepView
+from app.workspace.view import View
+from grpo_core.config import PRESETS, Settings
+from grpo_core.errors import RunFileError
+from grpo_core.questions import Replay, Replayed
+from grpo_core.record import Step
+from grpo_core.what_if import WhatIf, in_force, replayed, side_by_side
+
+AS_IT_RAN = "As it ran"
+ANSWERS = 16
+"""Answers of the model that are kept at hand; all of them are in the run's file."""
+_NOTHING: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Picture:
+    """Both sides of the update shown, ready to draw.
+
+    Attributes:
+        what_if: their numbers.
+        ran, other: their views in the pass shown, fully revealed.
+        passed: that pass, counted from 0.
+        step: the update.
+    """
+
+    what_if: WhatIf
+    ran: StepView
+    other: StepView
+    passed: int
+    step: Step
+
+    @property
+    def views(self) -> tuple[StepView, StepView]:
+        """Both, what ran first."""
+        return self.ran, self.other
+
+
+class WhatIfQuestion:
+    """The panel's own choice.
+
+    Attributes:
+        preset: name of a preset, or :data:`AS_IT_RAN`.
+        changes: dotted path -> value, on top of the preset.
+    """
+
+    def __init__(self) -> None:
+        self.preset = "DAPO"
+        self.changes: dict[str, Any] = {}
+        self._answers: OrderedDict[tuple[str, int, Settings], Replayed] = OrderedDict()
+        self._record: tuple[tuple[object, ...], Step | None] = _NOTHING, None
+        self._picture: tuple[tuple[object, ...], Picture | None] = _NOTHING, None
+
+    def choose(self, preset: str) -> None:
+        """Another preset, without changes on top."""
+        self.preset, self.changes = preset, {}
+
+    def change(self, settings: Settings, paths: tuple[str, ...], value: Any) -> None:
+        """Change settings on top of the preset, for an update that ran under ``settings``.
+
+        Raises:
+            SettingsError: what was wrong and what is allowed; nothing has changed.
+        """
+        wanted = {**self.changes, **dict.fromkeys(paths, value)}
+        if value == "given":
+            wanted["learner.critic"] = True  # a critic is what gives the baseline
+        if value == "constant" and self._preset(settings).objective.max_tokens is None:
+            wanted["objective.max_tokens"] = settings.task.longest
+        self._preset(settings).replace(wanted)
+        self.changes = wanted
+
+    def wanted(self, settings: Settings) -> Settings:
+        """The settings asked for, of an update that ran under ``settings``.
+
+        Raises:
+            SettingsError: the changes do not go together with what the update ran under.
+        """
+        return self._preset(settings).replace(self.changes)
+
+    def _preset(self, settings: Settings) -> Settings:
+        return settings if self.preset == AS_IT_RAN else PRESETS[self.preset].applied_to(settings)
+
+    # -- the model's answers -----------------------------------------------------------------------------------------
+
+    def replay(self, step: Step) -> Replay:
+        """The question for the model."""
+        return Replay(step=step.step, settings=in_force(step, self.wanted(step.settings)))
+
+    def keep(self, run: str, question: Replay, answer: Replayed) -> None:
+        """What the model has answered."""
+        self._answers[run, question.step, question.settings] = answer
+        for old in list(itertools.islice(self._answers, max(len(self._answers) - ANSWERS, 0))):
+            del self._answers[old]
+
+    def answer(self, run: str, step: Step) -> Replayed | None:
+        """What the model has answered to the present question, as far as it is at hand."""
+        question = self.replay(step)
+        return self._answers.get((run, question.step, question.settings))
+
+    # -- evaluation --------------------------------------------------------------------------------------------------
+
+    def picture(self, view: View, step: Step, passed: int) -> Picture:
+        """Both sides in pass ``passed``; computed again only where something else is asked.
+
+        Raises:
+            GrpoError: the update cannot be computed under these settings; the message says why.
+        """
+        wanted = self.wanted(step.settings)
+        answer = self.answer(view.run.id, step)
+        asked = (view.run.id, step, wanted, answer)
+        if asked != self._record[0] or self._record[1] is None:
+            self._record = _NOTHING, None
+            self._record = asked, replayed(step, wanted, _before(view, step), answer)
+        other = self._record[1]
+        assert other is not None
+        key = (*asked, passed)
+        if key != self._picture[0] or self._picture[1] is None:
+            self._picture = _NOTHING, None
+            here, there = (_revealed(view, record, passed) for record in (step, other))
+            assert here.numbers is not None and there.numbers is not None
+            found = side_by_side(here.numbers, there.numbers, wanted, asked=answer is not None)
+            self._picture = key, Picture(what_if=found, ran=here, other=there, passed=passed, step=step)
+        made = self._picture[1]
+        assert made is not None
+        return made
+
+
+def _before(view: View, step: Step) -> Step | None:
+    """The update from whose end a bandit's began; None for the first, and where it is not at hand."""
+    if step.step == 1 or view.step.settings.is_language:
+        return None
+    try:
+        return view.run.step(step.step - 1)
+    except RunFileError:
+        return None
+
+
+def _revealed(view: View, record: Step, passed: int) -> StepView:
+    """A record as panels draw it, revealed as far as it is known."""
+    whole = len(record.logp) == record.passes + 1
+    stage = Stage.UPDATE if whole else Stage.NORMALIZE
+    if record is view.step.step and view.step.stage is stage and view.step.passed == passed:
+        return view.step
+    return StepView(view.run.origin, record, stage, min(passed, record.passes - 1))

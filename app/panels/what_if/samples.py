@@ -1,0 +1,77 @@
+"""The samples of an update with the numbers of both sides beside each other: one row a token."""
+
+from __future__ import annotations
+
+from app.panels.what_if.question import Picture
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.workspace.cursor import Selection
+from grpo_core import step_table
+from grpo_core.record import Origin
+
+WORDS = {"sample": 2.0, "prompt": 9.0, "action": 2.0, "completion": 14.0, "place": 2.5, "token": 3.0}
+PAIRS = {
+    "advantage": ("A", "push", 8.0), "ratio": ("r", "number", 5.5), "clipped": ("clip", "chip", 4.0),
+    "weight": ("W", "number", 6.5), "token_loss": ("loss", "number", 6.5), "gradient": ("push", "push", 8.5),
+}  # fmt: skip
+"""Numbers that stand there twice: (heading, kind, width)."""
+IF = "{} if"
+"""Heading of the what-if's column."""
+
+
+class Samples(TableTwin):
+    """The table; rows are the record's, in sampling order."""
+
+    def __init__(self) -> None:
+        super().__init__(title="Samples, as it ran and what if")
+        self._rows: list[step_table.Row] = []
+
+    def show_picture(self, picture: Picture, origin: Origin, selection: Selection) -> None:
+        """Show both sides of the pass shown."""
+        known = step_table.columns(picture.step)
+        words = [(i, c) for i, c in enumerate(known) if c.name in WORDS]
+        if len(origin.prompts) == 1:
+            words = [(i, c) for i, c in words if c.name != "prompt"]
+        paid = next(i for i, c in enumerate(known) if c.name == "reward")
+        pairs = [(i, c) for i, c in enumerate(known) if c.name in PAIRS]
+        sides = (view.step for view in picture.views)
+        ran, other = (
+            step_table.rows(step, side.pass_at(picture.passed), origin=origin)
+            for step, side in zip(sides, picture.what_if.sides, strict=True)
+            if step is not None
+        )
+        self._rows = ran
+        self.set_columns(_columns([c for _, c in words], [c for _, c in pairs]))
+        self.set_rows([
+            [here.cells[i] for i, _ in words] + [here.cells[paid]]
+            + [_cell(c.name, cells[i]) for i, c in pairs for cells in (here.cells, there.cells)]
+            for here, there in zip(ran, other, strict=True)
+        ])  # fmt: skip
+        places = [n for n, row in enumerate(ran) if row.row == selection.row]
+        exact = [n for n in places if ran[n].token == selection.token]
+        self.select_row(next(iter(exact or places), None))
+
+    def place(self, n: int) -> tuple[int, int]:
+        """(completion, token) of a row."""
+        return self._rows[n].row, self._rows[n].token
+
+
+def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> list[Column]:
+    columns = [
+        Column(c.name, c.title if c.name not in ("action", "sample") else (c.symbol or c.title), chars=WORDS[c.name],
+               kind="mono" if c.name in ("completion", "token") else "text", help=c.help)
+        for c in words
+    ]  # fmt: skip
+    columns.append(Column("reward", "R", chars=5.5, help="What the sample was paid.", meaning="reward"))
+    for c in pairs:
+        title, kind, chars = PAIRS[c.name]
+        help = "−∂L/∂log π: up makes the token likelier." if c.name == "gradient" else f"{c.title}. {c.help}"
+        columns.append(Column(c.name, title, chars=chars, kind=kind, help=f"As it ran. {help}"))
+        columns.append(Column(f"{c.name}_if", IF.format(title), chars=chars, kind=kind, help=f"What if. {help}"))
+    return columns
+
+
+def _cell(name: str, value: object) -> object:
+    if name == "gradient" and isinstance(value, float):
+        return -value  # the step goes against the gradient: what is pushed up points up
+    return ("clip" if value else "") if name == "clipped" else value

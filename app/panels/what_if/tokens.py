@@ -1,0 +1,86 @@
+"""Completions token by token, twice: as the update pushed them, and below as it would have, on one scale of tints."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent
+
+from app.panels.tokens.cells import Note
+from app.panels.tokens.grid import Rows, TokenGrid
+from app.panels.tokens.rows import rows_of
+from app.panels.tokens.terms import marked
+from app.panels.tokens.tints import TINTS, Tint
+from app.panels.what_if.question import Picture
+from app.workspace.step_view import StepView, advantage_of
+
+OFFERED = ("push", "fork", "weight", "token_loss", "ratio", "kl", "change")
+
+
+class PairGrid(TokenGrid):
+    """Two rows a completion; the arrows walk from completion to completion."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Up: -2, Qt.Key.Key_Down: 2}.get(Qt.Key(event.key()))
+        if step is None or self._rows is None or not len(self._rows.index):
+            super().keyPressEvent(event)
+            return
+        row, token = self._selected or (int(self._rows.index[0]), 0)
+        self._choose(int(np.flatnonzero(self._rows.index == row)[:1].sum()) + step, token)
+
+
+def offered(picture: Picture) -> list[str]:
+    """The tints that both sides have: what has changed is known of whole updates only."""
+    whole = all(side.whole for side in picture.what_if.sides)
+    return [name for name in OFFERED if whole or name != "change"]
+
+
+def scale_of(picture: Picture, tint: Tint) -> tuple[float, bool]:
+    """The value of full tint for both sides, and whether there is anything to tint by."""
+    known = all(tint.values(view) is not None for view in picture.views)
+    return max(tint.limit(view) for view in picture.views), known
+
+
+def pairs_of(picture: Picture, group: int, tint_name: str) -> Rows:
+    """The completions of ``group``, each as it ran and, below, what if."""
+    tint = TINTS[tint_name]
+    limit, _ = scale_of(picture, tint)
+    values = [tint.values(view) for view in picture.views]
+    ran, other = (rows_of(v, group, tint, x, limit=limit) for v, x in zip(picture.views, values, strict=True))
+    pushed = any(side.push(picture.passed)[ran.index].any() for side in picture.what_if.sides)
+    notes = [
+        [_notes(view, picture, place, int(i)) for view, place in zip(picture.views, (0, 1), strict=True)]
+        for i in ran.index
+    ]
+    return Rows(
+        index=np.repeat(ran.index, 2),
+        texts=list(chain.from_iterable((text, text) for text in ran.texts)),
+        share=_woven(ran.share, other.share),
+        signed=tint.signed,
+        clipped=_woven(ran.clipped, other.clipped),
+        notes=list(chain.from_iterable(notes)),
+        dead=ran.dead and not pushed,
+        tip=lambda n, token: f"{SIDES[n % 2]}. {(ran, other)[n % 2].tip(n // 2, token)}",
+        names=list(chain.from_iterable((str(int(i) + 1), "if") for i in ran.index)),
+    )
+
+
+SIDES = ("As it ran", "What if")
+
+
+def _woven(here: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """Row by row of two arrays (n, T), (2 n, T)."""
+    return np.stack([here, there], axis=1).reshape(-1, here.shape[1])
+
+
+def _notes(view: StepView, picture: Picture, place: int, row: int) -> list[Note]:
+    """Advantage, share of all weight, tokens clipped."""
+    terms = picture.what_if.sides[place].terms(picture.passed)
+    advantage = advantage_of(view, row) or 0.0
+    sign = "push_up" if advantage > 0 else "push_down" if advantage < 0 else "muted"
+    share = float(terms.weight[row].sum() / max(float(terms.weight.sum()), 1e-300))
+    clipped = int(terms.clipped[row].sum())
+    stopped = f"{clipped} clipped" if clipped else ""
+    return [(f"A {marked(advantage)}", sign), (f"{100 * share:.1f} % of weight", "muted"), (stopped, "muted")]
