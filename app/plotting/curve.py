@@ -30,12 +30,14 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         meaning: its colour and line style, by the theme's name.
         series: where it comes from; assign another to show another run.
         first: x of the series' first place (1 for updates).
+        spacing: from one place to the next in x (1 for updates).
         sparse: the series has a value here and there, marked by a dot; the line goes from one to the next.
     """
 
     def __init__(self, key: str, label: str, meaning: str, series: Pyramid, first: float = 1.0) -> None:
         super().__init__(connect="finite", skipFiniteCheck=False)
         self.key, self.label, self.meaning, self.series, self.first = key, label, meaning, series, first
+        self.spacing = 1.0
         self.sparse = False
         self._marks: pg.ScatterPlotItem | None = None
         self._reach = -np.inf
@@ -54,19 +56,20 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
     def refresh(self, low: float, high: float, pixels: int) -> bool:
         """Draw the part between x = ``low`` and ``high`` for so many columns; whether anything is different."""
         assert self._theme is not None, "a curve is dressed by its plot"
-        start, stop = int(np.floor(low - self.first)), int(np.ceil(high - self.first)) + 1
+        start = int(np.floor((low - self.first) / self.spacing))
+        stop = int(np.ceil((high - self.first) / self.spacing)) + 1
         # Wide lines cost by the point; strokes no further apart than they are wide leave no gaps.
         columns = max(3 * pixels // 4, 1) if self._theme.bold else pixels
-        stamp = (id(self.series), self.series.version, start, stop, columns)
+        stamp = (self.series, self.series.version, start, stop, columns, self.first, self.spacing)
         if stamp == self._drawn:
             return False
         self._drawn = stamp
         places, self.ys = self.series.window(start, stop, columns)
-        self._reach = float(places[-1] + self.first) if len(places) else -np.inf
+        self._reach = float(places[-1] * self.spacing + self.first) if len(places) else -np.inf
         if self.sparse:
             known = np.isfinite(self.ys)
             places, self.ys = places[known], self.ys[known]
-        self.xs = places + self.first
+        self.xs = places * self.spacing + self.first
         self._choose_pen(thinned=not self.sparse and len(self.xs) < min(stop, len(self.series)) - max(start, 0))
         self.setData(self.xs, self.ys)
         if self.sparse:
@@ -99,7 +102,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
 
     def at(self, x: float) -> float:
         """The series' own value at place ``x``; NaN outside."""
-        place = round(x - self.first)
+        place = round((x - self.first) / self.spacing)
         return float(self.series.values[place]) if 0 <= place < len(self.series) else float("nan")
 
     def _choose_pen(self, *, thinned: bool) -> None:

@@ -24,6 +24,17 @@ LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
+class Marked(str):
+    """Text of a cell in the colour of a meaning of its own."""
+
+    meaning: str
+
+    def __new__(cls, text: str, meaning: str) -> Marked:
+        made = super().__new__(cls, text)
+        made.meaning = meaning
+        return made
+
+
 @dataclass(frozen=True)
 class Column:
     """One column.
@@ -206,6 +217,8 @@ class TableModel(QAbstractTableModel):
         what, value = self.columns[column], self.value(place, column)
         if is_missing(value):
             return "muted"
+        if isinstance(value, Marked):
+            return value.meaning
         if what.kind in ("push", "signed") and isinstance(value, (int, float)):
             return "push_up" if value > 0 else "push_down" if value < 0 else "muted"
         return what.meaning or "text"

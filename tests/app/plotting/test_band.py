@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from app.plotting.axis import Scale
 from app.plotting.band import MOST, Ribbon
 from app.plotting.plot import Plot
+from app.plotting.pyramid import Pyramid
 from app.plotting.theme import DARK, LIGHT, Theme
 
 
@@ -61,3 +62,24 @@ def test_without_places_it_fills_nothing() -> None:
     assert len(ribbon.xData) == 0 and np.isnan(ribbon.extent()).all()
     ribbon.set_limits(np.arange(3.0), np.full(3, np.inf), np.ones(3))
     assert len(ribbon.xData) == 0
+
+
+def test_a_line_may_have_its_places_further_apart(qtbot: QtBot) -> None:
+    plot = Plot("Samples", Scale(low=0, whole=True), Scale(low=0, high=1))
+    qtbot.addWidget(plot)
+    curve = plot.add_curve("a", "", "policy", Pyramid(np.array([0.1, 0.2, 0.3])), first=8.0)
+    curve.spacing = 8.0
+    plot.refresh()
+    assert plot.places() == (8.0, 24.0)
+    assert curve.xs.tolist() == [8.0, 16.0, 24.0]
+    assert (curve.at(15), curve.at(24)) == (0.2, 0.3) and np.isnan(curve.at(28.1))
+
+
+def test_a_series_that_takes_the_place_of_another_is_drawn(qtbot: QtBot) -> None:
+    plot = Plot("Two", Scale(low=0, high=2), Scale(low=0, high=1))
+    qtbot.addWidget(plot)
+    curve = plot.add_curve("a", "", "policy", first=0.0)
+    for value in (0.1, 0.2, 0.3, 0.4):  # the memory of one series is often that of the one before
+        curve.series = Pyramid(np.full(3, value))
+        plot.refresh()
+        assert curve.ys.tolist() == [value] * 3
