@@ -65,6 +65,11 @@ class Deeds:
     def branch(self) -> None:
         self._try(lambda: self._p.session.branch(self._p.workspace.cursor.step))
 
+    def show_breakpoints(self) -> None:
+        self._p.window.docks["breakpoints"].show()
+        self._p.window.docks["breakpoints"].raise_()
+        self._p.window.panels["breakpoints"].focus_form()  # type: ignore[attr-defined]
+
     # -- runs --------------------------------------------------------------------------------------------------------
 
     def new_run(self) -> None:

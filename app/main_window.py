@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QW
 from app.crash.report_bar import MessageBar
 from app.docks import Dock, arrange, centre
 from app.panels.base import Panel
+from app.panels.breakpoints import BreakpointsPanel
 from app.panels.controls.panel import ControlsPanel
 from app.panels.evolution import EvolutionPanel
 from app.panels.explain import ExplainPanel
@@ -39,6 +40,7 @@ PANELS: tuple[type[Panel], ...] = (
     WhatIfPanel,
     StepDetailPanel,
     ExplainPanel,
+    BreakpointsPanel,
     GlossaryDockPanel,
     ReferencesDockPanel,
 )

@@ -29,11 +29,13 @@ from app.resources import icon
 from app.settings.layouts import Layouts
 from app.settings.paths import Paths
 from app.settings.preferences import Preferences, save_preferences
+from app.stops import Stops
 from app.training.controller import Controller
 from app.transport import Transport
 from app.workspace.player import Player
 from app.workspace.session import Session
 from app.workspace.workspace import Workspace
+from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
@@ -69,6 +71,7 @@ class Program(QObject):
         self._hooks = hooks
         self.look = Look(app, preferences.theme, preferences.scale, self)
         self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self)
+        self.workspace.breakpoints.set_all(preferences.breakpoints)
         self.controller = Controller(self)
         self.player = Player(self.workspace, self.controller, self)
         self.player.tempi = preferences.tempi
@@ -91,6 +94,9 @@ class Program(QObject):
         self._save.setSingleShot(True)
         self._save.setInterval(SETTLE_MS)
         self._save.timeout.connect(self._on_save)
+        self.stops = Stops(
+            self.workspace, self.controller, self.window.messages, self._keep, self.deeds.show_breakpoints, self
+        )
         self._connect()
         self.window.show_layout(preferences.layout)
 
@@ -165,6 +171,9 @@ class Program(QObject):
         """Other preferences; they are written a little later."""
         self.preferences = preferences
         self._save.start()
+
+    def _keep(self, breakpoints: tuple[Breakpoint, ...]) -> None:
+        self.prefer(self.preferences.replace(breakpoints=breakpoints))
 
     def explain_selection(self) -> None:
         """Explain the number that the selection stands for, or the loss."""

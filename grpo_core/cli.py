@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 
 from grpo_core import __version__
 from grpo_core.assignments import described_settings, settings_from
+from grpo_core.breakpoints import Breakpoint, Watch, breakpoint_from_text, nothing_before, sentence
 from grpo_core.config import PRESETS, Settings, language_settings
-from grpo_core.errors import Cancelled, GrpoError, RunFileError
+from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
 from grpo_core.experiments.command import add_commands as add_experiments
 from grpo_core.learners import Learner, learner
 from grpo_core.metrics import metrics
@@ -60,7 +61,7 @@ def train(options: argparse.Namespace) -> int:
                 raise RunFileError(f"{out} exists already; choose another name, or add --force to replace it.")
             remove(out)
         with RunWriter.create(out, settings, title=options.title or out.stem) as writer:
-            trouble = _trained(training, writer, options.steps)
+            trouble = _trained(training, writer, options.steps, Watch(options.stop_when, nothing_before))
             writer.commit()
     if trouble is not None:
         print(f"{trouble}\n{out} holds {_counted(writer.committed)}.", file=sys.stderr)
@@ -110,8 +111,8 @@ def list_settings(options: argparse.Namespace) -> int:
     return 0
 
 
-def _trained(training: Learner, writer: RunWriter, steps: int) -> Exception | None:
-    """Trains up to ``steps`` updates with a progress bar; what ended the run early, if anything did."""
+def _trained(training: Learner, writer: RunWriter, steps: int, watch: Watch) -> Exception | None:
+    """Trains up to ``steps`` updates with a progress bar, or to a breakpoint; what went wrong, if anything did."""
     from tqdm import tqdm
 
     with tqdm(total=steps, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:
@@ -126,6 +127,9 @@ def _trained(training: Learner, writer: RunWriter, steps: int) -> Exception | No
                 bar.set_postfix_str(f"mean reward {scalars['reward_mean']:.3f}")
             if writer.full:
                 return RunFileError(writer.full)
+            if reached := watch.reached(scalars):
+                bar.write(sentence(step.step, reached, scalars), file=sys.stderr)
+                break
         return None
 
 
@@ -170,6 +174,11 @@ def _parser() -> argparse.ArgumentParser:
         help="change a setting, as in objective.beta=0.1; may be repeated; “settings” lists them",
     )  # fmt: skip
     one.add_argument("--steps", type=_count, default=200, metavar="N", help="updates to train (default 200)")
+    one.add_argument(
+        "--stop-when", action="append", default=[], type=_breakpoint, metavar="CONDITION",
+        help="stop where it becomes true, as in entropy<1.0, max_prob>0.9 or, for the first one, dead_groups!=0; "
+        "may be repeated",
+    )  # fmt: skip
     one.add_argument("--seed", type=int, metavar="N", help=f"fixes every random number (default {Settings().seed})")
     one.add_argument("--title", default="", help="the name shown in the window")
     one.add_argument("--out", required=True, metavar="FILE", help="the run file to write, such as run.grpo")
@@ -225,3 +234,10 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"“{text}” is not a whole number from 1 on")
     return int(text)
+
+
+def _breakpoint(text: str) -> Breakpoint:
+    try:
+        return breakpoint_from_text(text)
+    except SettingsError as error:
+        raise argparse.ArgumentTypeError(str(error).rstrip(".")) from None

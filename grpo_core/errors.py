@@ -44,7 +44,7 @@ class NonFiniteError(GrpoError):
         self.step = step
         self.what = what
         super().__init__(
-            f"Update {step} was stopped: {what} is not a finite number. The run stands at update {step - 1}; "
+            f"Update {step}: {what} is not a finite number. The run stands at update {step - 1}; "
             "lower the learning rate, or branch from an earlier update."
         )
 

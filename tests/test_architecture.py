@@ -20,7 +20,7 @@ FLOORS = (
     ("recompute",),
     ("metrics", "bandit", "questions", "texts", "memory"),
     ("lm",),
-    ("explain", "reasons", "step_table", "learners", "runs"),
+    ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),
     ("model_process",),
     ("experiments",),
     ("cli", "__main__"),

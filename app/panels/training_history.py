@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Slot
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
+from app.panels import history_menu
 from app.panels.base import Panel
 from app.plotting.axis import Scale
 from app.plotting.numbers import shown
@@ -71,6 +73,8 @@ class TrainingHistoryPanel(Panel):
         for chart in self.charts:
             chart.cursor_moved.connect(self._on_jump)
             chart.activated.connect(self._on_explain)
+            chart.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+            chart.customContextMenuRequested.connect(self._on_menu)
         self.twins = [TwinStack(chart) for chart in self.charts]
         plots = QHBoxLayout()
         plots.setContentsMargins(0, 0, 0, 0)
@@ -190,6 +194,22 @@ class TrainingHistoryPanel(Panel):
         self.workspace.move_to(round(x))
         if shown_now:
             self.workspace.explain(Quantity(shown_now[0]))
+
+    @Slot(QPoint)
+    def _on_menu(self, point: QPoint) -> None:
+        """Offer to stop where the series under the pointer crosses this height."""
+        chart = self.sender()
+        choices = history_menu.offered(chart, point) if isinstance(chart, Chart) else []
+        if isinstance(chart, Chart) and choices:
+            shown_now = history_menu.menu(choices, self)
+            shown_now.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            shown_now.triggered.connect(self._on_stop)
+            shown_now.popup(chart.mapToGlobal(point))
+
+    @Slot(QAction)
+    def _on_stop(self, action: QAction) -> None:
+        self.workspace.breakpoints.add(action.data())
+        self.workspace.problem.emit(f"The run will {action.text()[:1].lower()}{action.text()[1:]}.", "info")
 
     @Slot(bool)
     def _on_table(self, wanted: bool) -> None:

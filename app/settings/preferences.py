@@ -14,11 +14,13 @@ from typing import Any
 
 from app.settings.files import reason, write_atomically, write_or_say
 from app.workspace.tempo import BANDIT, LANGUAGE, Tempo
+from grpo_core.breakpoints import Breakpoint, breakpoint_from_json
 from grpo_core.config.fields import check, described, setting
 from grpo_core.errors import SettingsError
 
 RECENT = 10
 """Recent files that are kept."""
+MOST_BREAKPOINTS = 100
 LARGEST = 1_000_000
 """Bytes of a preferences file beyond which it cannot be ours."""
 MIN_SCALE, MAX_SCALE, SCALE_STEP = 0.8, 2.5, 0.1
@@ -73,6 +75,7 @@ class Preferences:
         high=10_000,
     )  # fmt: skip
     layout: str = "Bandit"
+    breakpoints: tuple[Breakpoint, ...] = ()
     recent: tuple[str, ...] = ()
     last_run: str | None = None
 
@@ -82,6 +85,7 @@ class Preferences:
         if self.last_run is not None:
             _check_text("last_run", self.last_run)
         _check_texts("recent", self.recent)
+        _check_breakpoints(self.breakpoints)
 
     @property
     def tempi(self) -> dict[bool, Tempo]:
@@ -150,10 +154,17 @@ def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
             said.append(f"The preference “{_short(name)}” is unknown to this version and was left out.")
             continue
         try:
-            preferences = preferences.replace(**{name: tuple(value) if isinstance(value, list) else value})
+            preferences = preferences.replace(**{name: _stored(name, value)})
         except SettingsError:
             said.append(f"The preference “{title(name)}” was {_short(value)}, which it cannot be; it was reset.")
     return preferences, tuple(said)
+
+
+def _stored(name: str, value: Any) -> Any:
+    """The value of the preference ``name`` from what JSON made of it."""
+    if not isinstance(value, list):
+        return value
+    return tuple(map(breakpoint_from_json, value)) if name == "breakpoints" else tuple(value)
 
 
 def title(name: str) -> str:
@@ -182,6 +193,12 @@ def _check_texts(name: str, values: object) -> None:
         raise SettingsError(name, values, f"allowed is a list of at most {RECENT} files")
     for value in values:
         _check_text(name, value)
+
+
+def _check_breakpoints(values: object) -> None:
+    whole = isinstance(values, tuple) and all(isinstance(value, Breakpoint) for value in values)
+    if not whole or len(values) > MOST_BREAKPOINTS:  # type: ignore[arg-type]
+        raise SettingsError("breakpoints", values, f"allowed is a list of at most {MOST_BREAKPOINTS} breakpoints")
 
 
 def _check_text(name: str, value: object) -> None:

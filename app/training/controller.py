@@ -23,11 +23,13 @@ from app.training.mailbox import (
     OneStep,
     Pause,
     Run,
+    SetBreakpoints,
     SetSettings,
     SetSpeed,
     Shutdown,
 )
 from app.training.worker import Failure, Report, State, Worker
+from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.questions import AnyQuestion
@@ -59,6 +61,7 @@ class Controller(QObject):
     Signals:
         state_changed: a :class:`State`; at a change only, never at an update.
         failed: a :class:`Failure`.
+        reached: the breakpoint at which the current run has just stopped, in a sentence.
         closed: id of a run whose file has just been closed.
         finished: the worker has ended.
         still_busy: a shutdown has been waiting for five seconds.
@@ -68,6 +71,7 @@ class Controller(QObject):
 
     state_changed = Signal(object)
     failed = Signal(object)
+    reached = Signal(str)
     closed = Signal(str)
     finished = Signal()
     still_busy = Signal()
@@ -216,6 +220,10 @@ class Controller(QObject):
             raise SettingsError("speed", speed, "allowed is a number of updates per second above 0, or no limit")
         self._mailbox.post(SetSpeed(speed=speed))
 
+    def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> None:
+        """Where whatever trains is to stop."""
+        self._mailbox.post(SetBreakpoints(breakpoints=breakpoints))
+
     def set_settings(self, settings: Settings) -> None:
         """What the next update runs under.
 
@@ -275,6 +283,8 @@ class Controller(QObject):
             self.closed.emit(report.closed)
         if report.order == self._order:
             self._enter(report.state)
+        if report.reached and report.order == self._order:  # nobody has asked for something else meanwhile
+            self.reached.emit(report.reached)
         if report.failure is not None:
             self.failed.emit(report.failure)
 

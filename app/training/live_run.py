@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from app.training.mailbox import Begin
@@ -73,6 +74,7 @@ class LiveRun:
 
     Attributes:
         id: what commands and reports call it.
+        scalars: the metrics of the last update, None before one was made here.
     """
 
     def __init__(self, begin: Begin, learners: Learners, writers: Writers, cancelled: Callable[[], bool]) -> None:
@@ -85,6 +87,7 @@ class LiveRun:
         self._writer: Writer | None = None
         self._appended = self._buffer.committed
         self._last = begin.resume
+        self.scalars: Mapping[str, float] | None = None
 
     @property
     def head(self) -> int:
@@ -135,11 +138,15 @@ class LiveRun:
         held = self._buffer.uncommitted(number)
         if held is not None:
             return held
-        path = self._begin.path
-        if not path.exists() and self._begin.parent is not None:
-            path = self._begin.parent[0]
+        path = self.recorded
         with closing(RunReader.open(path)) as reader, closing(Lineage(reader, path.parent)) as lineage:
             return lineage.step(number)
+
+    @property
+    def recorded(self) -> Path:
+        """The file that holds what the run has recorded: that of its parent before its own first update."""
+        own = self._begin.path
+        return self._begin.parent[0] if self._begin.parent is not None and not own.exists() else own
 
     def set_settings(self, settings: Settings) -> None:
         """What the next update runs under.
@@ -164,7 +171,7 @@ class LiveRun:
             with self._letting_go():
                 self._opened(self._settings)
         step, scalars = self._computed()
-        self._last = step
+        self._last, self.scalars = step, scalars
         self._buffer.put(step, scalars)
         self.save()
 

@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import ClassVar
 
 from app.training.buffer import Buffer
+from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings
 from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step
@@ -110,6 +111,13 @@ class SetSpeed(Command):
     """Updates per second; None for as many as possible."""
 
     speed: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetBreakpoints(Command):
+    """Where whatever trains is to stop."""
+
+    breakpoints: tuple[Breakpoint, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,11 +24,13 @@ from app.training.mailbox import (
     Pause,
     Run,
     RunCommand,
+    SetBreakpoints,
     SetSettings,
     SetSpeed,
     Shutdown,
 )
 from app.training.pace import Pace
+from app.training.stops import Stops
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.questions import AnyQuestion
 
@@ -76,6 +78,7 @@ class Report:
         state: IDLE, RUNNING, PAUSED or FAILED.
         failure: what has just gone wrong, else None.
         closed: the run whose file has just been closed, else empty.
+        reached: the breakpoint at which the run has just stopped, in a sentence, else empty.
     """
 
     run_id: str
@@ -83,6 +86,7 @@ class Report:
     state: State
     failure: Failure | None = None
     closed: str = ""
+    reached: str = ""
 
 
 class Worker(QThread):
@@ -119,6 +123,7 @@ class Worker(QThread):
         self._until: int | None = None
         self._stepping = False
         self._ended = False
+        self._stops = Stops()
 
     def run(self) -> None:
         """The thread's whole life: wait, obey, update, and again."""
@@ -153,9 +158,11 @@ class Worker(QThread):
         assert live is not None
         self._pace.began()
         self._try(live.update)
-        if self._state is State.RUNNING and self._until is not None and live.head >= self._until:
+        reached = self._stops.reached(live)
+        done = self._until is not None and live.head >= self._until
+        if reached or (done and self._state is State.RUNNING):
             self._rest()
-            self._report()
+            self._report(reached=reached)
 
     def _interrupted(self) -> bool:
         """Asked by the learner at every pass: waits while the window draws, but never for long."""
@@ -184,11 +191,15 @@ class Worker(QThread):
                 self._close()
                 self._live = LiveRun(command, self._learners, self._writers, self._interrupted)
                 self._state = State.PAUSED
+                self._stops.watch(self._live)
                 self._try(self._live.prepare)
                 if self._live.note:
                     self.told.emit(self._live.note)
             case SetSpeed(speed=speed):
                 self._pace.set_speed(speed)
+            case SetBreakpoints(breakpoints=breakpoints):
+                self._stops.breakpoints = breakpoints
+                self._stops.watch(self._live)
             case Shutdown():
                 self._close()
                 self._ended = True
@@ -261,9 +272,11 @@ class Worker(QThread):
                 self._live.commit()
             self._report(failure)
 
-    def _report(self, failure: Failure | None = None, closed: str = "") -> None:
+    def _report(self, failure: Failure | None = None, closed: str = "", reached: str = "") -> None:
         run_id = self._live.id if self._live is not None else ""
-        report = Report(run_id=run_id, order=self._order, state=self._state, failure=failure, closed=closed)
+        report = Report(
+            run_id=run_id, order=self._order, state=self._state, failure=failure, closed=closed, reached=reached
+        )
         if report != self._reported:
             self._reported = report
             self.reported.emit(report)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.plotting.theme import Theme
+from app.workspace.breakpoints import Breakpoints
 from app.workspace.cursor import Cursor, Selection, Stage
 from app.workspace.editing import Editing
 from app.workspace.frame import FrameTimer
@@ -29,6 +30,7 @@ class Workspace(QObject):
         selection: what is marked in all panels.
         quantity: the number being explained.
         editing: the settings of the next update, with undo.
+        breakpoints: where whatever trains is to stop.
 
     Signals:
         frame: draw what has changed; at most 30 times a second.
@@ -63,6 +65,7 @@ class Workspace(QObject):
         self.theme = theme
         self.scale = scale
         self.editing = Editing(settings, self)
+        self.breakpoints = Breakpoints(self)
         self.editing.changed.connect(self.request_frame)
         self._views = StepViews()
         self._view: View | None = None

@@ -1,0 +1,246 @@
+"""Breakpoints: a list of conditions at which a run stops; add one, switch it, remove it, go to where it became true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.panels.base import Panel
+from app.panels.controls.scale import parsed
+from app.workspace.breakpoints import Found
+from app.workspace.run_handle import RunHandle
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.breakpoints import RELATIONS, Breakpoint
+from grpo_core.errors import SettingsError
+from grpo_core.metrics import METRICS
+
+OFFERED = tuple(name for name in METRICS if name != "best_action")
+"""An action's number is neither large nor small."""
+ALWAYS = "A number that is not finite stops every run."
+
+
+class BreakpointRow(QWidget):
+    """One condition: on or off, where it became true in the run shown, remove.
+
+    Signals:
+        switched: its place in the list, and whether it is on.
+        visited, removed: its place in the list.
+    """
+
+    switched = Signal(int, bool)
+    visited = Signal(int)
+    removed = Signal(int)
+
+    def __init__(self, place: int, one: Breakpoint, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.one = one
+        self._place = place
+        self.box = QCheckBox(one.title)
+        self.box.setToolTip(f"Stop when {one.words}. {METRICS[one.series].help}")
+        self.box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.place = QPushButton()
+        self.place.setProperty("flat", True)
+        self.remove = QToolButton()
+        self.remove.setText("×")
+        self.remove.setProperty("quiet", True)
+        self.remove.setToolTip("Remove")
+        self.remove.setAccessibleName(f"Remove: {one.words}")
+        self.box.toggled.connect(self._on_toggled)
+        self.place.clicked.connect(self._on_visit)
+        self.remove.clicked.connect(self._on_remove)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        row.addWidget(self.box, 1)
+        row.addWidget(self.place)
+        row.addWidget(self.remove)
+
+    def show_on(self, on: bool) -> None:
+        """Say whether it stops runs."""
+        with QSignalBlocker(self.box):
+            self.box.setChecked(on)
+
+    @Slot(bool)
+    def _on_toggled(self, on: bool) -> None:
+        self.switched.emit(self._place, on)
+
+    @Slot()
+    def _on_visit(self) -> None:
+        self.visited.emit(self._place)
+
+    @Slot()
+    def _on_remove(self) -> None:
+        self.removed.emit(self._place)
+
+    def show_place(self, first: int | None) -> None:
+        """Say where it became true."""
+        text = f"at {first:,}" if first is not None else "—"
+        if text != self.place.text():
+            self.place.setText(text)
+            self.place.setEnabled(first is not None)
+            self.place.setToolTip("Show the first update of this run at which it became true." if first else "")
+            self.place.setAccessibleName(f"{self.one.words}: {f'update {first}' if first else 'not yet'}")
+
+
+class BreakpointsPanel(Panel):
+    """What stops a run, and a line to add to it."""
+
+    id = "breakpoints"
+    title = "Breakpoints"
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.rows: list[BreakpointRow] = []
+        self._found: dict[str, Found] = {}
+        self._run: RunHandle | None = None
+        self.refusal = QLabel()
+        self.refusal.setObjectName("refusal")
+        self.refusal.setWordWrap(True)
+        self.refusal.hide()
+        self.always = QLabel(ALWAYS)
+        self.always.setObjectName("muted")
+        self.always.setWordWrap(True)
+        self._list = QVBoxLayout()
+        self._list.setSpacing(2)
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(self._list)
+        column.addWidget(self.always)
+        column.addStretch(1)
+        area = QScrollArea()
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inside)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(12, 8, 12, 8)
+        outer.setSpacing(8)
+        outer.addLayout(self._build_form())
+        outer.addWidget(self.refusal)
+        outer.addWidget(area, 1)
+        workspace.breakpoints.changed.connect(self.redraw)
+
+    def _build_form(self) -> QVBoxLayout:
+        self.series = QComboBox()
+        self.series.setAccessibleName("Series")
+        for name in OFFERED:
+            self.series.addItem(METRICS[name].title, name)
+            self.series.setItemData(self.series.count() - 1, METRICS[name].help, Qt.ItemDataRole.ToolTipRole)
+        self.series.setCurrentIndex(OFFERED.index("max_prob"))
+        self.relation = QComboBox()
+        self.relation.setAccessibleName("Relation")
+        for name, words in RELATIONS.items():
+            self.relation.addItem(words, name)
+        self.relation.currentIndexChanged.connect(self._on_relation)
+        for box in (self.series, self.relation):
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(8)
+        self.value = QLineEdit("0.9")
+        self.value.setAccessibleName("Value")
+        self.value.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.value.returnPressed.connect(self.add)
+        self.value.textEdited.connect(self.refusal.hide)
+        self.button = QPushButton("Add")
+        self.button.clicked.connect(self.add)
+        first, second, form = QHBoxLayout(), QHBoxLayout(), QVBoxLayout()
+        stop = QLabel("Stop when")
+        stop.setBuddy(self.series)
+        first.addWidget(stop)
+        first.addWidget(self.series, 1)
+        second.addWidget(self.relation, 1)
+        second.addWidget(self.value)
+        second.addWidget(self.button)
+        for row in (first, second):
+            row.setSpacing(8)
+            form.addLayout(row)
+        form.setSpacing(8)
+        return form
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self.value.setFixedWidth(QFontMetrics(view.theme.font("body", view.scale)).horizontalAdvance("0") * 10)
+        listed = self.workspace.breakpoints.all
+        if [one.text for one in listed] != [row.one.text for row in self.rows]:
+            self._build_rows()
+        for row, one in zip(self.rows, listed, strict=True):
+            row.show_on(one.on)
+        if view.run is not self._run:
+            self._run = view.run
+            self._found.clear()
+        for row in self.rows:
+            found = self._found.get(row.one.text)
+            if found is None:
+                found = self._found[row.one.text] = Found(row.one, view.run.series[row.one.series])
+            row.show_place(found.look())
+
+    def _build_rows(self) -> None:
+        """A row for each; the focus stays at its place in the list."""
+        focused = next((place for place, row in enumerate(self.rows) if row.isAncestorOf(self.focusWidget())), None)
+        for row in self.rows:
+            self._list.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        self.rows = [BreakpointRow(place, one) for place, one in enumerate(self.workspace.breakpoints.all)]
+        for row in self.rows:
+            row.switched.connect(self.workspace.breakpoints.switch)
+            row.removed.connect(self.workspace.breakpoints.remove)
+            row.visited.connect(self._on_visited)
+            self._list.addWidget(row)
+        if focused is not None and self.rows:
+            self.rows[min(focused, len(self.rows) - 1)].box.setFocus()
+
+    def summary(self, view: View) -> str:
+        on = [one.words for one in self.workspace.breakpoints.all if one.on]
+        return f"A run stops where {'; or where '.join(on)}." if on else f"No breakpoint is on. {ALWAYS}"
+
+    def focus_form(self) -> None:
+        """Ready to add one."""
+        self.series.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def add(self) -> None:
+        """Add what the form says, or say what is wrong with it."""
+        relation = str(self.relation.currentData())
+        try:
+            value: Any = 0.0 if relation == "first" else parsed(self.value.text(), whole=False)
+            one = Breakpoint(series=str(self.series.currentData()), relation=relation, value=value)
+        except SettingsError as error:
+            self.refusal.setText(f"{error.allowed[:1].upper()}{error.allowed[1:]}.")
+            self.refusal.show()
+            return
+        self.refusal.hide()
+        self.workspace.breakpoints.add(one)
+
+    @Slot(int)
+    def _on_relation(self, index: int) -> None:
+        self.value.setEnabled(self.relation.itemData(index) != "first")
+        self.refusal.hide()
+
+    @Slot(int)
+    def _on_visited(self, place: int) -> None:
+        first = self._found[self.rows[place].one.text].first
+        if first is not None:
+            self.workspace.move_to(first)

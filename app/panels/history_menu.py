@@ -1,0 +1,41 @@
+"""The menu of a chart of the training history: stop the run where the series under the pointer crosses this height."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QPoint, QPointF
+from PySide6.QtWidgets import QMenu, QWidget
+
+from app.plotting.curve import Curve
+from app.plotting.plot import Plot
+from grpo_core.breakpoints import Breakpoint
+
+
+def offered(chart: Plot, point: QPoint) -> list[Breakpoint]:
+    """The breakpoints that a point of ``chart`` stands for: above and below its height, for the nearest series."""
+    place = chart.view_box.mapSceneToView(chart.mapToScene(point))
+    curve = _nearest(chart, place)
+    value = float(f"{place.y():.3g}")
+    if curve is None or not math.isfinite(value):
+        return []
+    return [Breakpoint(series=curve.key, relation=relation, value=value) for relation in ("above", "below")]
+
+
+def menu(choices: list[Breakpoint], parent: QWidget) -> QMenu:
+    """One line for each; what was chosen is the action's data."""
+    shown = QMenu(parent)
+    for one in choices:
+        shown.addAction(f"Stop when {one.words}").setData(one)
+    return shown
+
+
+def _nearest(chart: Plot, place: QPointF) -> Curve | None:
+    """The visible curve that is nearest in height; before the first update, the first of them."""
+    visible = [curve for curve in chart.curves if curve.isVisible()]
+    x = chart.snap(place.x())
+    heights = {curve: curve.at(x) for curve in visible} if x is not None else {}
+    near = [curve for curve, height in heights.items() if not math.isnan(height)]
+    if near:
+        return min(near, key=lambda curve: abs(heights[curve] - place.y()))
+    return visible[0] if visible else None

@@ -1,0 +1,47 @@
+"""Where a run stops by itself: the breakpoints, held against each update of the run in the worker's hands."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from app.training.live_run import LiveRun
+from grpo_core.breakpoints import Breakpoint, Watch, nothing_before, sentence
+from grpo_core.errors import GrpoError
+from grpo_core.runs.run_file import RunReader
+
+
+class Stops:
+    """The breakpoints of whatever trains. Lives in the worker's thread.
+
+    Attributes:
+        breakpoints: those that are set, on or off.
+    """
+
+    def __init__(self) -> None:
+        self.breakpoints: tuple[Breakpoint, ...] = ()
+        self._watch = Watch((), nothing_before)
+        self._seen = 0
+
+    def watch(self, live: LiveRun | None) -> None:
+        """Hold the breakpoints against the updates that ``live`` makes from now on.
+
+        What was true before does not stop it again: that is read from what it has recorded.
+        """
+        self._watch = Watch((), nothing_before)
+        if live is None or not any(one.on for one in self.breakpoints):
+            return
+        self._seen = live.head
+        try:
+            live.commit()
+            with closing(RunReader.open(live.recorded)) as reader:
+                self._watch = Watch(self.breakpoints, lambda name: reader.series(name)[: live.head])
+        except GrpoError:  # no file yet, or none that can be read: then nothing is known of what was before
+            self._watch = Watch(self.breakpoints, nothing_before)
+
+    def reached(self, live: LiveRun) -> str:
+        """Why ``live`` should stop at the update that it has just finished, if it has; empty for no reason."""
+        if live.head == self._seen or live.scalars is None:
+            return ""
+        self._seen = live.head
+        reached = self._watch.reached(live.scalars)
+        return sentence(live.head, reached, live.scalars) if reached else ""

@@ -1,0 +1,70 @@
+"""The breakpoints of a window: a list that is edited, and where in the recorded run each would have stopped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.plotting.pyramid import Pyramid
+from grpo_core.breakpoints import Breakpoint
+
+
+class Breakpoints(QObject):
+    """Where whatever trains is to stop.
+
+    Attributes:
+        all: in the order in which they were added.
+
+    Signals:
+        changed: one was added or removed, switched on or off.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.all: tuple[Breakpoint, ...] = ()
+
+    def set_all(self, breakpoints: tuple[Breakpoint, ...]) -> None:
+        """Have exactly these."""
+        if breakpoints != self.all:
+            self.all = breakpoints
+            self.changed.emit()
+
+    def add(self, one: Breakpoint) -> None:
+        """One more; one that is there already is switched on."""
+        there = [replace(other, on=True) if other.text == one.text else other for other in self.all]
+        self.set_all((*there,) if replace(one, on=True) in there else (*there, one))
+
+    @Slot(int)
+    def remove(self, place: int) -> None:
+        """Take the one at ``place`` off the list."""
+        self.set_all(self.all[:place] + self.all[place + 1 :])
+
+    @Slot(int, bool)
+    def switch(self, place: int, on: bool) -> None:
+        """Let the one at ``place`` stop runs, or not."""
+        self.set_all((*self.all[:place], replace(self.all[place], on=on), *self.all[place + 1 :]))
+
+
+class Found:
+    """Where a condition became true in a growing series; only what is new is looked at.
+
+    Attributes:
+        first: number of the first update at which it did, None for nowhere yet.
+    """
+
+    def __init__(self, one: Breakpoint, series: Pyramid) -> None:
+        self.first: int | None = None
+        self._one, self._series = one, series
+        self._seen, self._held = 0, False
+
+    def look(self) -> int | None:
+        """The first update at which it became true, with what is new."""
+        if self.first is None and len(self._series) > self._seen:
+            places, self._held = self._one.became(self._series.values[self._seen :], self._held)
+            if len(places):
+                self.first = self._seen + int(places[0]) + 1
+            self._seen = len(self._series)
+        return self.first
