@@ -98,7 +98,7 @@ def test_the_list_is_edited_in_the_panel(driver: Driver) -> None:
     driver.program.actions["breakpoints"].trigger()
     driver.settle()
     shown: Any = panel(driver, "breakpoints")
-    assert shown.isVisible() and QApplication.focusWidget() is shown.series
+    assert shown.isVisible() and shown.series.hasFocus()
     type_into(shown.value, "soon")
     assert not shown.refusal.isHidden() and "finite number" in shown.refusal.text()
     type_into(shown.value, "0,5")

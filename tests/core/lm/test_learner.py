@@ -139,7 +139,7 @@ def test_a_number_that_is_not_finite_stops_the_run_at_its_last_finished_update(m
     with torch.no_grad():
         kept = [weight.detach().clone() for weight in going.policy.model.parameters()]
         going.policy.model.norm.weight.fill_(float("nan"))
-    with pytest.raises(NonFiniteError, match="Update 2: .* is not a finite number"):
+    with pytest.raises(NonFiniteError, match=r"Update 2: .* is not a finite number"):
         next(going)
     with torch.no_grad():
         for weight, value in zip(going.policy.model.parameters(), kept, strict=True):
