@@ -25,6 +25,7 @@ from app.main_window import MainWindow
 from app.panels.base import Panel
 from app.plotting.look import Look
 from app.plotting.twin_stack import TwinStack
+from app.presenting.presenter import Presenter
 from app.resources import icon
 from app.settings.layouts import Layouts
 from app.settings.paths import Paths
@@ -59,6 +60,7 @@ class Program(QObject):
         session: the runs.
         window: the main window.
         actions: the commands as actions.
+        presenter: what a class sees.
     """
 
     def __init__(
@@ -90,6 +92,8 @@ class Program(QObject):
         self.transport = Transport(self.player, self.session, self.workspace, self.actions)
         self.transport.dress(self.look.scale)
         self.window.add_toolbars(self.transport)
+        notes = paths.config / "notes.txt"
+        self.presenter = Presenter(self.window, self.workspace, self.look, self.actions, notes, self)
         self._save = QTimer(self)
         self._save.setSingleShot(True)
         self._save.setInterval(SETTLE_MS)
@@ -98,6 +102,7 @@ class Program(QObject):
             self.workspace, self.controller, self.window.messages, self._keep, self.deeds.show_breakpoints, self
         )
         self._connect()
+        self.look.dress()
         self.window.show_layout(preferences.layout)
 
     def _connect(self) -> None:
@@ -116,6 +121,8 @@ class Program(QObject):
         self.window.panels["controls"].devices = lambda: self.controller.devices  # type: ignore[attr-defined]
         self.window.panels["policy_bars"].completions_wanted.connect(self._on_completions)  # type: ignore[attr-defined]
         self.window.panels["evolution"].language_wanted.connect(self.deeds.new_language_run)  # type: ignore[attr-defined]
+        self.window.panels["comparison"].run_wanted.connect(self.deeds.open_repeat)  # type: ignore[attr-defined]
+        self.window.panels["kl_over_beta"].run_wanted.connect(self.deeds.open_repeat)  # type: ignore[attr-defined]
         self.window.panels["timeline"].branch_wanted.connect(self.deeds.branch)  # type: ignore[attr-defined]
         self.controller.finished.connect(self._on_finished)
         self.controller.still_busy.connect(self._on_still_busy)
@@ -215,7 +222,8 @@ class Program(QObject):
         self.actions.refresh_icons()
         self.transport.dress(self.look.scale)
         self.workspace.set_look(self.look.theme, self.look.scale)
-        self.prefer(self.preferences.replace(theme=self.look.choice, scale=self.look.scale))
+        if not self.presenter.active:
+            self.prefer(self.preferences.replace(theme=self.look.choice, scale=self.look.scale))
 
     @Slot()
     def _on_player(self) -> None:
@@ -276,6 +284,7 @@ class Program(QObject):
         if run is not None and run.path.exists():
             self.preferences = self.preferences.replace(last_run=str(run.path))
         self._save.stop()
+        self.presenter.close()
         save_preferences(self.preferences, self.paths.preferences)
         self.layouts.save(self.window)
         for panel in self.window.panels.values():

@@ -37,10 +37,10 @@ def choose(app: QApplication, choice: str) -> Theme:
     return THEMES[choice]
 
 
-def apply(app: QApplication, choice: str = "system", scale: float = 1.0) -> Theme:
+def apply(app: QApplication, choice: str = "system", scale: float = 1.0, *, sheet: bool = True) -> Theme:
     """Dress the application and return the theme, with its font families filled in.
 
-    Fusion style, palette, fonts and one stylesheet. Plots and painted widgets take the theme and the scale themselves.
+    Fusion style, palette, fonts and, with ``sheet``, one stylesheet. Plots and painted widgets take the theme and the scale themselves.
     """
     hints = app.styleHints()
     if choice == "system":
@@ -55,7 +55,7 @@ def apply(app: QApplication, choice: str = "system", scale: float = 1.0) -> Them
         app.setStyle("Fusion")
     app.setPalette(palette(theme))
     app.setFont(theme.font("body", scale))
-    app.setStyleSheet(stylesheet(theme, scale))
+    app.setStyleSheet(stylesheet(theme, scale) if sheet else "")
     return theme
 
 
@@ -65,7 +65,7 @@ def clamp(scale: float) -> float:
 
 
 class Look(QObject):
-    """What the user has chosen, applied.
+    """What the user has chosen, applied; the stylesheet waits for :meth:`dress`.
 
     Attributes:
         choice: "light", "dark", "projector" or "system".
@@ -84,8 +84,12 @@ class Look(QObject):
         super().__init__(parent)
         self._app = app
         self.choice, self.scale = choice, clamp(scale)
-        self.theme = apply(app, self.choice, self.scale)
+        self.theme = apply(app, self.choice, self.scale, sheet=False)
         app.styleHints().colorSchemeChanged.connect(self._on_scheme)
+
+    def dress(self) -> None:
+        """Put the stylesheet on, once the window is built: under one, each new parent of a widget styles it again."""
+        self._app.setStyleSheet(stylesheet(self.theme, self.scale))
 
     def set(self, choice: str | None = None, scale: float | None = None) -> None:
         """Choose another theme or scale."""
