@@ -53,6 +53,11 @@ class Side:
         push, pull = self.numbers.gradient(self.pass_at(passed))
         return -(push if pull is None else push + pull)
 
+    def shares(self, passed: int) -> np.ndarray:
+        """What part of all weight each completion has in a pass, (B,)."""
+        weight = self.terms(passed).weight.sum(axis=-1, dtype=np.float64)
+        return np.asarray(weight / (weight.sum() or 1.0))
+
     @property
     def advantage(self) -> np.ndarray:
         """(B,), or (B, T) from a critic."""
@@ -200,13 +205,7 @@ def _mean(step: Step, values: np.ndarray | None) -> float:
     return 0.0 if values is None else float(np.abs(values[step.mask]).mean()) if step.mask.any() else 0.0
 
 
-def _completion_share(side: Side, passed: int) -> float:
-    weight = side.terms(passed).weight
-    return float(weight.sum(axis=-1).max(initial=0.0) / max(float(weight.sum()), 1e-300))
-
-
 NUMBERS: dict[str, Callable[[Side, int], float]] = {
-    "passes": lambda side, passed: side.passes,
     "loss": lambda side, passed: float(side.terms(passed).loss),
     "advantage": lambda side, passed: float(np.abs(side.advantage).max(initial=0.0)),
     "clipped": lambda side, passed: int(side.terms(passed).clipped.sum()),
@@ -215,10 +214,9 @@ NUMBERS: dict[str, Callable[[Side, int], float]] = {
     "push": lambda side, passed: _mean(side.step, side.push(passed)),
     "largest_push": lambda side, passed: float(np.abs(side.push(passed)).max(initial=0.0)),
     "weight": lambda side, passed: float(side.terms(passed).weight.max(initial=0.0)),
-    "share": _completion_share,
+    "share": lambda side, passed: float(side.shares(passed).max(initial=0.0)),
 }
 ROWS = (
-    ("passes", "Inner passes", "Passes over the batch.", 0),
     ("loss", "Loss", "Loss of this pass; between two reductions it is another number, not a better or worse one.", 4),
     ("advantage", "Largest |A|", "The advantage that is farthest from 0.", 4),
     ("clipped", "Tokens clipped", "Tokens whose push is stopped by the clip (for CISPO: whose weight is capped).", 0),

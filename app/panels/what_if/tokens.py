@@ -9,12 +9,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 
 from app.panels.tokens.cells import Note
-from app.panels.tokens.grid import Rows, TokenGrid
+from app.panels.tokens.grid import TOP, Rows, TokenGrid
 from app.panels.tokens.rows import rows_of
 from app.panels.tokens.terms import marked
 from app.panels.tokens.tints import TINTS, Tint
 from app.panels.what_if.question import Picture
+from app.plotting.numbers import share as percent
 from app.workspace.step_view import StepView, advantage_of
+from grpo_core.objective import Terms
 
 OFFERED = ("push", "fork", "weight", "token_loss", "ratio", "kl", "change")
 
@@ -29,6 +31,15 @@ class PairGrid(TokenGrid):
             return
         row, token = self._selected or (int(self._rows.index[0]), 0)
         self._choose(int(np.flatnonzero(self._rows.index == row)[:1].sum()) + step, token)
+
+    def _reveal(self, row: int, token: int) -> None:
+        """Both rows of the completion; where there is room for one only, the upper."""
+        super()._reveal(row, token)
+        assert self._rows is not None
+        upper = int(np.flatnonzero(self._rows.index == row)[:1].sum())
+        if token < len(self._rows.texts[upper]):
+            bar = self.verticalScrollBar()
+            bar.setValue(min(bar.value(), round(self.box(upper, token).top() - TOP)))
 
 
 def offered(picture: Picture) -> list[str]:
@@ -50,8 +61,13 @@ def pairs_of(picture: Picture, group: int, tint_name: str) -> Rows:
     values = [tint.values(view) for view in picture.views]
     ran, other = (rows_of(v, group, tint, x, limit=limit) for v, x in zip(picture.views, values, strict=True))
     pushed = any(side.push(picture.passed)[ran.index].any() for side in picture.what_if.sides)
+    sides = list(zip(picture.views, picture.what_if.sides, strict=True))
+    shares = [side.shares(picture.passed) for _, side in sides]
     notes = [
-        [_notes(view, picture, place, int(i)) for view, place in zip(picture.views, (0, 1), strict=True)]
+        [
+            _notes(view, side.terms(picture.passed), share, int(i))
+            for (view, side), share in zip(sides, shares, strict=True)
+        ]
         for i in ran.index
     ]
     return Rows(
@@ -75,12 +91,10 @@ def _woven(here: np.ndarray, there: np.ndarray) -> np.ndarray:
     return np.stack([here, there], axis=1).reshape(-1, here.shape[1])
 
 
-def _notes(view: StepView, picture: Picture, place: int, row: int) -> list[Note]:
+def _notes(view: StepView, terms: Terms, shares: np.ndarray, row: int) -> list[Note]:
     """Advantage, share of all weight, tokens clipped."""
-    terms = picture.what_if.sides[place].terms(picture.passed)
     advantage = advantage_of(view, row) or 0.0
     sign = "push_up" if advantage > 0 else "push_down" if advantage < 0 else "muted"
-    share = float(terms.weight[row].sum() / max(float(terms.weight.sum()), 1e-300))
     clipped = int(terms.clipped[row].sum())
     stopped = f"{clipped} clipped" if clipped else ""
-    return [(f"A {marked(advantage)}", sign), (f"{100 * share:.1f} % of weight", "muted"), (stopped, "muted")]
+    return [(f"A {marked(advantage)}", sign), (f"{percent(shares[row], 1)} of weight", "muted"), (stopped, "muted")]

@@ -18,7 +18,9 @@ def headline(picture: Picture) -> str:
         )
     if found.cosine is None:
         return "Something was pushed as it ran, and nothing would be."
-    where = "" if max(side.passes for side in w.sides) == 1 else f" in pass {passed + 1}"
+    here, there = (side.pass_at(passed) for side in w.sides)
+    beside = "" if here == there else f", beside pass {here + 1} as it ran"
+    where = "" if max(side.passes for side in w.sides) == 1 else f" in pass {there + 1}{beside}"
     length = "as long" if round(found.ratio, 3) == 1 else f"{shown(found.ratio)} times as long"
     return f"The pushes on log π{where}: cosine {shown(found.cosine)} to those that ran, {length}."
 
