@@ -65,6 +65,11 @@ class Deeds:
     def branch(self) -> None:
         self._try(lambda: self._p.session.branch(self._p.workspace.cursor.step))
 
+    def sweep(self) -> None:
+        self._p.window.docks["kl_over_beta"].show()
+        self._p.window.docks["kl_over_beta"].raise_()
+        self._p.window.panels["kl_over_beta"].sweep()  # type: ignore[attr-defined]
+
     def show_breakpoints(self) -> None:
         self._p.window.docks["breakpoints"].show()
         self._p.window.docks["breakpoints"].raise_()
@@ -90,6 +95,11 @@ class Deeds:
         seeded = settings.replace({"seed": self._p.workspace.editing.wanted.seed})
         if self._try(lambda: self._p.session.new_run(seeded)):
             self.set_layout(layout_for(seeded.is_language))
+
+    def open_repeat(self, settings: Settings, sentence: str) -> None:
+        """A new run that repeats one of an experiment's, and the sentence that says so."""
+        if self._try(lambda: self._p.session.new_run(settings)):
+            self._p.say(sentence, "info")
 
     def open_run(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self._p.window, "Open run", str(self._p.session.folder), RUNS)

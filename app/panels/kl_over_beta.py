@@ -1,152 +1,243 @@
-"""KL over β: where this run stands between its pull towards the reference and its push towards reward.
+"""KL over β: a sweep of real runs, with this run's own updates over it.
 
-One point an update, computed by this run; its β is the one the update ran under, so a change of β mid-run shows as a
-second column.
+At every β of a grid the same seeds are trained side by side; what is drawn are the medians of those runs and the band
+that holds their middle half. Any other setting can be swept the same way, and two at once.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.panels.base import Panel
-from app.plotting.axis import Scale
-from app.plotting.canvas import Note
-from app.plotting.numbers import shown
-from app.plotting.plot import Plot
-from app.plotting.table_model import Column, Rows
-from app.plotting.twin_stack import TwinStack
-from app.workspace.run_handle import RunHandle
+from app.panels.sweep import words
+from app.panels.sweep.desk import Desk
+from app.panels.sweep.hand import Hand
+from app.panels.sweep.header import Header
+from app.panels.sweep.own import MOST, drawn_of, grid_of_run, values_of
+from app.panels.sweep.plan import BETA, ESTIMATOR, Sweep
+from app.panels.sweep.results import Results
+from app.panels.sweep.setting_plot import SettingPlot
+from app.panels.sweep.strip import Strip
+from app.panels.sweep.views import Views
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.errors import SettingsError
 from grpo_core.explain import Quantity
 
-MOST = 1000
-"""Points drawn of a long run."""
-
-
-class Scatter(Plot):
-    """KL against the β each update ran under."""
-
-    def __init__(self) -> None:
-        super().__init__("KL against β", Scale(label="KL weight β", low=0), Scale(unit="nats", low=0))
-        self.points = self.add_points("kl", "o", 4, filled=True)
-        self.now = self.add_points("selection", "o", 11, filled=False)
-        self._run: RunHandle | None = None
-        self._drawn: tuple[RunHandle, int, int] | None = None
-
-    def show_points(self, run: RunHandle, here: int, next_beta: float) -> None:
-        """Draw the run's updates with a ring around update ``here``; room for the β of the next one."""
-        self._run = run
-        steps, divergence = drawn_of(run.head), run.series["kl"].values
-        if self._drawn != (run, len(steps), len(run.changes)):
-            self._drawn = run, len(steps), len(run.changes)
-            self.points.set_points(betas_of(run, steps), divergence[steps - 1])
-        ring = np.array([here] if here else [], dtype=int)
-        self.now.set_points(betas_of(run, ring), divergence[ring - 1])
-        stretches = [*(first - 1 for first, _ in run.changes[1:]), run.head]
-        last = np.array([step for step in stretches if step > 0][-6:], dtype=int)
-        widest = max([next_beta, 0.04, *(settings.objective.beta for _, settings in run.changes)]) * 1.25
-        self.set_scales(x=Scale(label="KL weight β", low=0, high=_rounded(widest)))
-        highest = max(float(np.nan_to_num(run.series["kl"].extent(0, run.head)[1])), 0.1) if run.head else 0.1
-        self.set_extent(0.0, highest * 1.1)
-        ends = zip(betas_of(run, last), divergence[last - 1], strict=True)
-        self.set_notes([Note(float(b), float(k) + 0.04 * highest, f"β {b:g}", "muted") for b, k in ends])
-
-    def table(self) -> tuple[list[Column], Rows]:
-        """One row an update, of long runs those that are drawn."""
-        columns = [Column("step", "Update", decimals=0), Column("beta", "β"), Column("kl", "KL", unit="nats")]
-        if self._run is None:
-            return columns, []
-        steps = drawn_of(self._run.head)
-        parts = (steps.tolist(), betas_of(self._run, steps).tolist(), self._run.series["kl"].values[steps - 1].tolist())
-        return columns, [list(row) for row in zip(*parts, strict=True)]
-
-    def read_at(self, x: float) -> list[tuple[str, str]]:
-        """Nothing: a place on the β axis holds many updates."""
-        return []
+__all__ = ["MOST", "KlOverBetaPanel", "drawn_of"]
 
 
 class KlOverBetaPanel(Panel):
-    """KL against β on the left, KL over the updates on the right."""
+    """The sweep's plots, what is swept above them, and what can be done with a point below.
+
+    Signals:
+        run_wanted: open a run with these settings, and say this sentence.
+        queue_wanted: train the language model under each of these settings (list), one after the other.
+    """
 
     id = "kl_over_beta"
     title = "KL over β"
+    run_wanted = Signal(object, str)
+    queue_wanted = Signal(list)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.scatter = Scatter()
-        self.line = Plot(
-            "KL from the reference over updates", Scale(label="update", low=1, whole=True), Scale(unit="nats", low=0)
-        )
-        self.line.add_curve("kl", "KL", "kl")
-        self.line.cursor_moved.connect(self._on_jump)
-        self.line.activated.connect(self._on_explain)
-        self.says = QLabel()
-        self.says.setObjectName("muted")
-        self.says.setWordWrap(True)
-        self._run: RunHandle | None = None
-        self.twins = (TwinStack(self.scatter), TwinStack(self.line))
-        plots = QHBoxLayout()
-        plots.setContentsMargins(0, 0, 0, 0)
-        plots.setSpacing(0)
-        for twin in self.twins:
-            plots.addWidget(twin, 1)
+        self.header, self.views, self.strip = Header(), Views(), Strip()
+        self.desk = Desk(self)
+        self.hand = Hand(self.desk, self)
+        self._begun = False
         column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 8)
+        column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addLayout(plots, 1)
-        column.addWidget(self.says)
+        column.addWidget(self.header)
+        column.addWidget(self.views, 1)
+        column.addWidget(self.strip)
+        self._connect()
+
+    def _connect(self) -> None:
+        self.desk.changed.connect(self._on_desk)
+        self.hand.changed.connect(self._on_hand)
+        self.header.chosen.connect(self.sweep)
+        self.header.shown_otherwise.connect(self._on_shown_otherwise)
+        self.header.pressed.connect(self._on_pressed)
+        self.header.slid.connect(self._on_slid)
+        self.header.refused.connect(self.desk.refuse)
+        self.views.picked.connect(self.hand.put)
+        self.views.dragged.connect(self._on_slid)
+        self.views.open_wanted.connect(self.open_run)
+        self.views.explain_wanted.connect(self._on_explain)
+        self.views.training.cursor_moved.connect(self._on_jump)
+        self.strip.open_wanted.connect(self.open_run)
+        self.strip.known_wanted.connect(self._on_known)
+        self.strip.queue_wanted.connect(self._on_queue)
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being computed."""
+        return self.desk.busy or self.desk.probe.behind
+
+    @property
+    def scatter(self) -> SettingPlot:
+        """KL against the setting."""
+        return self.views.kl
+
+    # -- the sweep ---------------------------------------------------------------------------------------------------
+
+    def planned(self) -> Sweep:
+        """The sweep that the header and the settings at the head ask for.
+
+        Raises:
+            SettingsError: it cannot be.
+        """
+        choice = self.header.choice
+        base = words.wanted_base(self.workspace.editing.wanted, choice.known)
+        return Sweep(base=base, over=choice.over, across=choice.across, seeds=choice.seeds, updates=choice.updates)
+
+    @Slot()
+    def sweep(self) -> None:
+        """Compute the planned sweep; what is shown stays until its first points come."""
+        self._begun = True
+        try:
+            self.desk.start(self.planned())
+        except SettingsError as error:
+            self.desk.refuse(str(error))
+
+    @Slot()
+    def open_run(self) -> None:
+        """Open the run under the hand in the full app."""
+        runs = self.hand.runs
+        if runs is not None:
+            settings = runs.run(min(self.strip.place, len(runs.seeds) - 1))
+            updates = len(runs.measures["kl"]) - 1
+            told = f"Seed {settings.seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit."
+            self.run_wanted.emit(settings, told)
+
+    def let_go(self) -> None:
+        self._begun = True
+        self.hand.stop()
+        self.desk.close()
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        if view.run is not self._run:
-            self._run = view.run
-            self.line.curves[0].series = view.run.series["kl"]
-        here = view.cursor.step
-        for twin in self.twins:
-            twin.plot.empty = "" if view.head else "Each update adds its KL here, at the β it ran under."
-            twin.set_look(view.theme, view.scale)
-            twin.set_summary(self.summary(view))
-        self.scatter.show_points(view.run, here, view.next_settings.objective.beta)
-        self.line.set_cursor(float(here) if here else None)
-        for twin in self.twins:
-            twin.refresh()
-        self.says.setText(f"   {self.summary(view)}")
+        language = view.wanted.is_language
+        if not self._begun and not language:
+            self.sweep()
+        results, header, views, hand = self.desk.results, self.header, self.views, self.hand
+        over = results.sweep.over if results is not None else header.choice.over
+        if results is None:
+            hand.grid = grid_of_run(view.run, view.next_settings.objective.beta)
+        stale = self._stale()
+        views.choose(header.view_wanted, header.measure_wanted, tables=header.table.isChecked())
+        views.show_hand(hand.x, hand.row)
+        views.show_results(results, over.title, view.theme, view.scale)
+        self._show_own(view, over.path, other=language and results is not None)
+        views.show_course(self.desk.probe.shown if results is not None else None, results)
+        views.show_hand(hand.x, hand.row)
+        views.set_stale(bool(stale), bool(stale) or hand.late)
+        views.say(self.summary(view), swept=results is not None, trained=view.head > 0)
+        views.refresh(over.label)
+        header.set_look(view.theme, view.scale)
+        header.show_hand(over, hand.grid, hand.x, enabled=results is not None)
+        header.show_progress(self.desk.done, self.desk.wanted, bool(stale))
+        self.strip.set_look(view.theme, view.scale)
+        self.strip.show_runs(hand.runs)
+        self.strip.say(self._said(view, results, stale))
+        none = results is not None and not results.has_optimum() and results.sweep.over.path == BETA
+        self.strip.show_ways(
+            known=none and not language and not header.choice.known,
+            back=header.choice.known,
+            queue=language,
+            opens=results is not None,
+        )
+
+    def _show_own(self, view: View, path: str, *, other: bool) -> None:
+        """The run that is shown, over the sweep; nothing of it where the sweep is of another kind of run."""
+        run, here, kl = view.run, view.cursor.step, view.run.series["kl"]
+        places = path != ESTIMATOR and not other
+        steps = drawn_of(run.head if places else 0)
+        ring = np.array([here] if here and places else [], dtype=int)
+        nothing = np.empty(0)
+        for plot in self.views.setting_plots:
+            if plot.measure == "kl" and plot.only is None and places:
+                around = values_of(run, ring, path), kl.values[ring - 1]
+                plot.show_own(self.hand.grid, values_of(run, steps, path), kl.values[steps - 1], around)
+            else:
+                plot.show_own(self.hand.grid, nothing, nothing, (nothing, nothing))
+        self.views.training.show_own(kl, shown=not other)
+        self.views.training.set_cursor(float(here) if here and not other else None)
+
+    def _stale(self) -> str:
+        """What has changed since the sweep that is shown was computed; empty if nothing."""
+        if self.desk.sweep is None or self.desk.busy:
+            return ""
+        try:
+            wanted = self.planned()
+        except SettingsError as error:
+            return str(error)
+        return words.of_change(self.desk.sweep, wanted) if wanted != self.desk.sweep else ""
+
+    def _said(self, view: View, results: Results | None, stale: str) -> str:
+        first = self.desk.progress() or self.desk.problem or stale
+        if first:
+            return first
+        language = view.wanted.is_language
+        if results is None:
+            return words.LANGUAGE if language else self.summary(view)
+        here = self.desk.probe.problem or words.at_hand(self.hand.runs, results.sweep, self.hand.value)
+        last = words.DEFAULTS if language else words.of_theory(results, self.hand.row)
+        return "\n".join(part for part in (results.note, here, last) if part)
 
     def summary(self, view: View) -> str:
-        here = view.cursor.step
-        if not here:
-            return "At update 0 the policy is the reference: their KL is 0."
-        beta = view.step.objective.beta
-        divergence = float(view.run.series["kl"].values[here - 1])
-        return f"Update {here} ran with β {beta:g}: the policy then lay {shown(divergence)} nats from the reference."
+        own = words.of_run(view)
+        results = self.desk.results
+        if results is None:
+            return own
+        swept = words.summary(results, known=self.header.choice.known)
+        return " ".join(part for part in (swept, results.note, own) if part)
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_desk(self) -> None:
+        self.hand.follow(self.workspace.editing.wanted)
+        self.redraw()
+
+    @Slot()
+    def _on_hand(self) -> None:
+        self.redraw()
+
+    @Slot()
+    def _on_shown_otherwise(self) -> None:
+        self.header.show_choice()
+        self.redraw()
+
+    @Slot()
+    def _on_pressed(self) -> None:
+        if self.desk.busy:
+            self.desk.cancel()
+        else:
+            self.sweep()
 
     @Slot(float)
-    def _on_explain(self, x: float) -> None:
-        self.workspace.move_to(round(x))
+    def _on_slid(self, x: float) -> None:
+        self.hand.put(x, self.hand.row)
+
+    @Slot(bool)
+    def _on_known(self, known: bool) -> None:
+        self.header.choose(known=known)
+
+    @Slot()
+    def _on_queue(self) -> None:
+        wanted, over = self.workspace.editing.wanted, self.header.choice.over
+        self.queue_wanted.emit([wanted.replace(over.changes(value)) for value in over.values])
+
+    @Slot()
+    def _on_explain(self) -> None:
         self.workspace.explain(Quantity("kl"))
 
     @Slot(float)
     def _on_jump(self, x: float) -> None:
         self.workspace.move_to(round(x))
-
-
-def drawn_of(head: int) -> np.ndarray:
-    """The updates that stand for a run of ``head``: every 1st, 2nd, 4th ..., so that they stay the same ones."""
-    every = 1
-    while head > MOST * every:
-        every *= 2
-    return np.arange(1, head + 1, every)
-
-
-def betas_of(run: RunHandle, steps: np.ndarray) -> np.ndarray:
-    """The β each of these updates (n,) ran under."""
-    firsts = np.array([first for first, _ in run.changes])
-    betas = np.array([settings.objective.beta for _, settings in run.changes])
-    return np.asarray(betas[np.maximum(np.searchsorted(firsts, steps, side="right") - 1, 0)])
-
-
-def _rounded(value: float) -> float:
-    power = 10.0 ** np.floor(np.log10(value))
-    return float(np.ceil(value / power * 4) / 4 * power)

@@ -50,13 +50,14 @@ def has_optimum(settings: Settings) -> bool:
     """Whether theory says where training arrives: REINFORCE against a KL whose gradient is that of KL(π‖π_ref).
 
     On-policy that is the exact KL, k2 and ratio × k3. The baseline must not scale the advantage, or the balance between
-    reward and KL is another one.
+    reward and KL is another one; nothing else may pull, and every group that is drawn must count.
     """
     goal = settings.objective
     unscaled = goal.std == "none" and goal.baseline in ("none", "leave_one_out", "given")
     reinforce = goal.surrogate == "log_prob" and unscaled and settings.learner.mu == 1
     true = goal.kl_in == "loss" and (goal.kl, goal.kl_importance) in (("exact", False), ("k2", False), ("k3", True))
-    return not settings.is_language and reinforce and true and goal.beta > 0
+    alone = not goal.entropy_bonus and not settings.learner.resample_dead and not settings.optimizer.weight_decay
+    return not settings.is_language and reinforce and true and alone and goal.beta > 0
 
 
 def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:

@@ -1,0 +1,107 @@
+"""The hand: which place of the sweep, and which row, is looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.panels.sweep.desk import Desk
+from app.panels.sweep.places import Places
+from app.panels.sweep.plan import ESTIMATOR, Sweep
+from app.panels.sweep.results import Results
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble
+
+PATIENCE_MS = 100
+"""From then on a picture that is not what was asked for is dimmed."""
+
+
+class Hand(QObject):
+    """Where the hand is, and the runs there.
+
+    Attributes:
+        x: its place on the grid, anywhere between the first and the last.
+        row: the value of the second setting that it is on.
+        grid: the places of the sweep that is shown.
+        late: what is shown is not yet what is asked for, and has not been for a while.
+
+    Signals:
+        changed: something of that, or the runs.
+    """
+
+    changed = Signal()
+
+    def __init__(self, desk: Desk, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.x, self.row, self.grid, self.late = 0.0, 0, Places((0.0,)), False
+        self._desk = desk
+        self._seen: Results | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(PATIENCE_MS)
+        self._timer.timeout.connect(self._on_late)
+        desk.probe.changed.connect(self._on_probe)
+
+    @property
+    def runs(self) -> Ensemble | None:
+        """The runs there, once they have come."""
+        return None if self._desk.probe.behind or self._desk.results is None else self._desk.probe.shown
+
+    @property
+    def value(self) -> object:
+        """The value of the swept setting there."""
+        return self.grid.value(self.x)
+
+    def put(self, x: float, row: int) -> None:
+        """Go to place ``x``, on a row; between two words there is no place."""
+        x = min(max(x, 0.0), len(self.grid) - 1.0)
+        self.x, self.row = x if self.grid.numeric else float(self.grid.nearest(x)), row
+        self._desk.look(self.x, row)
+        if self._desk.probe.behind and not self.late and not self._timer.isActive():
+            self._timer.start()
+        self.changed.emit()
+
+    def follow(self, settings: Settings) -> None:
+        """Look at what has come of another sweep: where the hand was, or where the run with ``settings`` is."""
+        results = self._desk.results
+        if results is None or results is self._seen:
+            return
+        before, self._seen, self.grid = self._seen, results, results.sweep.over.places
+        if before is None or before.sweep.over != results.sweep.over:
+            self.x = _place_of(settings, results.sweep)
+        if before is None or before.sweep.across != results.sweep.across:
+            self.row = _row_of(settings, results.sweep)
+        self.put(self.x, self.row)
+
+    def stop(self) -> None:
+        """Nothing more is waited for."""
+        self._timer.stop()
+
+    @Slot()
+    def _on_probe(self) -> None:
+        self.late = False
+        if self._desk.probe.behind:
+            self._timer.start()
+        else:
+            self._timer.stop()
+        self.changed.emit()
+
+    @Slot()
+    def _on_late(self) -> None:
+        self.late = self._desk.probe.behind
+        self.changed.emit()
+
+
+def _place_of(settings: Settings, sweep: Sweep) -> float:
+    """The place of the value that the run has, if that is on the grid, or the middle."""
+    places, path = sweep.over.places, sweep.over.path
+    held = places.at([settings.get(path)])[0] if path != ESTIMATOR else np.nan
+    return float(held) if np.isfinite(held) else float(len(places) // 2)
+
+
+def _row_of(settings: Settings, sweep: Sweep) -> int:
+    """The row that the run itself is on, or the first."""
+    if sweep.across is None:
+        return 0
+    same = [not settings.replace(sweep.across.changes(value)).differences(settings) for value in sweep.rows]
+    return same.index(True) if any(same) else 0

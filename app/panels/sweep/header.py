@@ -1,0 +1,249 @@
+"""What is swept and how it is shown: the row above the plots, and a second one with the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QSlider, QVBoxLayout, QWidget
+
+from app.panels.combo import fill
+from app.panels.sweep.parts import box, dress, entry, inside, row, toggle
+from app.panels.sweep.places import Places, name
+from app.panels.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
+from app.panels.sweep.results import TITLES
+from app.panels.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
+from app.plotting.theme import Theme
+from grpo_core.errors import SettingsError
+
+SEEDS = (16, 64, 256)
+STEPS = 20
+"""Positions of the slider from one place to the next."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What the header says.
+
+    Attributes:
+        over, across: the settings that vary.
+        seeds, updates: how many of each.
+        known: under the settings whose optimum is known, rather than those of the run.
+    """
+
+    over: Swept = field(default_factory=lambda: Swept.of(BETA))
+    across: Swept | None = None
+    seeds: int = 64
+    updates: int = 200
+    known: bool = False
+
+
+class Header(QWidget):
+    """The choices.
+
+    Attributes:
+        choice: what is to be swept.
+
+    Signals:
+        chosen: another sweep is wanted.
+        shown_otherwise: another view, measure, or tables.
+        pressed: Sweep, or Cancel while one runs.
+        slid: the slider has been moved to this place.
+        refused: what was typed cannot be swept, in a sentence.
+    """
+
+    chosen = Signal()
+    shown_otherwise = Signal()
+    pressed = Signal()
+    slid = Signal(float)
+    refused = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.choice = Choice()
+        self._look: tuple[Theme, float] | None = None
+        self._build_parts()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self.first = row(
+            self.view, self.measure, self.sweep, self.bar, self.estimators, self.setup, None, self.hand, self.slider,
+            self.table,
+        )  # fmt: skip
+        column.addWidget(self.first)
+        self.second = row(
+            QLabel("Over"), self.over, self.over_values, QLabel("and"), self.across, self.across_values,
+            QLabel("Seeds"), self.seeds, QLabel("Updates"), self.updates, None,
+        )  # fmt: skip
+        self.second.hide()
+        column.addWidget(self.second)
+        self.show_choice()
+
+    def _build_parts(self) -> None:
+        self.view, self.measure = box("View"), box("Measure shown")
+        self.measure.addItems([TITLES[name] for name in ("kl", "reward")])
+        self.estimators = toggle("Compare KL estimators", "The same sweep with k1, k2, k3, ratio × k3 and the exact KL")
+        self.setup = toggle("Set up", "Which settings are swept, over which values")
+        self.table = toggle("Table", "Show the numbers as tables (T)", quiet=True)
+        self.hand = QLabel()
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setMinimumWidth(60)
+        self.slider.setMaximumWidth(220)
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName("Progress of the sweep")
+        self.bar.setFixedWidth(60)
+        self.sweep = QPushButton("Sweep")
+        self.over, self.across, self.seeds = box("Setting that is swept"), box("Second setting"), box("Seeds")
+        self.seeds.addItems([str(count) for count in SEEDS])
+        self.over_values, self.across_values = entry("Values of the setting"), entry("Values of the second setting")
+        self.updates = entry("Updates of each run")
+        self.view.activated.connect(self.shown_otherwise)
+        self.measure.activated.connect(self.shown_otherwise)
+        self.table.toggled.connect(self.shown_otherwise)
+        self.setup.toggled.connect(self._on_setup)
+        self.estimators.toggled.connect(self._on_estimators)
+        self.slider.valueChanged.connect(self._on_slid)
+        self.sweep.clicked.connect(self.pressed)
+        self.over.activated.connect(self._on_over)
+        self.across.activated.connect(self._on_across)
+        self.seeds.activated.connect(self._on_numbers)
+        for line in (self.over_values, self.across_values, self.updates):
+            line.returnPressed.connect(line.clearFocus)
+            line.editingFinished.connect(self._on_numbers)
+
+    # -- what it shows -----------------------------------------------------------------------------------------------
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Another size: both rows are as high as what stands in them."""
+        if (theme, scale) != self._look:
+            self._look = theme, scale
+            dress(self, theme.font("small", scale))
+            for line, digits in ((self.over_values, 14), (self.across_values, 14), (self.updates, 7)):
+                line.setMinimumWidth(line.fontMetrics().horizontalAdvance("0") * digits)
+            self.updates.setMaximumWidth(self.updates.minimumWidth())
+            for area in (self.first, self.second):
+                area.setFixedHeight(inside(area).sizeHint().height())
+            self.slider.setMaximumWidth(round(220 * scale))
+            self.bar.setFixedWidth(round(60 * scale))
+
+    @property
+    def view_wanted(self) -> str:
+        """The view that is chosen."""
+        return str(self.view.currentData() or FINAL)
+
+    @property
+    def measure_wanted(self) -> str:
+        """The measure that is chosen."""
+        return ("kl", "reward")[max(self.measure.currentIndex(), 0)]
+
+    def show_choice(self) -> None:
+        """Fill every widget from ``choice``."""
+        choice = self.choice
+        views = [FINAL, TRAINING, FRONTIER, *((SIDE, HEAT) if choice.across is not None else ())]
+        here = self.view_wanted
+        with QSignalBlocker(self.view):
+            self.view.clear()
+            for key in views:
+                self.view.addItem(NAMES[key], key)
+            self.view.setCurrentIndex(views.index(here) if here in views else 0)
+        firsts, seconds = choices(), choices(choice.over.path)
+        fill(self.over, [title_of(path) for path in firsts], list(firsts).index(choice.over.path))
+        across = list(seconds).index(choice.across.path) + 1 if choice.across is not None else 0
+        fill(self.across, ["nothing else", *(title_of(path) for path in seconds)], across)
+        self.over_values.setText(_text(choice.over))
+        self.across_values.setText(_text(choice.across) if choice.across is not None else "")
+        for line in (self.over_values, self.across_values):
+            line.setCursorPosition(0)
+        self.across_values.setVisible(choice.across is not None)
+        fill(self.seeds, [str(count) for count in SEEDS], SEEDS.index(choice.seeds))
+        self.updates.setText(str(choice.updates))
+        with QSignalBlocker(self.estimators):
+            self.estimators.setChecked(choice.across is not None and choice.across.path == ESTIMATOR)
+        self.measure.setVisible(self.view_wanted in (TRAINING, SIDE, HEAT))
+
+    def show_hand(self, over: Swept, grid: Places, x: float, *, enabled: bool) -> None:
+        """Put the slider at place ``x`` and say which value that is."""
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(0, (len(grid) - 1) * STEPS)
+            self.slider.setPageStep(STEPS)
+            self.slider.setSingleStep(1 if grid.numeric else STEPS)
+            self.slider.setValue(round(x * STEPS))
+        self.slider.setEnabled(enabled)
+        value = name(grid.value(x))
+        self.slider.setAccessibleName(f"{over.title}, drag to train at other values")
+        self.slider.setAccessibleDescription(value)
+        self.slider.setToolTip(f"{over.label} {value}: drag it, and its training is computed anew")
+        self.hand.setText(f"{over.symbol} {value}")
+        metrics = self.hand.fontMetrics()
+        widest = max(metrics.horizontalAdvance(f"{over.symbol} {name(v)}") for v in (*grid.values, 0.125))
+        self.hand.setMinimumWidth(widest + 2)
+
+    def show_progress(self, done: int | None, of: int, stale: bool) -> None:
+        """Sweep or Cancel; ``done`` is None at rest."""
+        self.bar.setVisible(done is not None)
+        self.bar.setRange(0, of)
+        self.bar.setValue(done or 0)
+        self.sweep.setText("Sweep" if done is None else "Cancel")
+        self.sweep.setToolTip("Train every place of the grid with every seed" if done is None else "What is done stays")
+        if self.sweep.property("primary") != stale:
+            self.sweep.setProperty("primary", stale)
+            self.sweep.style().polish(self.sweep)
+            self.sweep.setFont(self.view.font())
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    def choose(self, **changes: object) -> None:
+        """Choose another sweep."""
+        self.choice = replace(self.choice, **changes)  # type: ignore[arg-type]
+        self.show_choice()
+        self.chosen.emit()
+
+    @Slot(bool)
+    def _on_setup(self, on: bool) -> None:
+        self.second.setVisible(on)
+
+    @Slot(bool)
+    def _on_estimators(self, on: bool) -> None:
+        self.choose(across=Swept.of(ESTIMATOR) if on else None)
+
+    @Slot(int)
+    def _on_slid(self, position: int) -> None:
+        self.slid.emit(position / STEPS)
+
+    @Slot(int)
+    def _on_over(self, index: int) -> None:
+        path = choices()[index]
+        across = self.choice.across if self.choice.across is None or self.choice.across.path != path else None
+        self.choose(over=Swept.of(path), across=across)
+
+    @Slot(int)
+    def _on_across(self, index: int) -> None:
+        self.choose(across=Swept.of(choices(self.choice.over.path)[index - 1]) if index else None)
+
+    @Slot()
+    def _on_numbers(self) -> None:
+        """Values, seeds and updates as they stand in their fields."""
+        before, changes = self.choice, {"seeds": SEEDS[max(self.seeds.currentIndex(), 0)]}
+        try:
+            over = before.over
+            if self.over_values.text() != _text(over):
+                over = over.with_text(self.over_values.text())
+            across = before.across
+            if across is not None and self.across_values.text() != _text(across):
+                across = across.with_text(self.across_values.text())
+            words = self.updates.text().replace(",", "").strip()
+            if not words.isdecimal():
+                raise SettingsError("updates", words, "give a whole number, such as 200")
+        except SettingsError as error:
+            self.refused.emit(str(error))
+            return
+        wanted = replace(before, over=over, across=across, updates=int(words), **changes)  # type: ignore[arg-type]
+        if wanted != before:
+            self.choice = wanted
+            self.show_choice()
+            self.chosen.emit()
+
+
+def _text(swept: Swept) -> str:
+    return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in swept.values)

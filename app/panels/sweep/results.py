@@ -1,0 +1,84 @@
+"""What has been computed of a sweep: final values, curves over training, and which seed is the middle one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from app.panels.sweep import theory
+from app.panels.sweep.plan import Sweep
+from grpo_core.experiments.ensemble import Ensemble, band
+
+UNITS = {"kl": "nats", "reward": ""}
+TITLES = {"kl": "KL", "reward": "Reward"}
+DIVERGED = "at least one run diverged there: its numbers overflowed, so there is no median"
+
+
+class Spread(NamedTuple):
+    """Median over the seeds and the limits of their middle half, (n,) each; NaN where nothing is known yet."""
+
+    middle: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+class Results:
+    """The points of a sweep as they come.
+
+    Attributes:
+        sweep: what was asked for.
+        done: (place, row) -> the runs there.
+        note: why not all have come; empty while they come and once they have.
+    """
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self.done: dict[tuple[int, int], Ensemble] = {}
+        self.note = ""
+        self._keys = sweep.keys
+        self._optimum: dict[int, dict[str, np.ndarray]] = {}
+
+    def take(self, runs: Ensemble) -> None:
+        """The next point has come."""
+        self.done[self._keys[len(self.done)]] = runs
+
+    @property
+    def wanted(self) -> int:
+        """How many points there are in all."""
+        return len(self._keys)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every point has come."""
+        return len(self.done) == self.wanted
+
+    def final(self, measure: str, row: int = 0) -> Spread:
+        """A measure after the last update at every place."""
+        spread = np.full((3, len(self.sweep.over.values)), np.nan)
+        for place in range(spread.shape[1]):
+            runs = self.done.get((place, row))
+            if runs is not None:
+                spread[:, place] = [limit.item() for limit in band(runs.measures[measure][-1])]
+        return Spread(*spread)
+
+    def optimum(self, row: int = 0) -> dict[str, np.ndarray]:
+        """Where theory says that the runs arrive; see :func:`theory.optimum`."""
+        if row not in self._optimum:
+            self._optimum[row] = theory.optimum(self.sweep, row)
+        return self._optimum[row]
+
+    def has_optimum(self) -> bool:
+        """Whether theory has a point anywhere on the axis."""
+        return any(len(self.optimum(row)["place"]) for row in range(len(self.sweep.rows)))
+
+
+def course(runs: Ensemble, measure: str) -> Spread:
+    """A measure over training, update 0 first, (U + 1,)."""
+    return Spread(*band(runs.measures[measure]))
+
+
+def middle_seed(runs: Ensemble, measure: str = "kl") -> int:
+    """The place of the seed whose last value is the (lower) median of all."""
+    order = np.argsort(runs.measures[measure][-1], kind="stable")
+    return int(order[(len(order) - 1) // 2])

@@ -1,0 +1,105 @@
+"""The line below the plots: what the hand is on, what is being computed, and what can be done with it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+
+from app.panels.combo import fill
+from app.panels.sweep.parts import box, dress
+from app.panels.sweep.results import middle_seed
+from app.plotting.theme import Theme
+from grpo_core.experiments.ensemble import Ensemble
+
+LISTED = 256
+"""Seeds that can be chosen one by one."""
+
+
+class Strip(QWidget):
+    """A sentence and its buttons.
+
+    Signals:
+        open_wanted: open the run under the hand.
+        known_wanted: sweep settings whose optimum is known (True), or those of the run again (False).
+        queue_wanted: train real runs instead.
+    """
+
+    open_wanted = Signal()
+    known_wanted = Signal(bool)
+    queue_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.says = QLabel()
+        self.says.setObjectName("muted")
+        self.says.setWordWrap(True)
+        self.says.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self.known = QPushButton("Show REINFORCE with exact KL")
+        self.known.setToolTip("Sweep settings for which theory gives the optimum: leave-one-out, no std, one pass")
+        self.back = QPushButton("Back to this run’s settings")
+        self.queue = QPushButton("Queue real runs")
+        self.queue.setToolTip("Train the language model at each of these values, one run after the other")
+        self.seed = box("Seed of the run that opens")
+        self.open = QPushButton("Open this run")
+        self.open.setToolTip("A new run with these settings and this seed; trained, it repeats bit for bit (Return)")
+        self.known.clicked.connect(self._on_known)
+        self.back.clicked.connect(self._on_back)
+        self.queue.clicked.connect(self.queue_wanted)
+        self.open.clicked.connect(self.open_wanted)
+        self._runs: Ensemble | None = None
+        self._look: tuple[Theme, float] | None = None
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 0, 8, 4)
+        row.setSpacing(8)
+        row.addWidget(self.says, 1)
+        for widget in (self.known, self.back, self.queue, self.seed, self.open):
+            row.addWidget(widget)
+            widget.hide()  # which of them there are is known with the first sweep
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Another size."""
+        if (theme, scale) != self._look:
+            self._look = theme, scale
+            dress(self, theme.font("small", scale))
+            self.says.setFixedHeight(2 * self.says.fontMetrics().lineSpacing() + 2)  # nothing moves with the words
+
+    @property
+    def place(self) -> int:
+        """The place of the chosen seed among those of the runs."""
+        return int(self.seed.currentData() or 0)
+
+    def say(self, sentence: str) -> None:
+        """One line, or two."""
+        self.says.setText(sentence)
+        self.says.setToolTip(sentence)
+
+    def show_runs(self, runs: Ensemble | None) -> None:
+        """Offer the seeds of these runs, the middle one first."""
+        for widget in (self.seed, self.open):
+            widget.setEnabled(runs is not None)
+        if runs is None or runs is self._runs:
+            return
+        chosen = self.seed.currentIndex() if self._runs is not None else 0
+        self._runs = runs
+        middle = middle_seed(runs)
+        places = [middle, *range(min(len(runs.seeds), LISTED))]
+        texts = [f"median seed {runs.seeds[middle]}", *(f"seed {runs.seeds[place]}" for place in places[1:])]
+        chosen = chosen if chosen < len(texts) else 0
+        fill(self.seed, texts, chosen)
+        with QSignalBlocker(self.seed):
+            for index, place in enumerate(places):
+                self.seed.setItemData(index, place)
+
+    def show_ways(self, *, known: bool, back: bool, queue: bool, opens: bool) -> None:
+        """Which buttons there are."""
+        for widget, there in ((self.known, known), (self.back, back), (self.queue, queue), (self.seed, opens),
+                              (self.open, opens)):  # fmt: skip
+            widget.setVisible(there)
+
+    @Slot()
+    def _on_known(self) -> None:
+        self.known_wanted.emit(True)
+
+    @Slot()
+    def _on_back(self) -> None:
+        self.known_wanted.emit(False)

@@ -1,0 +1,69 @@
+"""Where theory says that a place of a sweep arrives, and in a sentence why it mostly says nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from app.panels.sweep.plan import BETA, Sweep
+from grpo_core.config import Settings
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.sweep import has_optimum, tilt_measures
+
+KNOWN: dict[str, Any] = {
+    "objective.surrogate": "log_prob", "objective.baseline": "leave_one_out", "objective.std": "none",
+    "objective.kl": "exact", "objective.kl_importance": False, "objective.kl_in": "loss", "learner.mu": 1,
+    "learner.critic": False, "learner.resample_dead": False, "objective.dual_clip": None,
+    "objective.entropy_bonus": 0.0, "optimizer.weight_decay": 0.0,
+}  # fmt: skip
+"""REINFORCE with a leave-one-out baseline against the exact KL: settings under which the optimum is known."""
+FINE = 12
+"""Points of a theoretical curve from one place of the grid to the next."""
+
+
+def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
+    """The optimum along the axis: "place", "kl" in nats and "reward", (n,) each; empty where theory has none."""
+    places = sweep.over.places
+    smooth = sweep.over.path == BETA
+    found = []
+    for x in places.between(FINE) if smooth and len(places) > 1 else np.arange(len(places), dtype=float):
+        try:
+            settings = sweep.at(places.value(float(x)), row)
+        except SettingsError:
+            continue
+        if has_optimum(settings):
+            best = tilt_measures(settings, settings.objective.beta)
+            found.append((float(x), best["kl"], best["reward"]))
+    columns = np.array(found, dtype=float).reshape(-1, 3).T
+    return dict(zip(("place", "kl", "reward"), columns, strict=True))
+
+
+def why_none(settings: Settings) -> str:
+    """Why theory knows no optimum under ``settings``; empty where it knows one (for β above 0)."""
+    goal = settings.objective
+    if settings.is_language:
+        return "For a language model theory gives no such point."
+    if goal.surrogate != "log_prob":
+        return "GRPO divides by the std: theory gives no such point." if goal.std != "none" else (
+            "A clipped ratio follows the samples, not the policy alone: theory gives no such point."
+            if settings.learner.mu > 1 else "The optimum is known for plain REINFORCE only."
+        )  # fmt: skip
+    if goal.std != "none":
+        return "The advantage is divided by the std: theory gives no such point."
+    if goal.baseline not in ("none", "leave_one_out", "given"):
+        return "A mean that holds the sample itself shrinks the push by (G − 1)/G: the balance is another one."
+    if goal.entropy_bonus:
+        return "The entropy bonus pulls as well: theory gives the point without one."
+    if settings.learner.resample_dead:
+        return "Groups that are drawn again are no fair sample of the policy: theory gives no such point."
+    if settings.optimizer.weight_decay:
+        return "The weight decay pulls as well: theory gives the point without one."
+    if settings.learner.mu != 1:
+        return "Only the first pass is on-policy: at μ above 1 theory gives no such point."
+    if goal.kl_in != "loss":
+        return "The KL is in the reward here: theory gives the point for a KL in the loss."
+    if not has_optimum(settings.replace({BETA: max(goal.beta, 0.1)})):
+        which = {"k1": "has no gradient on average", "k3": "pulls along KL(π_ref‖π)"}.get(goal.kl, "is reweighted")
+        return f"{goal.kl} in the loss {which}: it arrives at another point."
+    return ""

@@ -1,0 +1,89 @@
+"""The sentences of the sweep."""
+
+from __future__ import annotations
+
+import math
+
+from app.panels.sweep import theory
+from app.panels.sweep.places import name
+from app.panels.sweep.plan import BETA, Sweep
+from app.panels.sweep.results import DIVERGED, Results, course
+from app.plotting.numbers import shown
+from app.workspace.view import View
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.sweep import has_optimum, tilt_measures
+
+LANGUAGE = (
+    "Side by side only the bandit runs: Sweep uses the bandit’s defaults. "
+    "A sweep of the language model is a queue of real runs."
+)
+DEFAULTS = "These are the bandit’s defaults, not the language model."
+
+
+def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
+    """What the runs under the hand have reached."""
+    if runs is None:
+        return f"{sweep.over.symbol} {name(value)} is being computed."
+    kl, reward = (tuple(float(limit[-1]) for limit in course(runs, measure)) for measure in ("kl", "reward"))
+    if not all(map(math.isfinite, (*kl, *reward))):
+        return f"{sweep.over.symbol} {name(value)}: {DIVERGED}."
+    told = (
+        f"{sweep.over.symbol} {name(value)}: KL {shown(kl[0])} nats ({shown(kl[1])} to {shown(kl[2])}), "
+        f"reward {shown(reward[0])}."
+    )
+    if has_optimum(runs.settings):
+        best = tilt_measures(runs.settings, runs.settings.objective.beta)
+        told += f"\nExact optimum: KL {shown(best['kl'])}, reward {shown(best['reward'])}."
+    return told
+
+
+def of_theory(results: Results, row: int) -> str:
+    """Why no optimum is drawn; empty where one is."""
+    if len(results.optimum(row)["place"]):
+        return ""
+    sweep = results.sweep
+    return theory.why_none(sweep.at(sweep.over.values[-1], row)) if sweep.over.path == BETA else ""
+
+
+def of_change(sweep: Sweep, wanted: Sweep) -> str:
+    """What has changed since a sweep was computed."""
+    if (sweep.over, sweep.across, sweep.seeds, sweep.updates) != (
+        wanted.over,
+        wanted.across,
+        wanted.seeds,
+        wanted.updates,
+    ):
+        return "Another sweep is chosen; press Sweep."
+    paths = list(sweep.base.differences(wanted.base))
+    changed = ", ".join(path.rpartition(".")[2].replace("_", " ") for path in paths[:3])
+    return f"Computed before a change of {changed}{' and more' if len(paths) > 3 else ''}; press Sweep."
+
+
+def summary(results: Results, *, known: bool) -> str:
+    """The whole sweep in one sentence, for screen readers."""
+    sweep = results.sweep
+    kl, reward = results.final("kl"), results.final("reward")
+    there = [place for place in range(len(sweep.over.values)) if kl.middle[place] == kl.middle[place]]
+    if not there:
+        return "No place of the sweep has been computed yet."
+    first, last = there[0], there[-1]
+    ends = (f"at {sweep.over.symbol} {name(sweep.over.values[place])} KL is {shown(float(kl.middle[place]))} nats and "
+            f"reward {shown(float(reward.middle[place]))}" for place in (first, last))  # fmt: skip
+    under = "REINFORCE with exact KL, after" if known else "After"
+    return f"{under} {sweep.updates:,} updates, median of {sweep.seeds} seeds: {'; '.join(ends)}."
+
+
+def of_run(view: View) -> str:
+    """Where the run that is shown stands."""
+    here = view.cursor.step
+    if not here:
+        return "At update 0 the policy is the reference: their KL is 0."
+    kl, beta = shown(float(view.run.series["kl"].values[here - 1])), view.step.objective.beta
+    return f"Update {here} of this run had β {beta:g}: the policy then lay {kl} nats from the reference."
+
+
+def wanted_base(settings: Settings, known: bool) -> Settings:
+    """What the sweep varies: these settings, the bandit's defaults for a language model, theory's where asked for."""
+    base = Settings() if settings.is_language else settings
+    return base.replace(theory.KNOWN) if known else base

@@ -1,0 +1,333 @@
+"""KL over β as a sweep: it arrives, it is dragged, compared, cancelled, and its runs open and repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.panels.kl_over_beta import KlOverBetaPanel
+from app.panels.sweep import theory, words
+from app.panels.sweep.places import Places, grid_of
+from app.panels.sweep.plan import BETA, ESTIMATOR, GRIDS, Swept
+from app.panels.sweep.results import middle_seed
+from app.panels.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
+from grpo_core.config import PRESETS, Settings
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.sweep import ESTIMATORS, has_optimum, tilt_measures
+from tests.app.conftest import Driver, make, take_down
+from tests.app.panels.conftest import Front
+
+FEW = Swept(path=BETA, values=(0.0, 0.1, 0.4, 1.0))
+
+
+@pytest.fixture
+def panel(driver: Driver, front: Front[KlOverBetaPanel]) -> KlOverBetaPanel:
+    """The panel in front, after a sweep of few seeds and updates."""
+    one = driver.program.window.panels["kl_over_beta"]
+    assert isinstance(one, KlOverBetaPanel)
+    one.header.choice = type(one.header.choice)(over=FEW, seeds=16, updates=30)
+    one.header.show_choice()
+    front(KlOverBetaPanel)
+    rest(driver.qtbot, one)
+    return one
+
+
+def rest(qtbot: QtBot, panel: KlOverBetaPanel) -> None:
+    """Wait until nothing is computed any more."""
+    qtbot.waitUntil(lambda: not panel.busy, timeout=10_000)
+
+
+def show(driver: Driver, panel: KlOverBetaPanel, view: str) -> None:
+    """Choose a view as a person does."""
+    panel.header.view.setCurrentIndex(panel.header.view.findData(view))
+    panel.header.view.activated.emit(panel.header.view.currentIndex())
+    driver.settle()
+
+
+def at(plot: object, x: float, y: float) -> QPointF:
+    """A point of the data in the plot's viewport."""
+    return QPointF(plot.mapFromScene(plot.view_box.mapViewToScene(QPointF(x, y))))  # type: ignore[attr-defined]
+
+
+def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) -> None:
+    results = panel.desk.results
+    assert results is not None and results.complete
+    kl, reward = results.final("kl"), results.final("reward")
+    assert (np.diff(kl.middle) < 0).all() and (kl.low <= kl.middle).all() and (kl.middle <= kl.high).all()
+    assert np.array_equal(panel.scatter.lines[0].yData, kl.middle)
+    assert np.array_equal(panel.views.reward.lines[0].yData, reward.middle)
+    assert "β 0 KL is" in panel.accessibleDescription()
+
+
+def test_the_panel_draws_the_updates_of_the_run_over_the_sweep(driver: Driver, panel: KlOverBetaPanel) -> None:
+    driver.run(7)
+    x, y = panel.scatter.points.getData()
+    run = driver.program.workspace.run
+    assert run is not None
+    assert np.array_equal(y, run.series["kl"].values)
+    assert np.allclose(x, FEW.places.at([0.04])[0]) and 0 < x[0] < 1
+    assert len(panel.views.training.own.series) == 7
+
+
+@pytest.mark.parametrize("way", ["click", "key"])
+def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlOverBetaPanel, way: str) -> None:
+    assert panel.desk.results is not None
+    y = panel.desk.results.final("kl").middle[2]
+    spot = at(panel.scatter, 2, y).toPoint()
+    QTest.mouseClick(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=spot)
+    rest(driver.qtbot, panel)
+    runs = panel.hand.runs
+    assert runs is not None and runs.settings.objective.beta == 0.4
+    place = middle_seed(runs)
+    if way == "click":
+        panel.strip.open.click()
+    else:
+        panel.scatter.setFocus()
+        QTest.keyClick(panel.scatter, Qt.Key.Key_Return)
+    driver.settle()
+    run = driver.program.workspace.run
+    assert run is not None and run.head == 0 and run.origin.settings == runs.run(place)
+    driver.run(30)
+    last = run.step(30)
+    assert last is not None
+    policy = last.distribution(last.passes)
+    assert policy is not None and np.array_equal(np.exp(policy), runs.policy[place])
+    assert any(f"Seed {runs.seeds[place]}" in message for message in driver.messages)
+
+
+def test_any_seed_can_be_opened(panel: KlOverBetaPanel, qtbot: QtBot) -> None:
+    panel.strip.seed.setCurrentIndex(6)
+    with qtbot.waitSignal(panel.run_wanted) as told:
+        panel.strip.open.click()
+    assert panel.hand.runs is not None
+    assert told.args[0].seed == panel.hand.runs.seeds[5] == 5
+
+
+def test_dragging_trains_at_the_value_under_the_hand(driver: Driver, panel: KlOverBetaPanel) -> None:
+    panel.header.slider.setValue(panel.header.slider.maximum() * 5 // 6)  # half way from 0.4 to 1
+    wanted = panel.hand.value
+    assert wanted == pytest.approx(0.7)
+    rest(driver.qtbot, panel)
+    runs = panel.hand.runs
+    assert runs is not None and runs.settings.objective.beta == wanted
+    assert np.array_equal(panel.views.training.probe.yData, np.median(runs.measures["kl"], axis=-1))
+    assert "0.7" in panel.strip.says.text() and "0.7" in panel.header.hand.text()
+    QTest.mousePress(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=at(panel.scatter, 2.5, 0.1).toPoint())
+    for x in (2.0, 1.5, 0.5):
+        QTest.mouseMove(panel.scatter.viewport(), at(panel.scatter, x, 0.1).toPoint())
+    QTest.mouseRelease(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=at(panel.scatter, 0.5, 0.1).toPoint())
+    rest(driver.qtbot, panel)
+    assert panel.hand.runs is not None
+    assert panel.hand.runs.settings.objective.beta == panel.hand.value == pytest.approx(0.05, abs=0.01)
+
+
+def test_the_arrows_go_from_value_to_value(driver: Driver, panel: KlOverBetaPanel) -> None:
+    panel.hand.put(1.0, 0)
+    panel.scatter.setFocus()
+    QTest.keyClick(panel.scatter, Qt.Key.Key_Right)
+    assert panel.hand.value == 0.4
+    QTest.keyClick(panel.scatter, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    assert panel.hand.value == pytest.approx(0.37)
+    QTest.keyClick(panel.scatter, Qt.Key.Key_End)
+    assert panel.hand.value == 1.0
+    rest(driver.qtbot, panel)
+
+
+def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: KlOverBetaPanel) -> None:
+    assert panel.scatter.theory.xData is None or not len(panel.scatter.theory.xData)
+    assert "theory gives no such point" in panel.strip.says.text()
+    panel.strip.known.click()
+    rest(driver.qtbot, panel)
+    assert panel.desk.results is not None and panel.desk.results.has_optimum()
+    best = panel.desk.results.optimum()
+    wanted = tilt_measures(panel.desk.results.sweep.point(3), 1.0)
+    assert best["kl"][-1] == wanted["kl"] and best["reward"][-1] == wanted["reward"]
+    assert np.array_equal(panel.scatter.theory.yData, best["kl"])
+    panel.strip.back.click()
+    rest(driver.qtbot, panel)
+    assert not panel.desk.results.has_optimum()
+
+
+def test_estimators_are_real_sweeps_side_by_side(driver: Driver, panel: KlOverBetaPanel) -> None:
+    panel.header.estimators.click()
+    rest(driver.qtbot, panel)
+    results = panel.desk.results
+    assert results is not None and results.sweep.rows == tuple(ESTIMATORS)
+    for row, name in enumerate(ESTIMATORS):
+        point = results.done[3, row].settings
+        assert {path: point.get(path) for path in ESTIMATORS[name]} == ESTIMATORS[name]
+    ends = {name: results.final("kl", row).middle[-1] for row, name in enumerate(ESTIMATORS)}
+    assert ends["k1"] == max(ends.values())  # its gradient is noise: nothing pulls back
+    assert panel.hand.row == list(ESTIMATORS).index("k3")
+    show(driver, panel, SIDE)
+    assert len([plot for plot in panel.views.multiples if plot.isVisible()]) == 5
+    for row, plot in enumerate(panel.views.multiples):
+        assert np.array_equal(plot.lines[row].yData, results.final("kl", row).middle)
+    panel.header.estimators.click()
+    rest(driver.qtbot, panel)
+    assert panel.header.view_wanted == FINAL
+    assert panel.desk.sweep is not None and panel.desk.sweep.across is None
+
+
+def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaPanel) -> None:
+    panel.header.choose(across=Swept(path="optimizer.learning_rate", values=(0.03, 0.3)))
+    rest(driver.qtbot, panel)
+    show(driver, panel, HEAT)
+    results, heat = panel.desk.results, panel.views.heat
+    assert results is not None
+    assert heat.heat.values.shape == (2, 4)
+    assert heat.heat.values[1, 2] == results.final("kl", 1).middle[2]
+    assert heat.tsv().splitlines()[2].startswith("α 0.3\t")
+    heat.setFocus()
+    heat.setCurrentIndex(heat.heat.index(0, 3))
+    rest(driver.qtbot, panel)
+    assert panel.hand.runs is not None
+    held = panel.hand.runs.settings
+    assert (held.objective.beta, held.optimizer.learning_rate) == (1.0, 0.03)
+
+
+def test_cancelling_keeps_what_was_done(driver: Driver, panel: KlOverBetaPanel) -> None:
+    panel.header.choose(over=Swept(path="learner.group_size", values=(2, 3, 4096)), updates=1000)
+    driver.qtbot.waitUntil(lambda: panel.desk.done == 1, timeout=20_000)
+    assert panel.header.sweep.text() == "Cancel"
+    panel.header.sweep.click()
+    assert not panel.desk.busy
+    results = panel.desk.results
+    assert results is not None and 1 <= len(results.done) < 3
+    rest(driver.qtbot, panel)
+    assert "As far as it got" in panel.strip.says.text()
+    assert np.isfinite(results.final("kl").middle[0]) and np.isnan(results.final("kl").middle[2])
+
+
+def test_every_view_has_its_table(driver: Driver, panel: KlOverBetaPanel) -> None:
+    for view, plot in ((FINAL, panel.scatter), (FRONTIER, panel.views.frontier), (TRAINING, panel.views.training)):
+        show(driver, panel, view)
+        columns, rows = plot.table()
+        assert len(rows) == (31 if view == TRAINING else 4)
+        assert all(len(row) == len(columns) for row in rows)
+    panel.header.table.click()
+    driver.settle()
+    assert all(twin.shows_table for twin in panel.views.twins.values())
+
+
+def test_a_sweep_of_other_settings_is_dimmed_until_it_is_swept_again(driver: Driver, panel: KlOverBetaPanel) -> None:
+    driver.program.workspace.editing.edit({"objective.beta": 0.3, "seed": 5}, "Change what is swept")
+    driver.settle()
+    assert panel.scatter.frame.opacity() == 1
+    driver.program.workspace.editing.edit({"optimizer.learning_rate": 0.1}, "Change something else")
+    driver.settle()
+    assert panel.scatter.frame.opacity() < 1 and "learning rate" in panel.strip.says.text()
+    panel.header.sweep.click()
+    rest(driver.qtbot, panel)
+    driver.settle()
+    assert panel.scatter.frame.opacity() == 1
+    assert panel.desk.sweep is not None and panel.desk.sweep.base.optimizer.learning_rate == 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("", "at least one"), ("0, -1", "objective.beta"), ("0, nan", "objective.beta"), ("a", "beta")]
+)
+def test_values_that_cannot_be_are_refused_in_a_sentence(
+    driver: Driver, panel: KlOverBetaPanel, text: str, said: str
+) -> None:
+    panel.header.setup.click()
+    before = panel.desk.sweep
+    panel.header.over_values.setText(text)
+    panel.header.over_values.editingFinished.emit()
+    driver.settle()
+    assert said in panel.strip.says.text() and panel.desk.sweep is before and not panel.desk.busy
+
+
+def test_values_are_sorted_and_kept_once(driver: Driver, panel: KlOverBetaPanel) -> None:
+    panel.header.over_values.setText("1, 0.2; 0.2 0")
+    panel.header.over_values.editingFinished.emit()
+    rest(driver.qtbot, panel)
+    assert panel.desk.sweep is not None and panel.desk.sweep.over.values == (0.0, 0.2, 1.0)
+
+
+def test_a_chain_of_decisions_is_refused_in_a_sentence(driver: Driver, panel: KlOverBetaPanel) -> None:
+    driver.program.deeds.new_run()
+    driver.program.workspace.editing.edit({"task.landscape": "chain"}, "Another task")
+    panel.header.sweep.click()
+    rest(driver.qtbot, panel)
+    assert "choose a task of one decision" in panel.strip.says.text()
+
+
+def test_the_command_sweeps(driver: Driver, panel: KlOverBetaPanel) -> None:
+    driver.program.window.docks["training_history"].raise_()
+    before = panel.desk.results
+    driver.program.actions["sweep"].trigger()
+    driver.qtbot.waitUntil(lambda: panel.desk.results is not before and not panel.busy, timeout=10_000)
+    assert panel.seen
+
+
+def test_closing_while_a_sweep_is_computed_is_clean(qtbot: QtBot, tmp_path_factory: pytest.TempPathFactory) -> None:
+    driver = make(qtbot, tmp_path_factory.mktemp("closing"))
+    one = driver.program.window.panels["kl_over_beta"]
+    assert isinstance(one, KlOverBetaPanel)
+    one.header.choice = type(one.header.choice)(over=FEW, seeds=256, updates=10_000)
+    driver.program.window.docks["kl_over_beta"].raise_()
+    driver.qtbot.waitUntil(lambda: one.desk.busy, timeout=5000)
+    take_down(driver)
+
+
+def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Front[KlOverBetaPanel]) -> None:
+    panel = front(KlOverBetaPanel)
+    assert not panel.busy and panel.desk.results is None  # nothing that looks like the model's comes by itself
+    assert panel.strip.says.text() == words.LANGUAGE
+    assert len(panel.scatter.points.data) == 6
+    with language.qtbot.waitSignal(panel.queue_wanted) as told:
+        panel.strip.queue.click()
+    wanted = told.args[0]
+    assert [settings.objective.beta for settings in wanted] == list(GRIDS[BETA])
+    assert all(settings.is_language for settings in wanted)
+    panel.header.choice = type(panel.header.choice)(over=FEW, seeds=16, updates=5)
+    panel.header.sweep.click()
+    rest(language.qtbot, panel)
+    assert words.DEFAULTS in panel.strip.says.text() and not len(panel.scatter.points.data)
+
+
+def variants() -> Iterator[Settings]:
+    base = Settings()
+    for preset in PRESETS.values():
+        settings = preset.applied_to(base.replace({"objective.beta": 0.5}))
+        pulls = {**theory.KNOWN, "objective.entropy_bonus": 0.1}
+        for change in ({}, {"learner.mu": 1}, theory.KNOWN, pulls):
+            for estimator in ESTIMATORS.values():
+                yield settings.replace({**estimator, **change, "objective.beta": 0.5})
+
+
+def test_a_reason_is_given_exactly_where_theory_has_no_optimum() -> None:
+    told = {has_optimum(settings): 0 for settings in variants()}
+    assert told.keys() == {True, False}
+    for settings in variants():
+        assert bool(theory.why_none(settings)) is not has_optimum(settings), settings
+
+
+def test_places_are_even_and_what_lies_between_is_read_off() -> None:
+    places = Places((0.0, 0.1, 1.0))
+    assert places.at([0.0, 0.05, 0.1, 0.55, 1.0]).tolist() == [0, 0.5, 1, 1.5, 2]
+    assert np.isnan(places.at([-1, 2, np.nan])).all()
+    assert [places.value(x) for x in (0.5, 1.5, 2.0)] == [0.05, 0.55, 1.0]
+    assert [text for _, text in places.labels(lambda text: 6.0 * len(text), 40)] == ["0", "0.1", "1"]
+    assert grid_of([2, 1, 2]) == (1, 2) and grid_of(["b", "a", "b"]) == ("b", "a")
+
+
+def test_labels_go_to_two_lines_then_lose_their_zero_then_thin_out() -> None:
+    places = Places(GRIDS[BETA])
+    told = {room: [text for _, text in places.labels(lambda t: 7.0 * len(t), room)] for room in (40, 22, 15, 6)}
+    assert told[40] == [f"{value:g}" for value in GRIDS[BETA]]
+    assert told[22][:3] == ["0", "\n0.01", "0.02"] and len(told[22]) == 11
+    assert told[15][:3] == ["0", "\n.01", ".02"] and len(told[15]) == 11
+    assert told[6][0] == "0" and len(told[6]) < 11
+
+
+def test_an_estimator_is_chosen_by_its_name() -> None:
+    assert Swept.of(ESTIMATOR).with_text("k2, ratio×k3").values == ("k2", "ratio × k3")
+    with pytest.raises(SettingsError, match="choose from k1"):
+        Swept.of(ESTIMATOR).with_text("k9")
