@@ -153,10 +153,16 @@ def layout_for(language: bool) -> str:
     return "Language model" if language else "Bandit"
 
 
+def _suits_language(name: str, language: bool) -> bool:
+    """Whether the layout is for language models; those that are not made for one kind follow the run that is shown."""
+    return name == "Language model" or (language and name != "Bandit")
+
+
 def centre(name: str, language: bool) -> str:
-    """The panel in the middle: that of the layout's kind of policy; other layouts follow the run that is shown."""
-    language = name == "Language model" or (language and name != "Bandit")
-    return "token_inspector" if language else "policy_bars"
+    """The panel in the middle: the race in "Compare", else that of the kind of policy."""
+    if name == "Compare":
+        return "comparison"
+    return "token_inspector" if _suits_language(name, language) else "policy_bars"
 
 
 def arrange(
@@ -172,25 +178,26 @@ def arrange(
     left = Qt.DockWidgetArea.LeftDockWidgetArea
     across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
     window.addDockWidget(left, docks["controls"])
-    main = centre(name, language)
-    language = main == "token_inspector"
+    main, language = centre(name, language), _suits_language(name, language)
     tabs = ["training_history", "evolution", "score_your_own", "kl_over_beta", "step_detail"]
     if not language:
-        tabs = ["training_history", "kl_over_beta", "token_inspector"]
+        tabs = ["training_history", "kl_over_beta", "comparison", "token_inspector"]
     right = ["explain"] if language else ["step_detail", "explain"]
-    hidden = {*EXTRAS, *(("policy_bars",) if language else LANGUAGE)}
+    hidden = {*EXTRAS, *(("policy_bars", "comparison") if language else LANGUAGE)} - {main}
+    mates: list[str] = []
     if name == "Compare":
-        tabs = [*COMPARING, *tabs]
+        mates, picture = ["kl_over_beta"], "token_inspector" if language else "policy_bars"
+        tabs = [*COMPARING, picture, *(tab for tab in tabs if tab not in (main, picture, *mates))]
     else:
         hidden |= {*COMPARING}
-    if scale >= 1.25 or name == "Present":
+    if scale >= 1.25 or name in ("Compare", "Present"):
         tabs, right = tabs + right, []
     columns = ["controls", "metrics", *right[:1]]  # the columns first: a split halves the place that it finds
     for before, after in pairwise(columns):
         window.splitDockWidget(docks[before], docks[after], across)
     middle = ["metrics", "pipeline", main, tabs[0]]
     if scale > 1.6:  # so large that only one picture has room beside the controls
-        tabs = [main, *tabs, "pipeline"]
+        tabs, mates = [main, *mates, *tabs, "pipeline"], []
         middle = ["metrics", main]
     for before, after in pairwise(middle):
         window.splitDockWidget(docks[before], docks[after], down)
@@ -198,11 +205,14 @@ def arrange(
         window.splitDockWidget(docks[before], docks[after], down)
     for tab in tabs[1:]:
         window.tabifyDockWidget(docks[tabs[0]], docks[tab])
+    for mate in mates:
+        window.tabifyDockWidget(docks[main], docks[mate])
     for extra in sorted(hidden):
         window.tabifyDockWidget(docks["explain" if extra in EXTRAS else tabs[0]], docks[extra])
     for id, dock in docks.items():
         dock.setVisible(id not in hidden)
-    docks[tabs[0]].raise_()
+    for front in (tabs[0], main):
+        docks[front].raise_()
     for id, dock in docks.items():
         if id not in GRIPPED:
             dock.refresh_title()
@@ -215,7 +225,7 @@ def arrange(
 
 def dress_tabs(window: QMainWindow) -> None:
     """Whole titles, and a name, for the tab bars that Qt makes whenever docks become tabs."""
-    for bar in window.findChildren(QTabBar):
+    for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
         if not bar.accessibleName():
             bar.setAccessibleName("Panels")
             bar.setElideMode(Qt.TextElideMode.ElideNone)
@@ -232,9 +242,12 @@ def resize(
     sizes = [controls, max(width - controls - side, 300)] + ([side] if right else [])
     window.resizeDocks(columns, sizes, Qt.Orientation.Horizontal)
     room = max(window.height() - round(250 * scale), 300)
-    if bottom != main:
+    if bottom == main:  # a large scale: the cards, and all the rest for the one picture
+        least = max(docks["metrics"].panel.row_height, 1)
+        window.resizeDocks([docks["metrics"], docks[main]], [least, max(room, least)], Qt.Orientation.Vertical)
+    else:
         low = [docks[name] for name in GRIPPED]
-        share = 0.5 if bottom in COMPARING else 0.4
+        share = 0.42 if bottom in COMPARING else 0.4
         shares = [*(max(dock.panel.row_height, 1) for dock in low), round(room * (1 - share)), round(room * share)]
         window.resizeDocks([*low, docks[main], docks[bottom]], shares, Qt.Orientation.Vertical)
     if len(right) > 1:
