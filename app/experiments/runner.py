@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from threading import Event, Thread
 
@@ -91,8 +92,9 @@ class Runner(QObject):
         except GrpoError as error:
             sentence = str(error)
         finally:
-            if not job.given_up.is_set():  # then nobody listens, and the window may be gone
-                self._over.emit(job, sentence)
+            if not job.given_up.is_set():
+                with contextlib.suppress(RuntimeError):  # a window that was not closed but deleted listens no more
+                    self._over.emit(job, sentence)
 
     @Slot(object, object)
     def _on_told(self, job: _Job, result: object) -> None:
