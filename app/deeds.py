@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QWidget
 
 from app.commands.command import State
 from app.docks import LAYOUTS, layout_for
+from app.presenting.deeds import PresentingDeeds
 from app.settings.preferences import SPEEDS
 from app.workspace.events import next_event
 from grpo_core.config import Settings, language_settings
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 RUNS = "GRPO Lab runs (*.grpo)"
 
 
-class Deeds:
+class Deeds(PresentingDeeds):
     """Each method does what a command of the same name promises, or says in a message why not."""
 
     def __init__(self, program: Program) -> None:
@@ -223,6 +224,7 @@ class Deeds:
         return [(name, panel.title) for name, panel in self._p.window.panels.items()]
 
     def set_layout(self, name: str) -> None:
+        self._p.presenter.maximizer.forget()
         if name in LAYOUTS:
             self._p.window.show_layout(name)
         else:
@@ -287,6 +289,9 @@ class Deeds:
             reduced_motion=preferences.reduced_motion,
             layout=preferences.layout,
             panels=frozenset(name for name, dock in window.holders.items() if dock.isVisible()),
+            presenting=self._p.presenter.active,
+            maximized=self._p.presenter.maximizer.panel is not None,
+            aids=self._p.presenter.aids,
         )
 
     def quit(self) -> None:

@@ -40,6 +40,7 @@ def start(arguments: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="grpo-lab", description="Every number of a GRPO update, live.")
     parser.add_argument("run", nargs="?", type=Path, help="a run file (.grpo) to open")
+    parser.add_argument("--present", type=Path, metavar="FILE", help="open a file full screen, for a projector")
     parser.add_argument("--reset-layout", action="store_true", help="start with every panel where it stood at first")
     parser.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
     parser.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
@@ -91,8 +92,11 @@ def _first_run(program: object, options: argparse.Namespace, safe: bool) -> None
 
     assert isinstance(program, Program)
     last = program.preferences.last_run
-    if options.run is not None:
-        program.deeds.open_path(options.run)
+    asked = options.present or options.run
+    if asked is not None:
+        program.deeds.open_path(asked)
+        if options.present is not None:
+            program.presenter.start()
     elif last and not safe and not options.new and Path(last).exists():
         program.reopen(Path(last))
 

@@ -158,6 +158,7 @@ class Actions(QObject):
     def set_context(self, context: Context) -> None:
         """Make the keys of ``context`` act; they go before those of the whole program."""
         self._context = context
+        self._focus.presenting = context == "present"
         owners = [action.command for action in self if action.command.context == context]
         claimed = {key.toString() for command in owners for key in command.keys}
         for action in self:

@@ -29,6 +29,9 @@ class State:
         full_screen: the window fills the screen.
         theme, scale, reduced_motion, layout: as in the preferences.
         panels: ids of the panels that are shown.
+        presenting: a class looks on.
+        maximized: one panel stands in the place of all.
+        aids: what helps the class and the speaker: "blank", "ring", "counter", "speaker".
     """
 
     running: bool = False
@@ -49,6 +52,9 @@ class State:
     reduced_motion: bool = False
     layout: str = ""
     panels: frozenset[str] = frozenset()
+    presenting: bool = False
+    maximized: bool = False
+    aids: frozenset[str] = frozenset()
 
 
 def never_blocked(state: State) -> str:

@@ -66,11 +66,23 @@ def needs_key(widget: QWidget, key: int, modifiers: Qt.KeyboardModifier, text: s
     return False
 
 
+REMOTE = frozenset((Key.Key_PageUp, Key.Key_PageDown))
+"""What the buttons of a remote control send."""
+
+
+_READING = (QAbstractItemView, QPlainTextEdit, QTextEdit)
+
+
 class FocusKeys(QObject):
-    """Leaves the keys that the focused widget needs to that widget."""
+    """Leaves the keys that the focused widget needs to that widget.
+
+    Attributes:
+        presenting: a remote's keys belong to the program, whatever has the focus.
+    """
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
+        self.presenting = False
         application = cast(QApplication, QApplication.instance())
         application.focusChanged.connect(self._moved)
         self._moved(None, application.focusWidget())
@@ -85,6 +97,10 @@ class FocusKeys(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(watched, QWidget):
             press = cast(QKeyEvent, event)
+            scrolling = isinstance(watched, QAbstractScrollArea) and not isinstance(watched, _READING)
+            if self.presenting and (press.key() in REMOTE or (scrolling and press.key() in MOVING)):
+                event.ignore()
+                return True  # also past widgets that would answer by themselves
             if needs_key(watched, press.key(), press.modifiers(), press.text()):
                 event.accept()
                 return True

@@ -57,6 +57,15 @@ class Window(Protocol):
     def show_sheet(self) -> None: ...
     def show_glossary(self) -> None: ...
     def show_references(self) -> None: ...
+    def present(self) -> None: ...
+    def leave_presenting(self) -> None: ...
+    def maximize_panel(self) -> None: ...
+    def blank_screen(self) -> None: ...
+    def toggle_ring(self) -> None: ...
+    def toggle_counter(self) -> None: ...
+    def toggle_speaker(self) -> None: ...
+    def forward(self) -> None: ...
+    def back(self) -> None: ...
     def state(self) -> State: ...
     def quit(self) -> None: ...
 
@@ -227,15 +236,45 @@ def _help(window: Window) -> list[Command]:
 
 
 def _present(window: Window) -> list[Command]:
-    """Keys that remote controls send, while presenting."""
+    """For a class: what remote controls send, and what the back row has to see."""
+    menu = "View/Presenting"
     return [
-        Command(id="present.next", text="Next stage, presenting", menu="Run/Presenting", run=window.next_stage,
+        Command(id="present", text="Present", menu=menu, run=window.present, shortcuts=("F5",),
+                checked=lambda state: state.presenting,
+                tip="Full screen for a projector; with two screens the speaker has a window of their own."),
+        Command(id="maximize_panel", text="Maximize panel", menu=menu, run=window.maximize_panel,
+                shortcuts=("F12",), checked=lambda state: state.maximized,
+                tip="The panel in focus in the place of all panels; the same key puts them back."),
+        Command(id="speaker", text="Speaker window", menu=menu, run=window.toggle_speaker,
+                checked=partial(_has_aid, "speaker"), tip="Notes, the next step and a clock."),
+        Command(id="present.next", text="Next stage", menu=menu, run=window.forward,
                 shortcuts=("PgDown", "Right"), context="present", blocked=_can_step, divided=True,
                 tip="What the forward button of a remote sends."),
-        Command(id="present.previous", text="Previous stage, presenting", menu="Run/Presenting",
-                run=window.previous_stage, shortcuts=("PgUp", "Left"), context="present", blocked=_not_at_start,
+        Command(id="present.back", text="Previous stage", menu=menu, run=window.back,
+                shortcuts=("PgUp", "Left"), context="present", blocked=_not_at_start,
                 tip="What the back button of a remote sends."),
+        Command(id="present.step", text="Next update", menu=menu, run=window.step,
+                shortcuts=("Down",), context="present", blocked=_can_step, tip="The whole of the next update."),
+        Command(id="present.step_back", text="Previous update", menu=menu, run=window.step_back,
+                shortcuts=("Up",), context="present", blocked=_not_at_start, tip="The update before, as a whole."),
+        Command(id="present.blank", text="Blank screen", menu=menu, run=window.blank_screen,
+                shortcuts=("B", "."), context="present", divided=True, checked=partial(_has_aid, "blank"),
+                tip="All black, as the dark button of a remote asks for; any key brings the picture back."),
+        Command(id="present.ring", text="Ring around the pointer", menu=menu, run=window.toggle_ring,
+                shortcuts=("R",), context="present", checked=partial(_has_aid, "ring"),
+                tip="The back row sees where the pointer is."),
+        Command(id="present.counter", text="Step counter", menu=menu, run=window.toggle_counter,
+                shortcuts=("C",), context="present", checked=partial(_has_aid, "counter"),
+                tip="Update and stage in large letters; drag it wherever it covers nothing."),
+        Command(id="present.leave", text="End presenting", menu=menu, run=window.leave_presenting,
+                shortcuts=("Esc",), context="present", divided=True,
+                blocked=lambda state: "" if state.presenting or state.maximized else "Nobody is presenting.",
+                tip="From one panel to all of them, and from presenting to the window as it was."),
     ]  # fmt: skip
+
+
+def _has_aid(name: str, state: State) -> bool:
+    return name in state.aids
 
 
 def _can_train(state: State) -> str:

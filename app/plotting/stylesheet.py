@@ -36,7 +36,7 @@ QPushButton, QToolButton {{ background: {ground}; color: {text}; border: 1px sol
   border-radius: {radius}px; padding: {s4}px {s12}px; }}
 QPushButton:hover, QToolButton:hover {{ background: {hover}; }}
 QPushButton:pressed, QToolButton:pressed {{ background: {border}; }}
-QPushButton:focus, QToolButton:focus {{ border: {ring}px solid {selection}; }}
+QPushButton:focus, QToolButton:focus {{ border: {ring}px solid {selection}; padding: {focus4}px {focus12}px; }}
 QPushButton:disabled, QToolButton:disabled {{ color: {dead}; background: {surface}; }}
 QPushButton:checked, QToolButton:checked {{ background: {hover}; border-color: {accent}; }}
 QPushButton[primary="true"], QToolButton[primary="true"] {{ background: {accent}; color: {on_accent};
@@ -49,7 +49,7 @@ QPushButton#door {{ color: {accent_ink}; text-align: left; }}
 QPushButton[flat="true"]:hover, QToolButton[quiet="true"]:hover, QPushButton#door:hover {{ background: {hover};
   color: {text}; }}
 QPushButton[flat="true"]:focus, QToolButton[quiet="true"]:focus, QPushButton#door:focus {{
-  border-color: {selection}; }}
+  border-color: {selection}; padding: {focus2}px {focus6}px; }}
 QToolButton::menu-indicator {{ image: none; }}
 
 QComboBox, QAbstractSpinBox, QLineEdit, QPlainTextEdit, QTextEdit {{ background: {ground}; color: {text};
@@ -132,6 +132,8 @@ def stylesheet(theme: Theme, scale: float) -> str:
     # The knob is centred on its groove only if what sticks out on both sides is a whole number.
     out, ring = round(3 * scale), round(theme.ring_width)
     knob = lengths["s4"] + 2 * out
+    # What the ring adds to the border is taken from the padding: a button in focus must not push its neighbours.
+    lengths |= {f"focus{n}": max(lengths[f"s{n}"] - (ring - 1), 0) for n in (2, 4, 6, 12)}
     sizes = {
         "radius": round(RADIUS * scale), "small": theme.font("small", scale).pixelSize(),
         "number": theme.font("number", scale).pixelSize(), "ring": ring, "knob": knob,

@@ -14,7 +14,8 @@ from app.commands.command import State
 from app.commands.table import commands
 
 READY = State(
-    head=5, step=3, next_event=True, previous_event=True, can_undo=True, can_redo=True, explainable=True, has_plot=True
+    head=5, step=3, next_event=True, previous_event=True, can_undo=True, can_redo=True, explainable=True, has_plot=True,
+    presenting=True,
 )
 """A state in which every command can run."""
 

@@ -217,7 +217,7 @@ def test_keys_of_a_context_act_only_in_it(window: Any, actions: Actions) -> None
     QTest.keyClick(plain, Key.Key_PageDown)
     QTest.keyClick(plain, Key.Key_PageUp)
     QTest.keyClick(plain, Key.Key_Period)
-    assert window.names() == ["next_stage", "previous_stage", "step"]
+    assert window.names() == ["forward", "back", "blank_screen"]
     actions.set_context("app")
     QTest.keyClick(plain, Key.Key_PageDown)
     assert window.names() == []

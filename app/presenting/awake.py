@@ -1,0 +1,78 @@
+"""Keeping the screen on while a class looks at it, with what each system itself offers for that.
+
+Linux: ``org.freedesktop.ScreenSaver.Inhibit`` on a bus connection of our own. The service forgets an inhibition when
+the connection that asked for it goes, also when the program dies, so no cookie has to be given back.
+Windows: ``SetThreadExecutionState``. macOS: ``caffeinate``, which ends with the process that it watches.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+from PySide6.QtCore import QProcess
+
+SERVICE, PATH, INTERFACE = "org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver", "org.freedesktop.ScreenSaver"
+BUS = "grpo-lab-awake"
+_CONTINUOUS, _SYSTEM, _DISPLAY = 0x80000000, 0x1, 0x2
+
+
+class Awake:
+    """Asks the system to leave the screen on. No method raises, and none waits for an answer.
+
+    Attributes:
+        kept: the system has been asked, and has not been told otherwise since.
+    """
+
+    def __init__(self) -> None:
+        self.kept = False
+        self._helper: QProcess | None = None
+
+    def keep(self) -> bool:
+        """Leave the screen on from now on; False where this system offers no way to ask."""
+        if not self.kept:
+            self.kept = self._ask()
+        return self.kept
+
+    def release(self) -> None:
+        """The screen may go dark again."""
+        if not self.kept:
+            return
+        self.kept = False
+        if sys.platform == "win32":
+            ctypes.windll.kernel32.SetThreadExecutionState(_CONTINUOUS)
+        elif self._helper is not None:
+            self._helper.kill()
+            self._helper.waitForFinished(1000)
+            self._helper = None
+        else:
+            from PySide6.QtDBus import QDBusConnection
+
+            QDBusConnection.disconnectFromBus(BUS)
+
+    def _ask(self) -> bool:
+        if sys.platform == "win32":
+            return bool(ctypes.windll.kernel32.SetThreadExecutionState(_CONTINUOUS | _SYSTEM | _DISPLAY))
+        if sys.platform == "darwin":
+            self._helper = QProcess()
+            self._helper.start("/usr/bin/caffeinate", ["-d", "-i", "-w", str(os.getpid())])
+            return self._helper.waitForStarted(1000)
+        return _inhibited()
+
+
+def _inhibited() -> bool:
+    """Ask the screen saver's service to hold off; False without a session bus or without such a service."""
+    try:
+        from PySide6.QtDBus import QDBusConnection, QDBusMessage
+    except ImportError:  # a build of Qt without D-Bus
+        return False
+    if not os.environ.get("DBUS_SESSION_BUS_ADDRESS"):
+        return False  # without an address Qt would start a bus of its own, which nobody listens to
+    bus = QDBusConnection.connectToBus(QDBusConnection.BusType.SessionBus, BUS)
+    if not bus.isConnected():
+        QDBusConnection.disconnectFromBus(BUS)
+        return False
+    call = QDBusMessage.createMethodCall(SERVICE, PATH, INTERFACE, "Inhibit")
+    call.setArguments(["GRPO Lab", "Presenting"])
+    return bus.send(call)

@@ -1,0 +1,52 @@
+"""What the commands of presenting do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.program import Program
+
+
+class PresentingDeeds:
+    """The part of the window's deeds that a class sees."""
+
+    _p: Program
+
+    def present(self) -> None:
+        self._p.presenter.toggle()
+
+    def leave_presenting(self) -> None:
+        self._p.presenter.leave()
+
+    def maximize_panel(self) -> None:
+        """The panel in focus in the place of all; all again if one is."""
+        panel, presenter = self._p.panel_in_focus(), self._p.presenter
+        if panel is None and presenter.maximizer.panel is None:
+            self._p.say("No panel is in focus; click one, or reach it with Tab.", "info")
+            return
+        presenter.maximize(None if panel is None else panel.id)
+
+    def blank_screen(self) -> None:
+        self._p.presenter.toggle_blank()
+
+    def toggle_ring(self) -> None:
+        ring = self._p.presenter.ring
+        ring.switch(not ring.on)
+
+    def toggle_counter(self) -> None:
+        counter = self._p.presenter.counter
+        counter.switch(counter.isHidden())
+
+    def toggle_speaker(self) -> None:
+        speaker = self._p.presenter.speaker
+        speaker.setVisible(not speaker.isVisible())
+
+    def forward(self) -> None:
+        """What the forward button of a remote does: first of all the picture comes back."""
+        if not self._p.presenter.blank.lift():
+            self._p.player.stage()
+
+    def back(self) -> None:
+        if not self._p.presenter.blank.lift():
+            self._p.player.stage_back()

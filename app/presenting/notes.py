@@ -1,0 +1,56 @@
+"""The speaker's notes on disk: written a little after the last change, there again at the next start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.presenting.speaker import SpeakerWindow
+from app.settings.files import write_or_say
+
+LARGEST = 1_000_000
+"""Bytes of notes that are read."""
+SETTLE_MS = 2000
+
+
+class NotesFile(QObject):
+    """Keeps the notes of a speaker's window in a text file.
+
+    Signals:
+        refused: they could not be written; the sentence why.
+    """
+
+    refused = Signal(str)
+
+    def __init__(self, path: Path, speaker: SpeakerWindow, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._path, self._speaker = path, speaker
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(SETTLE_MS)
+        self._later.timeout.connect(self.save)
+        speaker.set_text(_read(path))
+        speaker.noted.connect(self._later.start)
+
+    @Slot()
+    def save(self) -> None:
+        """Write them now."""
+        self._later.stop()
+        said = write_or_say(self._path, self._speaker.text.encode("utf-8", "replace"), "The notes")
+        if said:
+            self.refused.emit(said)
+
+    def close(self) -> None:
+        """Write what has not been written yet."""
+        if self._later.isActive():
+            self.save()
+
+
+def _read(path: Path) -> str:
+    """The notes of the last time; none where they cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST).decode("utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,264 @@
+"""Presenting: what changes when a class looks on, and how all of it is put back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QByteArray, QEvent, QObject, QRect, Qt, QTimer, Slot
+from PySide6.QtGui import QScreen
+from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import Shiboken
+
+from app.plotting.theme import Theme
+from app.presenting import screens
+from app.presenting.awake import Awake
+from app.presenting.blank import Blank
+from app.presenting.counter import StepCounter
+from app.presenting.maximize import Maximizer, focus_of, put_back
+from app.presenting.notes import NotesFile
+from app.presenting.ring import PointerRing
+from app.presenting.speaker import SpeakerWindow
+
+if TYPE_CHECKING:
+    from app.commands.actions import Actions
+    from app.main_window import MainWindow
+    from app.plotting.look import Look
+    from app.workspace.workspace import Workspace
+
+SETTLE_MS, LEAVE_MS = 60, 250
+"""The docks are arranged this long after the window has its size: two frames, in which every panel asks for its own.
+On the way back a window manager may take longer to say what that size is."""
+BUTTONS = ("present.back", "present.next", "present.blank")
+KEYS = (
+    "present", "present.leave", "present.next", "present.back", "present.step", "present.step_back", "present.blank",
+    "present.ring", "present.counter", "run", "step", "step_back",
+)  # fmt: skip
+"""Commands whose keys act in the speaker's window too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Before:
+    """How the window was before the class saw it."""
+
+    docks: QByteArray
+    state: Qt.WindowState
+    box: QRect
+    focus: QWidget | None
+    choice: str
+    theme: Theme
+    scale: float
+
+
+class Presenter(QObject):
+    """Everything that belongs to presenting.
+
+    Attributes:
+        active: a class looks on. Neither the look nor the layout of that time is a preference.
+        blank, ring, counter: what lies over the window.
+        maximizer: one panel in the place of all.
+        speaker: the second window.
+        notes: what keeps the speaker's notes.
+    """
+
+    def __init__(
+        self, window: MainWindow, workspace: Workspace, look: Look, actions: Actions, notes: Path,
+        parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._window, self._workspace, self._look, self._actions = window, workspace, look, actions
+        self._before: _Before | None = None
+        self._screen = ""
+        self.active = False
+        self._awake = Awake()
+        self.maximizer = Maximizer(window, window.docks)
+        self.blank, self.ring, self.counter = Blank(window), PointerRing(window), StepCounter(window)
+        self.speaker = SpeakerWindow(window, [actions[name] for name in BUTTONS], [actions[name] for name in KEYS])
+        self.speaker.set_presenting(False)
+        self.notes = NotesFile(notes, self.speaker, self)
+        self.notes.refused.connect(self._on_refused)
+        self.speaker.screen_chosen.connect(self._on_screen)
+        self.speaker.changed.connect(workspace.request_frame)
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.timeout.connect(self._arrange)
+        workspace.frame.connect(self._on_frame)
+        look.changed.connect(self._on_look)
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        queued = Qt.ConnectionType.QueuedConnection  # only then has Qt itself moved what stood on a screen that went
+        application.screenAdded.connect(self._on_screens, queued)
+        application.screenRemoved.connect(self._on_screens, queued)
+        self._on_look()
+        self._place()
+
+    # -- for the class -----------------------------------------------------------------------------------------------
+
+    def toggle(self) -> None:
+        """Begin, or end."""
+        if self.active:
+            self.stop()
+        else:
+            self.start()
+
+    def start(self) -> None:
+        """Full screen, for a projector, in the layout Present; with a second screen the speaker gets a window there."""
+        if self.active:
+            return
+        self.maximizer.restore()
+        window = self._window
+        if self._before is None:  # else it has just ended, and the docks are still on their way back
+            full = window.isFullScreen() or window.isMaximized()
+            self._before = _Before(
+                docks=window.saveState(), state=window.windowState(), focus=focus_of(window),
+                choice=self._look.choice,                theme=self._look.theme, scale=self._look.scale,
+                box=window.normalGeometry() if full else window.geometry(),
+            )  # fmt: skip
+        self.active = True
+        self._awake.keep()
+        self._actions.set_context("present")
+        window.menuBar().hide()
+        self.speaker.set_presenting(True)
+        self.counter.switch(True)
+        window.installEventFilter(self)
+        self._place()
+        if screens.speaker_screen(screens.screens(), self._class_screen()) is not None:
+            self.speaker.show()
+        self._arrange_later()
+
+    def stop(self) -> None:
+        """The window as it was before."""
+        if not self.active or self._before is None:
+            return
+        self.blank.lift()
+        self.ring.switch(False)
+        self.counter.switch(False)
+        self.maximizer.forget()
+        self._awake.release()
+        self._actions.set_context("app")
+        self._window.menuBar().show()
+        self.speaker.set_presenting(False)
+        self.speaker.hide()
+        self._look.set(self._before.choice, self._before.scale)
+        self._window.setWindowState(Qt.WindowState.WindowNoState)
+        self._window.setGeometry(self._before.box)  # first: it says on which screen the next state is
+        self._window.setWindowState(self._before.state)
+        self.active = False
+        put_back(self._window, self._window.docks, self._before.docks)
+        self._arrange_later()  # again, once the panels have found their sizes for that look
+
+    def leave(self) -> None:
+        """One step back: from a blank screen or a single panel to the whole picture, from that to the desk."""
+        if not (self.blank.lift() or self.maximizer.restore()):
+            self.stop()
+
+    def maximize(self, panel: str | None) -> None:
+        """One panel in the place of all; all again if one is."""
+        if not self.maximizer.restore() and panel is not None and panel in self._window.docks:
+            self.maximizer.maximize(panel)
+        self._workspace.request_frame()
+
+    def toggle_blank(self) -> None:
+        """A black screen, or the picture again."""
+        if not self.blank.lift():
+            self.blank.drop()
+
+    @property
+    def aids(self) -> frozenset[str]:
+        """What is on: "blank", "ring", "counter", "speaker"."""
+        shown = {
+            "blank": not self.blank.isHidden(), "ring": self.ring.on, "counter": not self.counter.isHidden(),
+            "speaker": self.speaker.isVisible(),
+        }  # fmt: skip
+        return frozenset(name for name, on in shown.items() if on)
+
+    # -- sizes and screens -------------------------------------------------------------------------------------------
+
+    def _class_screen(self) -> QScreen | None:
+        return screens.audience(screens.screens(), self._screen)
+
+    def _place(self) -> None:
+        """Each window onto its screen; where one has gone, onto what remains."""
+        there = screens.screens()
+        shown = screens.audience(there, self._screen)
+        self.speaker.show_screens(there, shown)
+        if shown is None:
+            return
+        if self.active:
+            assert self._before is not None
+            scale = max(screens.fitting_scale(shown.geometry()), self._before.scale)
+            self._look.set("projector", scale)
+            screens.fill(self._window, shown)
+        screens.put_beside(self.speaker, screens.speaker_screen(there, shown) if self.active else None, there)
+
+    def _arrange_later(self) -> None:
+        self._later.start(SETTLE_MS if self.active else LEAVE_MS)
+        self._workspace.request_frame()
+
+    @Slot()
+    def _arrange(self) -> None:
+        """The docks, now that the window has its size and the panels theirs."""
+        if self.active and self.maximizer.panel is None:
+            self._window.show_layout("Present")
+            for over in (self.counter, self.ring, self.blank):  # docks that are placed anew come to the front
+                over.raise_()
+            if not self.blank.isHidden():
+                self.blank.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif not self.active and self._before is not None:
+            put_back(self._window, self._window.docks, self._before.docks)
+            self._window.removeEventFilter(self)
+            self._focus_again(self._before.focus)
+            self._before = None
+
+    def _focus_again(self, widget: QWidget | None) -> None:
+        """The focus where it was; hiding docks has passed it on."""
+        now = focus_of(self._window)
+        if widget is not None and Shiboken.isValid(widget):
+            widget.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif now is not None:
+            now.clearFocus()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self._arrange_later()
+        return False
+
+    @Slot()
+    def _on_screens(self) -> None:
+        self._place()
+
+    @Slot(str)
+    def _on_screen(self, name: str) -> None:
+        self._screen = name
+        self._place()
+
+    @Slot(str)
+    def _on_refused(self, sentence: str) -> None:
+        self._workspace.problem.emit(sentence, "warning")
+
+    # -- what it shows and keeps -------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_frame(self) -> None:
+        view = self._workspace.view
+        self.speaker.show_view(view)
+        if not self.counter.isHidden():
+            self.counter.show_view(view)
+
+    @Slot()
+    def _on_look(self) -> None:
+        self.ring.set_look(self._look.theme, self._look.scale)
+        mine = self._before if self.active and self._before is not None else self._look
+        self.speaker.set_look(mine.theme, mine.scale)  # what suits the projector need not suit the speaker's own screen
+
+    def close(self) -> None:
+        """The program closes: the docks stand as they did before the class saw them."""
+        self.stop()
+        self.maximizer.restore()
+        self._later.stop()
+        if self._before is not None:
+            self._arrange()
+        self.notes.close()
+        self._awake.release()
+        self.speaker.hide()

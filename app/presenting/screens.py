@@ -1,0 +1,73 @@
+"""Which screen the class sees, and where the speaker's window goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QGuiApplication, QScreen
+from PySide6.QtWidgets import QWidget
+
+from app.plotting.look import SCALES
+from app.settings.layouts import clamped
+
+ROOM = (1180, 720)
+"""Width and height, in pixels, that the layout Present fills well at 100 %."""
+
+
+def screens() -> list[QScreen]:
+    """The screens that show something of their own; of those that mirror each other, the first."""
+    found: list[QScreen] = []
+    for screen in QGuiApplication.screens():
+        if all(screen.geometry() != known.geometry() for known in found):
+            found.append(screen)
+    return found
+
+
+def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
+    """The screen for the class: the one ``chosen`` by name, else the first that is not the main one.
+
+    A laptop's own screen is its main one, and the projector is the other.
+    """
+    main = QGuiApplication.primaryScreen()
+    named = [screen for screen in there if screen.name() == chosen]
+    others = [screen for screen in there if screen is not main]
+    return next(iter([*named, *others, *there]), None)
+
+
+def speaker_screen(there: Sequence[QScreen], shown: QScreen | None) -> QScreen | None:
+    """A screen that the class does not see; None where there is only one."""
+    return next((screen for screen in there if screen is not shown), None)
+
+
+def described(screen: QScreen, place: int) -> str:
+    """A screen in words a person can tell apart, ``place`` counted from 1."""
+    size = screen.geometry().size()
+    main = ", main screen" if screen is QGuiApplication.primaryScreen() else ""
+    name = screen.name() or screen.model()
+    return f"Screen {place}{main}: {name} {size.width()} × {size.height()}".replace(":  ", ": ")
+
+
+def fitting_scale(room: QRect) -> float:
+    """The largest scale at which the layout Present is complete on a screen of this size."""
+    most = min(room.width() / ROOM[0], room.height() / ROOM[1])
+    return max((scale for scale in SCALES if scale <= most), default=SCALES[0])
+
+
+def fill(window: QWidget, screen: QScreen) -> None:
+    """Full screen on ``screen``. A window that fills another screen has to leave that one first."""
+    if window.isFullScreen() and window.geometry() == screen.geometry():
+        return
+    if window.isFullScreen():
+        window.setWindowState(window.windowState() & ~Qt.WindowState.WindowFullScreen)
+    if not screen.geometry().contains(window.geometry().center()):
+        window.setGeometry(clamped(window.geometry(), [screen.availableGeometry()]))
+    window.setWindowState(window.windowState() | Qt.WindowState.WindowFullScreen)
+
+
+def put_beside(window: QWidget, screen: QScreen | None, there: Sequence[QScreen]) -> None:
+    """A plain window onto ``screen``, or, without one, where it is but on a screen that exists."""
+    rooms = [each.availableGeometry() for each in ([screen] if screen is not None else there)]
+    here = window.frameGeometry() if window.isVisible() else window.geometry()
+    if not any(room.contains(here) for room in rooms):
+        window.setGeometry(clamped(window.geometry(), rooms))

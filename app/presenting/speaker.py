@@ -1,0 +1,206 @@
+"""The speaker's own window: what comes next, a clock, notes, and which screen the class sees."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from PySide6.QtCore import QLocale, QSignalBlocker, Qt, QTime, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QHideEvent, QScreen, QShowEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.plotting.stylesheet import palette, stylesheet
+from app.plotting.theme import Theme
+from app.presenting.screens import described
+from app.presenting.words import sentence_next, sentence_now
+from app.workspace.view import View
+
+ALONE = "There is one screen, and the class sees it. Drag this window wherever you like."
+
+
+class SpeakerWindow(QWidget):
+    """A plain window beside the one that the class sees.
+
+    Attributes:
+        notes: what the speaker wants to say; read-only while presenting, so that a remote's keys do not end up in it.
+        choice: the screens; the class sees the one that is chosen.
+
+    Signals:
+        noted: the notes were changed by hand.
+        screen_chosen: name of the screen that the class shall see.
+        closed: the window was closed or opened.
+    """
+
+    noted = Signal()
+    screen_chosen = Signal(str)
+    changed = Signal()
+
+    def __init__(self, parent: QWidget, actions: Sequence[QAction], keys: Sequence[QAction]) -> None:
+        """``actions`` get buttons; ``keys`` act by their shortcuts here too."""
+        super().__init__(parent, Qt.WindowType.Window)
+        self.setWindowTitle("GRPO Lab, speaker")
+        self._begun: float | None = None
+        self._view: View | None = None
+        self.addActions(list(keys))
+        self.clock, self.elapsed = QLabel(), QLabel()
+        self.clock.setAccessibleName("Time")
+        self.elapsed.setAccessibleName("Time since the start")
+        self.reset = QPushButton("Restart")
+        self.reset.setToolTip("The time of the talk begins at 0:00 again.")
+        self.reset.clicked.connect(self.restart)
+        self.now, self.next = QLabel(), QLabel()
+        for label in (self.clock, self.elapsed, self.next):
+            label.setObjectName("number")
+        self.notes = QPlainTextEdit()
+        self.notes.setAccessibleName("Notes")
+        self.notes.setPlaceholderText("Notes: the class does not see them, and a session keeps them.")
+        self.notes.setTabChangesFocus(True)
+        self.notes.textChanged.connect(self.noted)
+        self.edit = QToolButton()
+        self.edit.setText("Edit notes")
+        self.edit.setCheckable(True)
+        self.edit.toggled.connect(self._on_edit)
+        self.where = QLabel("The class sees")
+        self.choice = QComboBox()
+        self.choice.setAccessibleName("The class sees")
+        self.choice.activated.connect(self._on_choice)
+        self.alone = QLabel(ALONE)
+        self._ticks = QTimer(self)
+        self._ticks.setInterval(1000)
+        self._ticks.timeout.connect(self._tick)
+        self._build(actions)
+        self.resize(620, 560)
+
+    def _build(self, actions: Sequence[QAction]) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 16, 16, 16)
+        column.setSpacing(12)
+        top = QHBoxLayout()
+        top.addWidget(self.clock)
+        top.addStretch(1)
+        talk = QLabel("Talk")
+        talk.setObjectName("section")
+        top.addWidget(talk)
+        top.addWidget(self.elapsed)
+        top.addWidget(self.reset)
+        column.addLayout(top)
+        for name, label in (("Now", self.now), ("Next", self.next)):
+            title = QLabel(name)
+            title.setObjectName("section")
+            label.setWordWrap(True)
+            label.setAccessibleName(name)
+            column.addWidget(title)
+            column.addWidget(label)
+        row = QHBoxLayout()
+        for action in actions:
+            button = QToolButton()
+            button.setDefaultAction(action)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            row.addWidget(button)
+        row.addStretch(1)
+        row.addWidget(self.edit)
+        column.addLayout(row)
+        column.addWidget(self.notes, 1)
+        bottom = QHBoxLayout()
+        bottom.addWidget(self.where)
+        bottom.addWidget(self.choice, 1)
+        column.addLayout(bottom)
+        self.alone.setObjectName("muted")
+        self.alone.setWordWrap(True)
+        column.addWidget(self.alone)
+
+    # -- what it shows -----------------------------------------------------------------------------------------------
+
+    def show_view(self, view: View) -> None:
+        """Say where the eye is and what comes next."""
+        if not self.isVisible():
+            return
+        self.now.setText(sentence_now(view))
+        self.next.setText(sentence_next(view))
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """A look of its own: it stands on another screen than the one that the class sees."""
+        self.setPalette(palette(theme))
+        body, large = theme.font("body", scale).pixelSize(), theme.font("body", 1.3 * scale).pixelSize()
+        first = f"QWidget {{ color: {theme.hex('text')}; font-size: {body}px; }}"
+        last = f"QPlainTextEdit {{ font-size: {large}px; }}"
+        self.setStyleSheet(f"{first} {stylesheet(theme, scale)} {last}")
+
+    def show_screens(self, there: Sequence[QScreen], shown: QScreen | None) -> None:
+        """Offer the screens there are; with one there is nothing to choose."""
+        several = len(there) > 1
+        with QSignalBlocker(self.choice):
+            self.choice.clear()
+            for place, screen in enumerate(there, 1):
+                self.choice.addItem(described(screen, place), screen.name())
+                if screen is shown:
+                    self.choice.setCurrentIndex(place - 1)
+        for widget in (self.where, self.choice):
+            widget.setVisible(several)
+        self.alone.setVisible(not several)
+
+    def set_presenting(self, on: bool) -> None:
+        """While presenting, keys belong to the commands; notes are edited when asked for."""
+        self.edit.setVisible(on)
+        self.edit.setChecked(not on)
+        self._on_edit(not on)
+        if on and self._begun is None:
+            self.restart()
+        if not on:
+            self._begun = None
+            self._tick()
+
+    @property
+    def text(self) -> str:
+        """The notes."""
+        return self.notes.toPlainText()
+
+    def set_text(self, text: str) -> None:
+        """Other notes, as from a session; nobody is told."""
+        with QSignalBlocker(self.notes):
+            self.notes.setPlainText(text)
+
+    @Slot()
+    def restart(self) -> None:
+        """The clock of the talk begins at 0:00."""
+        self._begun = time.monotonic()  # the wall clock may be put right meanwhile
+        self._tick()
+
+    @Slot()
+    def _tick(self) -> None:
+        self.clock.setText(QLocale().toString(QTime.currentTime(), QLocale.FormatType.ShortFormat))
+        since = 0 if self._begun is None else int(time.monotonic() - self._begun)
+        hours, rest = divmod(since, 3600)
+        self.elapsed.setText(f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}")
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot(bool)
+    def _on_edit(self, on: bool) -> None:
+        self.notes.setReadOnly(not on)
+
+    @Slot(int)
+    def _on_choice(self, index: int) -> None:
+        self.screen_chosen.emit(self.choice.itemData(index))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.notes.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._tick()
+        self._ticks.start()
+        self.changed.emit()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._ticks.stop()
+        self.changed.emit()

@@ -1,0 +1,37 @@
+"""Where the eye is, and what the next key shows, in words."""
+
+from __future__ import annotations
+
+from app.panels.pipeline import HELP, SHORT
+from app.workspace.cursor import Stage
+from app.workspace.view import View
+
+
+def shown_now(view: View) -> tuple[str, str]:
+    """The update, and the stage of it (with its pass); without an update only what there is."""
+    if view.step.step is None:
+        return f"{view.cursor.step:,}", "No update yet" if not view.head else "Before update 1"
+    stage, passes = view.cursor.stage, view.step.passes
+    name = SHORT[stage]
+    if stage is Stage.UPDATE and passes > 1:
+        name = f"{name}, pass {view.step.passed + 1}/{passes}"
+    return f"{view.cursor.step:,}", name
+
+
+def sentence_now(view: View) -> str:
+    """The same for the speaker."""
+    if view.step.step is None:
+        return f"Update {view.cursor.step:,} of {view.head:,} · before the first update"
+    return f"Update {view.cursor.step:,} of {view.head:,} · {view.cursor.stage + 1} {shown_now(view)[1]}"
+
+
+def sentence_next(view: View) -> str:
+    """What the forward key of a remote will show."""
+    step, passes = view.cursor.step, max(view.step.passes, 1)
+    here = view.cursor.next_stage(passes) if step > 0 else None
+    if here is not None:
+        if here.stage is Stage.UPDATE and here.passed > 0:
+            return f"Pass {here.passed + 1} of {passes} of the same update."
+        return f"{SHORT[here.stage]}. {HELP[here.stage]}"
+    doing = "shown" if step < view.head else "computed"
+    return f"Update {step + 1:,} is {doing}. {SHORT[Stage.SAMPLE]}: {HELP[Stage.SAMPLE]}"

@@ -1,0 +1,292 @@
+"""A class looks on: full screen, one panel, a black screen, a remote's keys; and afterwards everything as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.presenting.maximize import put_back
+from app.settings.preferences import load_preferences
+from app.workspace.cursor import Stage
+from tests.app.conftest import Driver, make, take_down
+from tests.app.stories.hands import activate, drag, panel, press
+
+Key = Qt.Key
+
+
+def places(driver: Driver) -> dict[str, Any]:
+    """Where every dock stands that can be seen."""
+    docks = driver.program.window.docks
+    return {
+        id: (dock.geometry(), dock.titleBarWidget()) for id, dock in docks.items() if not dock.visibleRegion().isEmpty()
+    }
+
+
+def settle(driver: Driver) -> None:
+    presenter = driver.program.presenter
+    driver.qtbot.waitUntil(lambda: not presenter._later.isActive(), timeout=5000)
+    driver.settle()
+
+
+def start(driver: Driver) -> None:
+    driver.program.actions["present"].trigger()
+    settle(driver)
+    driver.program.window.activateWindow()
+    driver.qtbot.waitUntil(driver.program.window.isActiveWindow, timeout=2000)
+
+
+def stage_of(driver: Driver) -> Stage:
+    return driver.program.workspace.cursor.stage
+
+
+def test_presenting_fills_the_screen_for_a_projector_and_ends_as_it_began(driver: Driver) -> None:
+    window, look = driver.program.window, driver.program.look
+    window.resize(1300, 740)
+    driver.program.deeds.set_layout("Compare")
+    driver.run(3)
+    window.docks["controls"].hide()
+    settle(driver)
+    before, size = places(driver), window.size()
+    start(driver)
+    assert window.isFullScreen()
+    assert (look.theme.name, driver.program.preferences.theme) == ("projector", "light")
+    assert not window.menuBar().isVisible()
+    assert window.docks["controls"].isVisible()  # the layout Present has them
+    driver.program.actions["present.leave"].trigger()
+    settle(driver)
+    assert (look.choice, look.scale, window.size()) == ("light", 1.0, size)
+    assert not window.isFullScreen()
+    assert window.menuBar().isVisible()
+    assert places(driver) == before
+    assert driver.program.preferences.layout == "Compare"
+    panel(driver, "policy_bars").focus_picture()
+    press(driver, Key.Key_B)  # letters are letters again
+    assert not driver.program.presenter.blank.isVisible()
+    press(driver, Key.Key_Period)
+    driver.rest()
+    assert driver.head == 4
+
+
+def test_a_remote_steps_and_blanks_whatever_has_the_focus(driver: Driver) -> None:
+    driver.run(2)
+    start(driver)
+    workspace = driver.program.workspace
+    workspace.move_to(1)
+    workspace.show_stage(Stage.SAMPLE)
+    focuses: list[QWidget] = [panel(driver, "policy_bars").plot, panel(driver, "controls").preset]
+    for widget in focuses:
+        workspace.show_stage(Stage.SAMPLE)
+        widget.setFocus()
+        assert widget.hasFocus()
+        press(driver, Key.Key_PageDown)
+        press(driver, Key.Key_PageDown)
+        assert stage_of(driver) is Stage.NORMALIZE
+        press(driver, Key.Key_PageUp)
+        assert stage_of(driver) is Stage.SCORE
+    panel(driver, "policy_bars").focus_picture()
+    blank = driver.program.presenter.blank
+    for key in (Key.Key_B, Key.Key_Period):
+        press(driver, key)
+        assert blank.isVisible()
+        assert blank.geometry() == driver.program.window.rect()
+        press(driver, Key.Key_PageDown)  # any key brings the picture back, and does nothing else
+        assert not blank.isVisible()
+        assert (workspace.cursor.step, workspace.cursor.stage) == (1, Stage.SCORE)
+    assert QApplication.focusWidget() is not blank
+    press(driver, Key.Key_Down)
+    press(driver, Key.Key_Down)
+    driver.rest()
+    assert workspace.cursor.step == 2
+
+
+def test_a_blank_screen_lifts_by_a_click_and_shrugs_off_a_held_key(driver: Driver, qtbot: QtBot) -> None:
+    start(driver)
+    blank = driver.program.presenter.blank
+    driver.program.deeds.blank_screen()
+    assert blank.grab().toImage().pixelColor(5, 5) == Qt.GlobalColor.black
+    held = QKeyEvent(QKeyEvent.Type.KeyPress, Key.Key_B, Qt.KeyboardModifier.NoModifier, "b", autorep=True)
+    QApplication.sendEvent(blank, held)
+    assert blank.isVisible()
+    QTest.mouseClick(blank, Qt.MouseButton.LeftButton)
+    assert not blank.isVisible()
+
+
+def test_a_panel_is_maximized_and_every_dock_comes_back_exactly(driver: Driver) -> None:
+    window = driver.program.window
+    driver.run(2)
+    window.resize(1280, 720)
+    driver.program.deeds.set_layout("Bandit")
+    panel(driver, "kl_over_beta")  # a tab behind the first is in front
+    driver.settle()
+    activate(driver)
+    before = places(driver)
+    for _ in range(2):
+        press(driver, Key.Key_F12)
+        driver.settle()
+        shown = [id for id, dock in window.docks.items() if dock.isVisible()]
+        assert shown == ["policy_bars"]
+        assert window.docks["policy_bars"].width() > window.width() * 0.95
+        assert driver.program.actions["maximize_panel"].isChecked()
+        press(driver, Key.Key_F12)
+        driver.settle()
+        assert places(driver) == before
+    assert not driver.program.actions["maximize_panel"].isChecked()
+
+
+def test_a_layout_chosen_while_a_panel_is_maximized_counts(driver: Driver) -> None:
+    panel(driver, "policy_bars").focus_picture()
+    driver.program.deeds.maximize_panel()
+    driver.program.deeds.set_layout("Compare")
+    driver.settle()
+    wanted = places(driver)
+    assert not driver.program.deeds.state().maximized
+    driver.program.presenter.maximize(None)
+    assert places(driver) == wanted
+
+
+def test_without_a_panel_in_focus_maximizing_says_what_to_do(driver: Driver) -> None:
+    driver.program.transport.runs.setFocus()
+    driver.program.deeds.maximize_panel()
+    assert any("No panel is in focus" in text for text in driver.messages)
+
+
+def test_the_ring_follows_the_pointer_and_lets_clicks_through(driver: Driver) -> None:
+    window, ring = driver.program.window, driver.program.presenter.ring
+    driver.program.deeds.toggle_ring()
+    handle = window.windowHandle()
+    QTest.mouseMove(handle, QPoint(300, 200))
+    driver.qtbot.waitUntil(ring.isVisible, timeout=2000)
+    assert (ring.geometry().center() - QPoint(300, 200)).manhattanLength() <= 2
+    assert ring.testAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+    image = ring.grab().toImage()
+    middle = image.height() // 2
+    dark = [x for x in range(image.width()) if image.pixelColor(x, middle).lightness() < 80]
+    assert dark
+    assert abs(max(dark) - min(dark)) > 50
+    driver.program.deeds.toggle_ring()
+    QTest.mouseMove(handle, QPoint(100, 100))
+    assert not ring.isVisible()
+
+
+def test_the_counter_says_update_and_stage_and_goes_where_it_is_dragged(driver: Driver) -> None:
+    driver.run(12)
+    start(driver)
+    counter, workspace = driver.program.presenter.counter, driver.program.workspace
+    driver.settle()
+    assert counter.accessibleDescription() == "12, Update, pass 4/4"
+    workspace.show_stage(Stage.NORMALIZE)
+    driver.settle()
+    assert counter.accessibleDescription() == "12, Normalize"
+    assert counter.height() > driver.program.window.height() / 12
+    drag(counter, QPoint(20, 20), QPoint(320, -100))
+    moved = counter.pos()
+    assert moved.x() > 250
+    workspace.move_to(3)
+    driver.settle()
+    assert counter.pos() == moved
+    drag(counter, QPoint(20, 20), QPoint(-5000, 5000))
+    assert driver.program.window.rect().contains(counter.geometry())
+    driver.program.actions["present.counter"].trigger()
+    assert not counter.isVisible()
+
+
+def test_the_speaker_reads_what_comes_next(driver: Driver) -> None:
+    driver.program.deeds.toggle_speaker()
+    speaker, workspace = driver.program.presenter.speaker, driver.program.workspace
+    driver.settle()
+    assert "Update 1 is computed" in speaker.next.text()
+    driver.run(2)
+    workspace.move_to(1)
+    workspace.show_stage(Stage.SAMPLE)
+    driver.settle()
+    assert speaker.next.text().startswith("Score.")
+    assert speaker.now.text() == "Update 1 of 2 · 1 Sample"
+    workspace.show_stage(Stage.UPDATE, 0)
+    driver.settle()
+    assert speaker.next.text().startswith("Pass 2 of 4")
+    workspace.show_stage(Stage.UPDATE)
+    driver.settle()
+    assert "Update 2 is shown" in speaker.next.text()
+    assert speaker.alone.isVisible()
+    assert not speaker.choice.isVisible()
+
+
+def test_keys_of_a_remote_act_in_the_speaker_window_and_end_up_in_no_note(driver: Driver) -> None:
+    driver.run(1)
+    start(driver)
+    presenter = driver.program.presenter
+    presenter.speaker.show()
+    presenter.speaker.activateWindow()
+    driver.qtbot.waitUntil(presenter.speaker.isActiveWindow, timeout=2000)
+    driver.program.workspace.show_stage(Stage.SAMPLE)
+    notes = presenter.speaker.notes
+    notes.setFocus()
+    QTest.keyClick(notes, Key.Key_PageDown)
+    assert driver.program.workspace.cursor.stage is Stage.SCORE
+    QTest.keyClick(notes, Key.Key_B)
+    assert presenter.blank.isVisible()
+    QTest.keyClick(notes, Key.Key_PageDown)
+    assert not presenter.blank.isVisible()
+    assert driver.program.workspace.cursor.stage is Stage.SCORE
+    assert presenter.speaker.text == ""
+    presenter.speaker.edit.click()
+    notes.setFocus()
+    QTest.keyClicks(notes, "b. ")
+    assert presenter.speaker.text == "b. "
+
+
+def test_notes_are_there_again_at_the_next_start(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
+    first = make(qtbot, tmp_path / "home")
+    first.program.presenter.speaker.show()
+    first.program.presenter.speaker.notes.insertPlainText("Größe 1")
+    take_down(first)
+    second = make(qtbot, tmp_path / "home")
+    assert second.program.presenter.speaker.text == "Größe 1"
+    take_down(second)
+
+
+def test_notes_that_cannot_be_written_are_told(driver: Driver) -> None:
+    (driver.program.paths.config / "notes.txt").mkdir()
+    driver.program.presenter.notes.save()
+    assert any("The notes could not be saved" in text for text in driver.messages)
+
+
+def test_closing_while_presenting_keeps_the_desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
+    first = make(qtbot, tmp_path / "home")
+    first.program.window.resize(1300, 740)
+    first.program.deeds.set_layout("Compare")
+    first.settle()
+    wanted, docks = first.program.window.saveState(), first.program.window.docks
+    start(first)
+    preferences = first.program.paths.preferences
+    take_down(first)
+    assert load_preferences(preferences)[0].theme == "light"
+    second = make(qtbot, tmp_path / "home")
+    assert second.program.layouts.restore(second.program.window) is None
+    second.settle()
+    assert {n for n, d in second.program.window.docks.items() if d.isVisible()} == shown(second, wanted)
+    assert not second.program.window.isFullScreen()
+    assert set(docks) == set(second.program.window.docks)
+    take_down(second)
+
+
+def shown(driver: Driver, state: Any) -> set[str]:
+    """The docks that are visible in a state of the window."""
+    put_back(driver.program.window, driver.program.window.docks, state)
+    driver.settle()
+    return {name for name, dock in driver.program.window.docks.items() if dock.isVisible()}
+
+
+def test_pressing_the_key_again_and_again_ends_well(driver: Driver) -> None:
+    before = places(driver)
+    for _ in range(4):
+        driver.program.actions["present"].trigger()
+    settle(driver)
+    assert not driver.program.window.isFullScreen()
+    assert places(driver) == before
