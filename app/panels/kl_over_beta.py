@@ -119,6 +119,12 @@ class KlOverBetaPanel(Panel):
         self.hand.stop()
         self.desk.close()
 
+    @Slot()
+    def renew(self) -> None:
+        """Draw with the next frame: a hand moves more often than that."""
+        self._drawn = None
+        self.workspace.request_frame()
+
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
@@ -186,7 +192,7 @@ class KlOverBetaPanel(Panel):
         language = view.wanted.is_language
         if results is None:
             return words.LANGUAGE if language else self.summary(view)
-        here = self.desk.probe.problem or words.at_hand(self.hand.runs, results.sweep, self.hand.value)
+        here = self.desk.probe.problem or words.at_hand(self.hand.begun, results.sweep, self.hand.value)
         last = words.DEFAULTS if language else words.of_theory(results, self.hand.row)
         return "\n".join(part for part in (results.note, here, last) if part)
 
@@ -203,16 +209,18 @@ class KlOverBetaPanel(Panel):
     @Slot()
     def _on_desk(self) -> None:
         self.hand.follow(self.workspace.editing.wanted)
-        self.redraw()
+        self.renew()
 
     @Slot()
     def _on_hand(self) -> None:
-        self.redraw()
+        """The hand itself moves at once: the next key goes on from there."""
+        self.views.show_hand(self.hand.x, self.hand.row)
+        self.renew()
 
     @Slot()
     def _on_shown_otherwise(self) -> None:
         self.header.show_choice()
-        self.redraw()
+        self.renew()
 
     @Slot()
     def _on_pressed(self) -> None:

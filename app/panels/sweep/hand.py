@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
@@ -48,7 +50,15 @@ class Hand(QObject):
         return None if self._desk.probe.behind or self._desk.results is None else self._desk.probe.shown
 
     @property
-    def value(self) -> object:
+    def begun(self) -> Ensemble | None:
+        """The runs there, or their first updates."""
+        runs, results = self._desk.probe.shown, self._desk.results
+        if runs is None or results is None or runs.settings != results.sweep.at(self.value, self.row):
+            return None
+        return runs
+
+    @property
+    def value(self) -> Any:
         """The value of the swept setting there."""
         return self.grid.value(self.x)
 

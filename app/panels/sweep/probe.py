@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 
 KEPT = 16
+QUICK = 0.04
+"""Seconds for which the hand may wait for the beginning of a curve."""
 
 
 class Ask(NamedTuple):
@@ -34,10 +37,11 @@ class Probe(QObject):
     """Computes the place that was asked for last.
 
     What is being computed is finished rather than given up: dragged faster than it can be computed, it would never
-    come to an end. So the picture is at most two computations behind the hand.
+    come to an end. Where all updates take longer than a hand waits, the first ones come first, and the rest once the
+    hand rests: the same runs, only longer.
 
     Attributes:
-        shown: the newest runs that have come, if any.
+        shown: the newest runs that have come, if any; while ``behind`` they may be the beginning of those asked for.
         problem: why the last ones have not, in a sentence.
 
     Signals:
@@ -53,6 +57,7 @@ class Probe(QObject):
         self._wanted: Ask | None = None
         self._computing: Ask | None = None
         self._kept: OrderedDict[Ask, Ensemble] = OrderedDict()
+        self._each, self._began = 0.0, 0.0
         self._runner = Runner(self)
         self._runner.arrived.connect(self._on_arrived)
         self._runner.ended.connect(self._on_ended)
@@ -71,7 +76,7 @@ class Probe(QObject):
             return
         self._wanted = ask
         if self._computing is None:
-            self._compute(ask)
+            self._compute(self._beginning(ask))
 
     def show(self, runs: Ensemble) -> None:
         """Show runs that are known already."""
@@ -88,24 +93,37 @@ class Probe(QObject):
         self._wanted = self._computing = None
         self._runner.close()
 
+    def _beginning(self, ask: Ask) -> Ask:
+        """As many updates as come within a hand's patience; all where that is most of them."""
+        quick = int(QUICK / self._each) if self._each else ask.updates
+        return ask if quick > 0.7 * ask.updates else ask._replace(updates=max(quick, 10))
+
     def _compute(self, ask: Ask) -> None:
-        self._computing = ask
+        self._computing, self._began = ask, time.monotonic()
         self._runner.start(lambda poll: trained([ask.settings], ask.seeds, ask.updates, poll))
 
     @Slot(object)
     def _on_arrived(self, runs: Ensemble) -> None:
-        assert self._computing is not None
-        self._kept[self._computing] = self.shown = runs
+        done = self._computing
+        assert done is not None
+        self._each = (time.monotonic() - self._began) / done.updates
+        self.shown = runs
+        self._kept[done] = runs
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
-        if self._computing == self._wanted:
+        if done == self._wanted:
             self._wanted = None
         self.changed.emit()
 
     @Slot(str)
     def _on_ended(self, sentence: str) -> None:
-        failed, self._computing = self._computing, None
-        if sentence and failed == self._wanted:
+        done, self._computing = self._computing, None
+        wanted = self._wanted
+        if wanted is None or done is None:
+            return
+        if sentence and done.settings == wanted.settings:
             self.refuse(sentence)
-        elif self._wanted is not None:
-            self._compute(self._wanted)
+        elif done.settings == wanted.settings:  # its beginning is there
+            self._compute(wanted)
+        else:
+            self._compute(self._beginning(wanted))

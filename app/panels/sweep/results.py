@@ -37,6 +37,7 @@ class Results:
         self.done: dict[tuple[int, int], Ensemble] = {}
         self.note = ""
         self._keys = sweep.keys
+        self._final: dict[tuple[str, int, int], Spread] = {}
         self._optimum: dict[int, dict[str, np.ndarray]] = {}
 
     def take(self, runs: Ensemble) -> None:
@@ -55,12 +56,15 @@ class Results:
 
     def final(self, measure: str, row: int = 0) -> Spread:
         """A measure after the last update at every place."""
-        spread = np.full((3, len(self.sweep.over.values)), np.nan)
-        for place in range(spread.shape[1]):
-            runs = self.done.get((place, row))
-            if runs is not None:
-                spread[:, place] = [limit.item() for limit in band(runs.measures[measure][-1])]
-        return Spread(*spread)
+        key = (measure, row, len(self.done))
+        if key not in self._final:
+            known = [(place, self.done.get((place, row))) for place in range(len(self.sweep.over.values))]
+            there = [place for place, runs in known if runs is not None]
+            spread = np.full((3, len(known)), np.nan)
+            if there:
+                spread[:, there] = band(np.stack([self.done[place, row].measures[measure][-1] for place in there]))
+            self._final[key] = Spread(*spread)
+        return self._final[key]
 
     def optimum(self, row: int = 0) -> dict[str, np.ndarray]:
         """Where theory says that the runs arrive; see :func:`theory.optimum`."""

@@ -72,7 +72,7 @@ class TrainingPlot(SweepPlot):
                 line.clear_line()
         own = ""
         if runs is not None and sweep is not None:
-            self._updates = len(runs.measures["kl"]) - 1
+            self._updates = sweep.updates
             _draw(self.probe, course(runs, self.measure))
             own = name(_value(runs, sweep))
             others = [end for end in ends if end[0] != own]

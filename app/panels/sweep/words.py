@@ -28,8 +28,10 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
     kl, reward = (tuple(float(limit[-1]) for limit in course(runs, measure)) for measure in ("kl", "reward"))
     if not all(map(math.isfinite, (*kl, *reward))):
         return f"{sweep.over.symbol} {name(value)}: {DIVERGED}."
+    come = len(runs.measures["kl"]) - 1
+    after = f" after {come:,} of {sweep.updates:,} updates" if come < sweep.updates else ""
     told = (
-        f"{sweep.over.symbol} {name(value)}: KL {shown(kl[0])} nats ({shown(kl[1])} to {shown(kl[2])}), "
+        f"{sweep.over.symbol} {name(value)}{after}: KL {shown(kl[0])} nats ({shown(kl[1])} to {shown(kl[2])}), "
         f"reward {shown(reward[0])}."
     )
     if has_optimum(runs.settings):

@@ -33,13 +33,14 @@ def panel(driver: Driver, front: Front[KlOverBetaPanel]) -> KlOverBetaPanel:
     one.header.choice = type(one.header.choice)(over=FEW, seeds=16, updates=30)
     one.header.show_choice()
     front(KlOverBetaPanel)
-    rest(driver.qtbot, one)
+    rest(driver, one)
     return one
 
 
-def rest(qtbot: QtBot, panel: KlOverBetaPanel) -> None:
-    """Wait until nothing is computed any more."""
-    qtbot.waitUntil(lambda: not panel.busy, timeout=10_000)
+def rest(driver: Driver, panel: KlOverBetaPanel) -> None:
+    """Wait until nothing is computed any more, then draw."""
+    driver.qtbot.waitUntil(lambda: not panel.busy, timeout=10_000)
+    driver.settle()
 
 
 def show(driver: Driver, panel: KlOverBetaPanel, view: str) -> None:
@@ -64,7 +65,9 @@ def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) 
     assert "β 0 KL is" in panel.accessibleDescription()
 
 
-def test_the_panel_draws_the_updates_of_the_run_over_the_sweep(driver: Driver, panel: KlOverBetaPanel) -> None:
+def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
+    driver: Driver, panel: KlOverBetaPanel
+) -> None:
     driver.run(7)
     x, y = panel.scatter.points.getData()
     run = driver.program.workspace.run
@@ -72,6 +75,14 @@ def test_the_panel_draws_the_updates_of_the_run_over_the_sweep(driver: Driver, p
     assert np.array_equal(y, run.series["kl"].values)
     assert np.allclose(x, FEW.places.at([0.04])[0]) and 0 < x[0] < 1
     assert len(panel.views.training.own.series) == 7
+    for view, plot in ((FINAL, panel.scatter), (FRONTIER, panel.views.frontier), (TRAINING, panel.views.training)):
+        show(driver, panel, view)
+        columns, rows = plot.table()
+        assert len(rows) == (31 if view == TRAINING else 4)
+        assert all(len(row) == len(columns) for row in rows)
+    panel.header.table.click()
+    driver.settle()
+    assert all(twin.shows_table for twin in panel.views.twins.values())
 
 
 @pytest.mark.parametrize("way", ["click", "key"])
@@ -80,7 +91,7 @@ def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlO
     y = panel.desk.results.final("kl").middle[2]
     spot = at(panel.scatter, 2, y).toPoint()
     QTest.mouseClick(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=spot)
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
     runs = panel.hand.runs
     assert runs is not None and runs.settings.objective.beta == 0.4
     place = middle_seed(runs)
@@ -100,28 +111,24 @@ def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlO
     assert any(f"Seed {runs.seeds[place]}" in message for message in driver.messages)
 
 
-def test_any_seed_can_be_opened(panel: KlOverBetaPanel, qtbot: QtBot) -> None:
-    panel.strip.seed.setCurrentIndex(6)
-    with qtbot.waitSignal(panel.run_wanted) as told:
-        panel.strip.open.click()
-    assert panel.hand.runs is not None
-    assert told.args[0].seed == panel.hand.runs.seeds[5] == 5
-
-
 def test_dragging_trains_at_the_value_under_the_hand(driver: Driver, panel: KlOverBetaPanel) -> None:
     panel.header.slider.setValue(panel.header.slider.maximum() * 5 // 6)  # half way from 0.4 to 1
     wanted = panel.hand.value
     assert wanted == pytest.approx(0.7)
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
     runs = panel.hand.runs
     assert runs is not None and runs.settings.objective.beta == wanted
     assert np.array_equal(panel.views.training.probe.yData, np.median(runs.measures["kl"], axis=-1))
     assert "0.7" in panel.strip.says.text() and "0.7" in panel.header.hand.text()
+    panel.strip.seed.setCurrentIndex(6)
+    with driver.qtbot.waitSignal(panel.run_wanted) as told:
+        panel.strip.open.click()
+    assert told.args[0] == runs.run(5)  # any seed opens, at any value
     QTest.mousePress(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=at(panel.scatter, 2.5, 0.1).toPoint())
     for x in (2.0, 1.5, 0.5):
         QTest.mouseMove(panel.scatter.viewport(), at(panel.scatter, x, 0.1).toPoint())
     QTest.mouseRelease(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=at(panel.scatter, 0.5, 0.1).toPoint())
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
     assert panel.hand.runs is not None
     assert panel.hand.runs.settings.objective.beta == panel.hand.value == pytest.approx(0.05, abs=0.01)
 
@@ -135,27 +142,27 @@ def test_the_arrows_go_from_value_to_value(driver: Driver, panel: KlOverBetaPane
     assert panel.hand.value == pytest.approx(0.37)
     QTest.keyClick(panel.scatter, Qt.Key.Key_End)
     assert panel.hand.value == 1.0
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
 
 
 def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: KlOverBetaPanel) -> None:
     assert panel.scatter.theory.xData is None or not len(panel.scatter.theory.xData)
     assert "theory gives no such point" in panel.strip.says.text()
     panel.strip.known.click()
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
     assert panel.desk.results is not None and panel.desk.results.has_optimum()
     best = panel.desk.results.optimum()
     wanted = tilt_measures(panel.desk.results.sweep.point(3), 1.0)
     assert best["kl"][-1] == wanted["kl"] and best["reward"][-1] == wanted["reward"]
     assert np.array_equal(panel.scatter.theory.yData, best["kl"])
     panel.strip.back.click()
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
     assert not panel.desk.results.has_optimum()
 
 
 def test_estimators_are_real_sweeps_side_by_side(driver: Driver, panel: KlOverBetaPanel) -> None:
     panel.header.estimators.click()
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
     results = panel.desk.results
     assert results is not None and results.sweep.rows == tuple(ESTIMATORS)
     for row, name in enumerate(ESTIMATORS):
@@ -169,14 +176,14 @@ def test_estimators_are_real_sweeps_side_by_side(driver: Driver, panel: KlOverBe
     for row, plot in enumerate(panel.views.multiples):
         assert np.array_equal(plot.lines[row].yData, results.final("kl", row).middle)
     panel.header.estimators.click()
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
     assert panel.header.view_wanted == FINAL
     assert panel.desk.sweep is not None and panel.desk.sweep.across is None
 
 
 def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaPanel) -> None:
     panel.header.choose(across=Swept(path="optimizer.learning_rate", values=(0.03, 0.3)))
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
     show(driver, panel, HEAT)
     results, heat = panel.desk.results, panel.views.heat
     assert results is not None
@@ -185,7 +192,7 @@ def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaP
     assert heat.tsv().splitlines()[2].startswith("α 0.3\t")
     heat.setFocus()
     heat.setCurrentIndex(heat.heat.index(0, 3))
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
     assert panel.hand.runs is not None
     held = panel.hand.runs.settings
     assert (held.objective.beta, held.optimizer.learning_rate) == (1.0, 0.03)
@@ -199,20 +206,9 @@ def test_cancelling_keeps_what_was_done(driver: Driver, panel: KlOverBetaPanel) 
     assert not panel.desk.busy
     results = panel.desk.results
     assert results is not None and 1 <= len(results.done) < 3
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
     assert "As far as it got" in panel.strip.says.text()
     assert np.isfinite(results.final("kl").middle[0]) and np.isnan(results.final("kl").middle[2])
-
-
-def test_every_view_has_its_table(driver: Driver, panel: KlOverBetaPanel) -> None:
-    for view, plot in ((FINAL, panel.scatter), (FRONTIER, panel.views.frontier), (TRAINING, panel.views.training)):
-        show(driver, panel, view)
-        columns, rows = plot.table()
-        assert len(rows) == (31 if view == TRAINING else 4)
-        assert all(len(row) == len(columns) for row in rows)
-    panel.header.table.click()
-    driver.settle()
-    assert all(twin.shows_table for twin in panel.views.twins.values())
 
 
 def test_a_sweep_of_other_settings_is_dimmed_until_it_is_swept_again(driver: Driver, panel: KlOverBetaPanel) -> None:
@@ -223,47 +219,42 @@ def test_a_sweep_of_other_settings_is_dimmed_until_it_is_swept_again(driver: Dri
     driver.settle()
     assert panel.scatter.frame.opacity() < 1 and "learning rate" in panel.strip.says.text()
     panel.header.sweep.click()
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
     driver.settle()
     assert panel.scatter.frame.opacity() == 1
     assert panel.desk.sweep is not None and panel.desk.sweep.base.optimizer.learning_rate == 0.1
 
 
-@pytest.mark.parametrize(
-    ("text", "said"), [("", "at least one"), ("0, -1", "objective.beta"), ("0, nan", "objective.beta"), ("a", "beta")]
-)
-def test_values_that_cannot_be_are_refused_in_a_sentence(
-    driver: Driver, panel: KlOverBetaPanel, text: str, said: str
+def test_typed_values_are_sorted_and_kept_once_and_what_cannot_be_is_refused_in_a_sentence(
+    driver: Driver, panel: KlOverBetaPanel
 ) -> None:
     panel.header.setup.click()
     before = panel.desk.sweep
-    panel.header.over_values.setText(text)
-    panel.header.over_values.editingFinished.emit()
-    driver.settle()
-    assert said in panel.strip.says.text() and panel.desk.sweep is before and not panel.desk.busy
-
-
-def test_values_are_sorted_and_kept_once(driver: Driver, panel: KlOverBetaPanel) -> None:
+    for text, said in (("", "at least one"), ("0, -1", "objective.beta"), ("0, nan", "objective.beta"), ("a", "beta")):
+        panel.header.over_values.setText(text)
+        panel.header.over_values.editingFinished.emit()
+        driver.settle()
+        assert said in panel.strip.says.text(), text
+        assert panel.desk.sweep is before and not panel.desk.busy
     panel.header.over_values.setText("1, 0.2; 0.2 0")
     panel.header.over_values.editingFinished.emit()
-    rest(driver.qtbot, panel)
+    rest(driver, panel)
     assert panel.desk.sweep is not None and panel.desk.sweep.over.values == (0.0, 0.2, 1.0)
 
 
-def test_a_chain_of_decisions_is_refused_in_a_sentence(driver: Driver, panel: KlOverBetaPanel) -> None:
-    driver.program.deeds.new_run()
-    driver.program.workspace.editing.edit({"task.landscape": "chain"}, "Another task")
-    panel.header.sweep.click()
-    rest(driver.qtbot, panel)
-    assert "choose a task of one decision" in panel.strip.says.text()
-
-
-def test_the_command_sweeps(driver: Driver, panel: KlOverBetaPanel) -> None:
+def test_the_command_sweeps_and_a_chain_of_decisions_is_refused_in_a_sentence(
+    driver: Driver, panel: KlOverBetaPanel
+) -> None:
     driver.program.window.docks["training_history"].raise_()
     before = panel.desk.results
     driver.program.actions["sweep"].trigger()
     driver.qtbot.waitUntil(lambda: panel.desk.results is not before and not panel.busy, timeout=10_000)
     assert panel.seen
+    driver.program.deeds.new_run()
+    driver.program.workspace.editing.edit({"task.landscape": "chain"}, "Another task")
+    panel.header.sweep.click()
+    rest(driver, panel)
+    assert "choose a task of one decision" in panel.strip.says.text()
 
 
 def test_closing_while_a_sweep_is_computed_is_clean(qtbot: QtBot, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -288,7 +279,7 @@ def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Fro
     assert all(settings.is_language for settings in wanted)
     panel.header.choice = type(panel.header.choice)(over=FEW, seeds=16, updates=5)
     panel.header.sweep.click()
-    rest(language.qtbot, panel)
+    rest(language, panel)
     assert words.DEFAULTS in panel.strip.says.text() and not len(panel.scatter.points.data)
 
 

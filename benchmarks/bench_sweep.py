@@ -1,0 +1,135 @@
+"""A sweep of 11 betas x 64 seeds x 200 updates, next to the same work as plain loops, and one β as it is dragged.
+
+    python -m benchmarks.bench_sweep
+
+The loops are written independently, in Python with lists and ``math`` alone and in JavaScript for Node where that is
+installed. All compute the exact KL and the expected reward after every update. The Python loop runs a share of the
+seeds and its time is scaled up. Competitors take turns; times are medians.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bench_bandit import naive_updates
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.sweep import BETAS, grid
+
+SEEDS, UPDATES, ROUNDS = 64, 200, 9
+SHARE = 2
+"""Seeds that the Python loop runs of the 64."""
+SCRIPT = Path(__file__).with_name("sweep.js")
+
+
+def ours(settings: Settings) -> list[Ensemble]:
+    """The sweep as the program computes it."""
+    return list(ensembles(grid(settings, {"objective.beta": BETAS}), range(SEEDS), UPDATES))
+
+
+def loop(settings: Settings, seeds: int) -> list[list[tuple[float, float]]]:
+    """The last KL and reward of every run of every β, one number at a time."""
+    task = settings.bandit
+    rewards = [max(0.0, 1 - abs(a + 1 - task.peak) / task.half_width) for a in range(task.actions)]
+    last = []
+    for beta in BETAS:
+        point = settings.replace({"objective.beta": beta})
+        last.append([_measured(point, seed, rewards)[-1] for seed in range(seeds)])
+    return last
+
+
+def _measured(settings: Settings, seed: int, rewards: list[float]) -> list[tuple[float, float]]:
+    told = []
+    for logits in islice(naive_updates(settings, seed), UPDATES):
+        highest = max(logits)
+        total = math.log(sum(math.exp(z - highest) for z in logits)) + highest
+        prob = [math.exp(z - total) for z in logits]
+        kl = sum(p * (z - total + math.log(len(logits))) for p, z in zip(prob, logits, strict=True))
+        told.append((kl, sum(p * r for p, r in zip(prob, rewards, strict=True))))
+    return told
+
+
+def node(settings: Settings) -> dict[str, Any]:
+    """What Node says: its seconds and the last KL and reward of every run."""
+    o, task = settings.objective, settings.bandit
+    said = {
+        "betas": BETAS, "seeds": SEEDS, "updates": UPDATES, "actions": task.actions, "peak": task.peak,
+        "half_width": task.half_width, "group": settings.learner.group_size, "mu": settings.learner.mu,
+        "rate": settings.optimizer.learning_rate, "std_epsilon": o.std_epsilon, "clip_low": o.clip_low,
+        "clip_high": o.clip_high,
+    }  # fmt: skip
+    done = subprocess.run(["node", str(SCRIPT), json.dumps(said)], check=True, capture_output=True, text=True)
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Seconds that ``call`` took."""
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
+
+
+def check(settings: Settings) -> str:
+    """That all compute the same: the Python loop seed by seed, the other generator within its spread."""
+    swept = ours(settings)
+    for lone, runs in zip(loop(settings, 1), swept, strict=True):
+        if not abs(lone[0][0] - runs.measures["kl"][-1, 0]) < 1e-9:
+            raise SystemExit("the Python loop and the sweep differ")
+    if shutil.which("node") is None:
+        return "Node is not installed; its loop is left out."
+    told = node(settings)
+    theirs = np.array(told["last"])  # (beta, seed, 2)
+    for place, name in enumerate(("kl", "reward")):
+        mine = np.array([runs.measures[name][-1] for runs in swept])
+        error = np.sqrt((mine.var(axis=1, ddof=1) + theirs[..., place].var(axis=1, ddof=1)) / SEEDS)
+        apart = np.abs(mine.mean(axis=1) - theirs[..., place].mean(axis=1)) / error
+        if not apart.max() < 4.5:
+            raise SystemExit(f"Node's loop and the sweep differ in {name} by {apart.max():.1f} standard errors")
+    return f"Node {told['version']}"
+
+
+def report(mu: int) -> None:
+    """Print one table."""
+    settings = Settings().replace({"learner.mu": mu})
+    found = check(settings)
+    times: dict[str, list[float]] = {"sweep": [], "one": [], "few": [], "loop": [], "node": []}
+    drag = settings.replace({"objective.beta": 0.123})
+    for _ in range(ROUNDS):
+        times["sweep"].append(timed(lambda: ours(settings)))
+        times["one"].append(timed(lambda: list(ensembles([drag], range(SEEDS), UPDATES))))
+        times["few"].append(timed(lambda: list(ensembles([drag], range(16), UPDATES))))
+        if found.startswith("Node v"):
+            times["node"].append(node(settings)["seconds"])
+    for _ in range(2):
+        times["loop"].append(timed(lambda: loop(settings, SHARE)) * SEEDS / SHARE)
+    middle = {name: statistics.median(values) for name, values in times.items() if values}
+    runs = len(BETAS) * SEEDS * UPDATES
+    print(f"{len(BETAS)} betas x {SEEDS} seeds x {UPDATES} updates, G {settings.learner.group_size}, mu {mu}. {found}")
+    for name, text in (("sweep", "the sweep"), ("node", "plain loop in JavaScript"), ("loop", "plain loop in Python")):
+        if name in middle:
+            note = f" ({SHARE} of {SEEDS} seeds measured, scaled)" if name == "loop" else ""
+            each, ratio = middle[name] / runs * 1e9, middle[name] / middle["sweep"]
+            print(f"  {text:26} {middle[name] * 1e3:10,.1f} ms {each:9,.0f} ns a run-step {ratio:7.2f}x{note}")
+    print(f"  one beta, {SEEDS} seeds        {middle['one'] * 1e3:10,.1f} ms; 16 seeds {middle['few'] * 1e3:.1f} ms")
+
+
+def main() -> None:
+    """Print the tables for one pass and for four."""
+    for mu in (1, 4):
+        report(mu)
+
+
+if __name__ == "__main__":
+    main()
