@@ -16,6 +16,7 @@ from grpo_core.assignments import settings_from
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band, ensembles
+from grpo_core.experiments.queue_command import SEEDS, UPDATES, run_queue
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, SIX, race
 from grpo_core.experiments.sweep import BETAS, grid, has_optimum, tilt_measures
 from grpo_core.learners import learner
@@ -27,6 +28,8 @@ FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
 
 def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Runs the bandit over a grid of one setting or several, with many seeds at each place."""
+    if options.language:
+        return run_queue(options, poll)
     settings, axes = _settings(options), {}
     for over in options.over or [f"objective.beta={','.join(f'{beta:g}' for beta in BETAS)}"]:
         path, equals, text = over.partition("=")
@@ -60,19 +63,26 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     one.add_argument(
         "--over", action="append", metavar="SETTING=V,V,…", help="what differs; may be repeated (default a grid of β)"
     )
+    one.add_argument(
+        "--language", action="store_true",
+        help="real runs of the language model, one file each in the folder --out; called again, it goes on",
+    )  # fmt: skip
     two = add("race", "let algorithms race over the same seeds", run_race)
     two.add_argument("--algorithm", action="append", metavar="NAME", help="a preset; may be repeated (default six)")
     two.add_argument("--fairness", choices=FAIRNESS, default="updates", help="what is equal for all")
     two.add_argument("--local-peak", action="store_true", help="two peaks, and a start that leans to the lower one")
     for parser in (one, two):
         parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="change a setting")
-        parser.add_argument("--seeds", type=int, default=64, metavar="N", help="runs of each (default 64)")
-        parser.add_argument("--updates", type=int, default=200, metavar="N", help="of each run (default 200)")
+        fewer = ["", ""] if parser is two else [f", of the language model {count}" for count in (SEEDS, UPDATES)]
+        parser.add_argument("--seeds", type=int, metavar="N", help=f"runs of each (default 64{fewer[0]})")
+        parser.add_argument("--updates", type=int, metavar="N", help=f"of each run (default 200{fewer[1]})")
         parser.add_argument("--out", metavar="FILE", help="write every curve as CSV")
         parser.add_argument("--runs", metavar="FOLDER", help="write the median run of each as a run file")
 
 
 def _settings(options: argparse.Namespace) -> Settings:
+    options.seeds = 64 if options.seeds is None else options.seeds
+    options.updates = 200 if options.updates is None else options.updates
     if options.seeds < 1 or options.updates < 1:
         raise SettingsError("--seeds and --updates", min(options.seeds, options.updates), "give numbers from 1 on")
     return settings_from(None, options.set, Settings().replace({"learner.mu": 1}))

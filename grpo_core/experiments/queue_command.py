@@ -1,0 +1,87 @@
+"""A sweep of the language model on the command line: a queue of real runs in a folder; called again, it goes on."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from grpo_core.assignments import settings_from
+from grpo_core.config import language_settings
+from grpo_core.errors import Cancelled, SettingsError
+from grpo_core.experiments import queue as runs
+from grpo_core.metrics import METRICS
+
+BETAS = "objective.beta=0,0.04,0.2"
+SEEDS, UPDATES = 2, 60
+CURVES = "results.csv"
+
+
+def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Trains the language model over a grid of one setting or several: one run file each, in a folder."""
+    if options.out is None:
+        raise SettingsError("--out", "", "give the folder for the runs, such as --out beta-sweep")
+    settings = settings_from(None, options.set, language_settings())
+    axes = dict(runs.axis(settings, text) for text in options.over or [BETAS])
+    seeds = SEEDS if options.seeds is None else options.seeds
+    updates = UPDATES if options.updates is None else options.updates
+    folder = Path(options.out)
+    wanted = runs.planned(settings, axes, range(settings.seed, settings.seed + seeds), updates)
+    queue = runs.begin(folder, wanted)
+    try:
+        done = _worked(folder, queue, poll)
+    finally:
+        _write_curves(folder)
+    print(_table(folder, queue))
+    if not done:
+        raise Cancelled(f"Stopped on request; the same command goes on with {folder}.")
+    print(f"{folder / CURVES} holds every curve.", file=sys.stderr)
+    return 0
+
+
+def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None]) -> bool:
+    """Train with a progress bar over all updates; whether everything is done."""
+    from tqdm import tqdm
+
+    def cancelled() -> bool:
+        try:
+            poll()
+        except Cancelled:
+            return True
+        return False
+
+    total = queue.updates * len(queue.runs)
+    before = sum(min(runs.held(folder, run).done, queue.updates) for run in queue.runs)
+    with tqdm(total=total, initial=before, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:
+
+        def told(progress: runs.Progress) -> None:
+            bar.set_postfix_str(queue.runs[progress.place].title, refresh=False)
+            bar.update()
+
+        return runs.work(folder, cancelled=cancelled, progress=told)
+
+
+def _table(folder: Path, queue: runs.Queue) -> str:
+    """A line for each run: what it has come to."""
+    lines = ["updates   held-out, greedy   reward   KL      run"]
+    for run in queue.runs:
+        far = runs.held(folder, run)
+        right, reward, kl = (far.last.get(name, float("nan")) for name in ("accuracy_greedy", "reward_mean", "kl"))
+        said = f"   {far.trouble}" if far.trouble else ""
+        lines.append(f"{far.done:7d}   {right:16.3f}   {reward:6.3f}   {kl:.3f}   {run.title}{said}")
+    return "\n".join(lines)
+
+
+def _write_curves(folder: Path) -> None:
+    """Every series of every run, one row an update."""
+    queue = runs.read(folder)
+    with (folder / CURVES).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow((*queue.axes, "seed", "update", *METRICS))
+        for found in runs.results(folder):
+            place = [found.settings.get(path) for path in queue.axes]
+            for update in range(len(found.measures["reward_mean"])):
+                values = (repr(float(found.measures[name][update])) for name in METRICS)
+                writer.writerow((*place, found.seed, update + 1, *values))

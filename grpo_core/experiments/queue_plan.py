@@ -1,0 +1,177 @@
+"""What a queue of runs is to do: a manifest in a folder, beside the run files that it names."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from grpo_core.assignments import settings_from
+from grpo_core.config import Settings, described_at, settings_from_json
+from grpo_core.errors import RunFileError, SettingsError
+from grpo_core.experiments.sweep import grid
+from grpo_core.runs.files import replacing
+
+MANIFEST = "queue.json"
+VERSION = 1
+MOST_RUNS = 1000
+_FORBIDDEN = '\\/:*?"<>|'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A run of the queue.
+
+    Attributes:
+        file: its name in the folder.
+        title: what it is called, such as “β 0.04, seed 7”.
+        settings: of the whole run.
+    """
+
+    file: str
+    title: str
+    settings: Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """What is wanted.
+
+    Attributes:
+        axes: dotted paths of the settings in which the runs differ, besides the seed.
+        updates: that each run shall have.
+        runs: in the order in which they are trained.
+        ended: nobody wants the rest any more.
+    """
+
+    axes: tuple[str, ...]
+    updates: int
+    runs: tuple[Planned, ...]
+    ended: bool = False
+
+
+def planned(settings: Settings, axes: Mapping[str, Sequence[Any]], seeds: Sequence[int], updates: int) -> Queue:
+    """A queue over a grid of settings with each of the seeds: every place of the grid under the first seed, and so on.
+
+    Args:
+        settings: what all runs share.
+        axes: dotted path of a setting -> the values it takes.
+        seeds: one run each at every place of the grid.
+        updates: of each run.
+
+    Raises:
+        SettingsError: there is no such setting, a value is not allowed, or there would be too many runs.
+    """
+    if updates < 1:
+        raise SettingsError("updates", updates, "allowed is a whole number from 1 on")
+    if not seeds:
+        raise SettingsError("seeds", 0, "allowed is a whole number from 1 on")
+    points = grid(settings, axes)
+    if len(points) * len(seeds) > MOST_RUNS:
+        raise SettingsError("runs", len(points) * len(seeds), f"a queue has at most {MOST_RUNS:,} runs; choose fewer")
+    runs = [point.replace({"seed": seed}) for seed in seeds for point in points]
+    return Queue(
+        axes=tuple(axes),
+        updates=updates,
+        runs=tuple(_named(place, run, axes) for place, run in enumerate(runs, start=1)),
+    )
+
+
+def axis(settings: Settings, text: str) -> tuple[str, list[Any]]:
+    """A setting and the values it takes, as typed: ``objective.beta=0,0.04,0.2``.
+
+    Raises:
+        SettingsError: it cannot be read, or a value is not allowed.
+    """
+    path, equals, values = text.partition("=")
+    if not equals:
+        raise SettingsError("over", text, "write a setting and its values, such as objective.beta=0,0.04,0.2")
+    path, words = path.strip(), [word.strip() for word in values.split(",") if word.strip()]
+    return path, [settings_from(None, [f"{path}={word}"], settings).get(path) for word in words]
+
+
+def begin(folder: Path, queue: Queue) -> Queue:
+    """Write ``queue`` into ``folder``; where it is there already, what is wanted now may be more updates.
+
+    Returns:
+        The queue as it stands in the folder.
+
+    Raises:
+        RunFileError: the folder holds another queue, or cannot be written.
+    """
+    if (folder / MANIFEST).exists():
+        there = read(folder)
+        if (there.axes, there.runs) != (queue.axes, queue.runs):
+            raise RunFileError(f"{folder} holds another sweep; choose another folder, or give the same settings again.")
+        queue = replace(queue, updates=max(queue.updates, there.updates))
+    _write(folder, replace(queue, ended=False))
+    return queue
+
+
+def end(folder: Path) -> None:
+    """Nobody wants the rest of the queue any more; what was done stays, and :func:`begin` takes it up again."""
+    _write(folder, replace(read(folder), ended=True))
+
+
+def read(folder: Path) -> Queue:
+    """The queue in ``folder``.
+
+    Raises:
+        RunFileError: there is none, or it is damaged.
+    """
+    path = folder / MANIFEST
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if stored["version"] > VERSION:
+            raise RunFileError(f"{path} was written by a newer version of GRPO Lab.")
+        runs = tuple(
+            Planned(file=_inside(run["file"]), title=str(run["title"]), settings=_settings(run["settings"]))
+            for run in stored["runs"]
+        )
+        axes = tuple(str(path) for path in stored["axes"])
+        for path_of_setting in axes:
+            described_at(path_of_setting)
+        return Queue(axes=axes, updates=int(stored["updates"]), runs=runs, ended=bool(stored["ended"]))
+    except OSError as error:
+        raise RunFileError(f"{folder} holds no queue of runs: {error.strerror}.") from None
+    except (ValueError, TypeError, LookupError, SettingsError, RecursionError):
+        raise RunFileError(f"{path} is damaged; the runs beside it are whole and can be opened one by one.") from None
+
+
+def _write(folder: Path, queue: Queue) -> None:
+    runs = [{"file": r.file, "title": r.title, "settings": json.loads(r.settings.to_json())} for r in queue.runs]
+    stored = {"version": VERSION, "axes": queue.axes, "updates": queue.updates, "ended": queue.ended, "runs": runs}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFileError(f"The folder {folder} cannot be made: {error.strerror}.") from None
+    with replacing(folder / MANIFEST) as temporary, temporary.open("w", encoding="utf-8") as file:
+        json.dump(stored, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _named(place: int, settings: Settings, axes: Mapping[str, Sequence[Any]]) -> Planned:
+    parts = [*((described_at(path), settings.get(path)) for path in axes), (described_at("seed"), settings.seed)]
+    title = ", ".join(f"{about.symbol or about.title.lower()} {_shown(value)}" for about, value in parts)
+    plain = ", ".join(f"{path.rpartition('.')[2]} {_shown(settings.get(path))}" for path in (*axes, "seed"))
+    words = "".join(" " if c in _FORBIDDEN else c for c in plain)[:60].strip(" .")
+    return Planned(file=f"{place:03d} {words}.grpo", title=title, settings=settings)
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else "off" if value is None else str(value)
+
+
+def _settings(stored: object) -> Settings:
+    return settings_from_json(json.dumps(stored))
+
+
+def _inside(name: object) -> str:
+    """A file's name, which must not lead out of the folder."""
+    if not isinstance(name, str) or Path(name).name != name:
+        raise ValueError(name)
+    return name
