@@ -66,15 +66,20 @@ class Deeds(PresentingDeeds):
     def branch(self) -> None:
         self._try(lambda: self._p.session.branch(self._p.workspace.cursor.step))
 
+    def show_breakpoints(self) -> None:
+        self._p.window.docks["breakpoints"].show()
+        self._p.window.docks["breakpoints"].raise_()
+        self._p.window.panels["breakpoints"].focus_form()  # type: ignore[attr-defined]
+
     def sweep(self) -> None:
         self._p.window.docks["kl_over_beta"].show()
         self._p.window.docks["kl_over_beta"].raise_()
         self._p.window.panels["kl_over_beta"].sweep()  # type: ignore[attr-defined]
 
-    def show_breakpoints(self) -> None:
-        self._p.window.docks["breakpoints"].show()
-        self._p.window.docks["breakpoints"].raise_()
-        self._p.window.panels["breakpoints"].focus_form()  # type: ignore[attr-defined]
+    def race(self) -> None:
+        self._p.window.docks["comparison"].show()
+        self._p.window.docks["comparison"].raise_()
+        self._p.window.panels["comparison"].race()  # type: ignore[attr-defined]
 
     # -- runs --------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from app.crash.report_bar import MessageBar
 from app.docks import Dock, arrange, centre
 from app.panels.base import Panel
 from app.panels.breakpoints import BreakpointsPanel
+from app.panels.comparison import ComparisonPanel
 from app.panels.controls.panel import ControlsPanel
 from app.panels.evolution import EvolutionPanel
 from app.panels.explain import ExplainPanel
@@ -34,6 +35,7 @@ PANELS: tuple[type[Panel], ...] = (
     PolicyBarsPanel,
     TrainingHistoryPanel,
     KlOverBetaPanel,
+    ComparisonPanel,
     TokenInspectorPanel,
     EvolutionPanel,
     ScorePanel,

@@ -35,7 +35,7 @@ MOMENTS = (("empty", 0), ("mid-run", 13), ("full", 200))
 LANGUAGE_MOMENTS = (("empty", 0), ("mid-run", 3), ("full", 60))
 SIZES = {
     "timeline": (1366, 28), "controls": (256, 640), "metrics": (768, 64), "pipeline": (768, 92),
-    "policy_bars": (768, 260), "training_history": (768, 220), "kl_over_beta": (768, 220),
+    "policy_bars": (768, 260), "training_history": (768, 220), "kl_over_beta": (768, 220), "comparison": (768, 260),
     "token_inspector": (768, 260), "step_detail": (340, 330), "explain": (340, 330),
     "evolution": (768, 220), "score_your_own": (768, 220), "what_if": (768, 260),
 }  # fmt: skip

@@ -1,0 +1,265 @@
+"""Comparison: a fair race between algorithms, many seeds each, on the landscape of the run that is shown."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from app.panels.base import Panel
+from app.panels.race import words
+from app.panels.race.choices import FAIR, Choices
+from app.panels.race.desk import Desk
+from app.panels.race.frame import Frame, Split
+from app.panels.race.lanes import spoken
+from app.panels.race.plan import Plan, base_of, remark_on
+from app.panels.race.plot import RacePlot
+from app.panels.race.run_row import RunRow
+from app.panels.race.standing import Standing
+from app.plotting.twin_stack import TwinStack
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble
+
+SETTLE_MS = 150
+"""After an edit of the run's settings it races again once no other has followed for so long."""
+FIRST_LANE = "GRPO (DeepSeekMath)"
+BANDS = "Bands hold the middle half of the seeds."
+EMPTY = "Six algorithms over the same seeds appear here. Press Race."
+
+
+class ComparisonPanel(Panel):
+    """The choices above, the picture and the standing in the middle, one of the runs below.
+
+    It races when it is first seen, and again whenever a choice, or a setting of the run it was taken from, changes.
+
+    Attributes:
+        place: the place of its seed; None is the one with the median reward.
+
+    Signals:
+        run_wanted: open a run with these settings, and say this sentence.
+    """
+
+    id = "comparison"
+    title = "Comparison"
+    run_wanted = Signal(object, str)
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.desk = Desk(self)
+        self.place: int | None = None
+        self._lane = FIRST_LANE
+        self._picked = False
+        self._source = ""
+        self._opened: list[tuple[Settings, Settings]] = []
+        self._shown: tuple[object, ...] = ()
+        self.plot, self.standing, self.run, self.says = RacePlot(), Standing(), RunRow(), QLabel()
+        self.twin = TwinStack(self.plot)
+        self.twin.hide_header()
+        self.choices = Choices(self.twin.button)
+        self._settle = QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.setInterval(SETTLE_MS)
+        self._build()
+        self._connect()
+
+    def _build(self) -> None:
+        self.plot.empty = EMPTY
+        self.says.setObjectName("muted")
+        self.says.setWordWrap(True)
+        self.says.setContentsMargins(12, 2, 8, 6)
+        right = QWidget()
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.standing, 1)
+        column.addWidget(self.run)
+        self.split = Split(self.twin, right)
+        self.frame = Frame(self.choices, self.split, self.says)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.frame)
+
+    def _connect(self) -> None:
+        self.desk.changed.connect(self._on_desk)
+        self.choices.changed.connect(self.race)
+        self.choices.pressed.connect(self.race)
+        self.choices.cancelled.connect(self.desk.cancel)
+        self.choices.shown_otherwise.connect(self.redraw)
+        self.plot.picked.connect(self.pick)
+        self.plot.opened.connect(self.open_run)
+        self.standing.selected.connect(self._on_row)
+        self.standing.opened.connect(self._on_row_opened)
+        self.run.seed_chosen.connect(self._on_seed)
+        self.run.open_wanted.connect(self.open_run)
+        self._settle.timeout.connect(self._on_settled)
+
+    # -- the race ----------------------------------------------------------------------------------------------------
+
+    def planned(self) -> Plan:
+        """The race that the choices and the settings of the run that is shown ask for."""
+        view = self.workspace.view
+        base, origin = base_of(view.wanted), view.run.origin.settings
+        for settings, raced in reversed(self._opened):
+            if settings == origin:  # a run of a race stands for that race; what was edited since holds for it too
+                edited = base_of(settings).differences(base)
+                base = raced.replace({path: new for path, (_, new) in edited.items()})
+                break
+        return self.choices.plan(base)
+
+    @Slot()
+    def race(self) -> None:
+        """Compute the planned race; one that is still being computed is given up."""
+        self._settle.stop()
+        self._source = self.workspace.view.run.id
+        self.desk.start(self.planned())
+
+    def let_go(self) -> None:
+        self._settle.stop()
+        self.desk.close()
+
+    def on_frame(self) -> None:
+        """Race when first seen, and after the run's settings have been changed; then draw what has changed."""
+        if self.seen:
+            self._follow()
+        super().on_frame()
+
+    def _follow(self) -> None:
+        if self.desk.asked is None:
+            self.race()
+            return
+        here, same = self.workspace.view.run.id, self.planned() == self.desk.asked
+        if same:
+            self._source = here
+            self._settle.stop()
+        elif here == self._source:
+            self._settle.start()
+
+    @Slot()
+    def _on_settled(self) -> None:
+        if self.seen and self.planned() != self.desk.asked:
+            self.race()
+
+    @Slot()
+    def _on_desk(self) -> None:
+        self.redraw()
+
+    # -- one of its runs ---------------------------------------------------------------------------------------------
+
+    @property
+    def lane(self) -> str:
+        """The algorithm whose run can be opened: the one that was chosen, while it races."""
+        lanes = self.desk.results.lanes if self.desk.results is not None else {}
+        return next((name for name in (self._lane, FIRST_LANE, *lanes) if name in lanes), self._lane)
+
+    @property
+    def runs(self) -> Ensemble | None:
+        """The runs of the chosen algorithm, if they have come in."""
+        return self.desk.results.lanes.get(self.lane) if self.desk.results is not None else None
+
+    @property
+    def chosen(self) -> int:
+        """The place of the seed whose run can be opened."""
+        runs = self.runs
+        assert runs is not None
+        return runs.median() if self.place is None else min(self.place, len(runs.seeds) - 1)
+
+    @Slot(str)
+    def pick(self, name: str) -> None:
+        """Choose an algorithm, and of its runs the one with the median reward."""
+        if name != self.lane or not self._picked:
+            self._lane, self.place, self._picked = name, None, True
+            self.redraw()
+
+    @Slot()
+    def open_run(self) -> None:
+        """Open the chosen run in the full app."""
+        runs, results = self.runs, self.desk.results
+        if runs is not None and results is not None:
+            settings = runs.run(self.chosen)
+            self._opened.append((settings, results.plan.base))
+            self.run_wanted.emit(settings, words.of_opening(self.lane, runs, self.chosen))
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        results, wanted = self.desk.results, self.planned()
+        self.twin.set_look(view.theme, view.scale)
+        self.standing.set_look(view.theme, view.scale)
+        self.split.arrange(self.size(), view.scale)
+        self.twin.button.setFont(view.theme.font("small", view.scale))
+        self.choices.show_state(len(wanted.base.bandit.levels), busy=self.desk.busy)
+        of = len(self.desk.asked.names) if self.desk.asked is not None else 0
+        self.frame.show_progress(self.desk.done, of, busy=self.desk.busy, scale=view.scale)
+        self._draw_race()
+        self.plot.set_stale(results is not None and results.plan != wanted)
+        self.standing.setEnabled(results is not None and results.plan == wanted)
+        self._draw_run()
+        self.says.setText(self._said(view, wanted))
+        self.twin.set_summary(self.summary(view))
+        self.standing.set_summary(self.summary(view))
+        self.twin.refresh()
+
+    def _draw_race(self) -> None:
+        results = self.desk.results
+        if results is None:
+            return
+        measure, samples = self.choices.shown_measure, self.choices.over_samples
+        place = self.chosen if self._picked and self.runs is not None else None
+        stamp = (results, len(results.lanes), measure, samples, self.lane, place)
+        if stamp == self._shown:
+            return
+        if stamp[:4] != self._shown[:4]:
+            self.plot.show_race(results, measure, samples=samples)
+            self.standing.set_rows(results.rows())
+        self._shown = stamp
+        self.plot.show_seed(results, measure, self.lane, place, samples=samples)
+        self.standing.select_row(list(results.lanes).index(self.lane) if self._picked else None)
+
+    def _draw_run(self) -> None:
+        runs = self.runs
+        if runs is None:
+            self.run.show_run("", 0, 0)
+            return
+        median = self.chosen == runs.median()
+        self.run.show_run(spoken(self.lane), self.chosen, len(runs.seeds), median=median)
+
+    def _said(self, view: View, wanted: Plan) -> str:
+        """What is to be known of the race, the most urgent first."""
+        desk, results = self.desk, self.desk.results
+        if desk.busy:
+            return f"Racing: {spoken(desk.running)}, {desk.done + 1} of {len(wanted.names)}."
+        if desk.problem:
+            return desk.problem
+        if results is None:
+            return ""
+        if results.plan != wanted and not self._settle.isActive():
+            return words.of_change(results.plan, wanted)
+        told = words.of_same(results) or words.of_rest(results)
+        parts = (results.note, remark_on(view.wanted), told, FAIR[results.plan.fairness][1], BANDS)
+        return " ".join(part for part in parts if part)
+
+    def summary(self, view: View) -> str:
+        return words.summary(self.desk.results) if self.desk.results is not None else EMPTY
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot(int)
+    def _on_row(self, row: int) -> None:
+        if self.desk.results is not None:
+            self.pick(list(self.desk.results.lanes)[row])
+
+    @Slot(int)
+    def _on_row_opened(self, row: int) -> None:
+        self._on_row(row)
+        self.open_run()
+
+    @Slot(int)
+    def _on_seed(self, place: int) -> None:
+        self._lane, self.place, self._picked = self.lane, place, True
+        self.redraw()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.split.arrange(event.size(), self.workspace.scale)

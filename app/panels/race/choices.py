@@ -1,0 +1,169 @@
+"""The line above a race: start and stop it, who runs, what is equal, how many seeds, and what the landscape pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QWidget
+
+from app.panels.race.entries import Entries
+from app.panels.race.measures import MEASURES
+from app.panels.race.plan import LEVELS, Plan
+from app.panels.race.wrap import Wrap
+from grpo_core.config import Settings
+from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, STEP_LENGTH
+
+FAIR = {
+    "updates": ("Equal updates", "One batch of the same size each, and as many updates."),
+    "samples": (
+        "Equal samples", "Each at its own G, REINFORCE after every completion; as many completions in all."
+    ),
+    "step_length": (
+        "Equal step length", f"Every update changes the logits by a length of {STEP_LENGTH:g}; one of zero stays zero."
+    ),
+}  # fmt: skip
+"""What is equal -> the choice, and what it means."""
+SEEDS = (16, 64, 256)
+UPDATES = (50, 200, 1000)
+OF_LEVELS = f"Three prompts of level {', '.join(f'{level:g}' for level in LEVELS)}: so much more does each pay."
+PEAKS = (
+    f"Two peaks of half-width {LOCAL_PEAK['task.half_width']:g}, and a start that leans by {LOCAL_PEAK['task.bias']:g} "
+    f"towards action {LOCAL_PEAK['task.bias_action']}, on the lower one."
+)
+AXES = ("over updates", "over samples")
+CONSTANTS = (0.0, 1.0, 10.0)
+
+
+class Choices(QWidget):
+    """Boxes and buttons.
+
+    Signals:
+        changed: another race is wanted.
+        shown_otherwise: another measure or axis.
+        pressed: race, now.
+        cancelled: stop the race.
+    """
+
+    changed = Signal()
+    shown_otherwise = Signal()
+    pressed = Signal()
+    cancelled = Signal()
+
+    def __init__(self, table: QWidget, parent: QWidget | None = None) -> None:
+        """``table`` is the button that shows the picture as a table."""
+        super().__init__(parent)
+        self.race, self.entries, self.peaks = QPushButton(), Entries(), QCheckBox()
+        self.fairness = self._box(
+            "What is equal", [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
+        )
+        self.seeds = self._box("Seeds", [f"{count} seeds" for count in SEEDS])
+        self.updates = self._box("Updates", [f"{count:,} updates" for count in UPDATES])
+        self.constant = self._box("Constant added to all rewards", [f"Rewards + {value:g}" for value in CONSTANTS])
+        self.prompts = self._box("Prompts", ["1 prompt", "3 prompts"], ["Those of the run that is shown.", OF_LEVELS])
+        self.measure = self._box(
+            "Measure shown", [m.title for m in MEASURES.values()], [m.help for m in MEASURES.values()]
+        )
+        self.axis = self._box("Horizontal axis", AXES)
+        self.seeds.setCurrentIndex(SEEDS.index(64))
+        self.updates.setCurrentIndex(UPDATES.index(200))
+        self._busy = False
+        self._dress()
+        line = Wrap(self)
+        line.setContentsMargins(12, 4, 8, 2)
+        line.setSpacing(8)
+        for widget in (
+            self.race, self.entries, self.fairness, self.seeds, self.updates, self.constant, self.prompts, self.peaks,
+            self.measure, self.axis, table,
+        ):  # fmt: skip
+            line.addWidget(widget)
+        table.show()
+        self._connect()
+
+    def _dress(self) -> None:
+        self.race.setProperty("primary", True)
+        self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves Space to the run
+        self.peaks.setText("Two peaks")
+        self.peaks.setToolTip(PEAKS)
+        self._name()
+
+    def _connect(self) -> None:
+        self.race.clicked.connect(self._on_race)
+        self.entries.changed.connect(self.changed)
+        self.peaks.toggled.connect(self.changed)
+        for box in (self.fairness, self.seeds, self.updates, self.constant, self.prompts):
+            box.currentIndexChanged.connect(self.changed)
+        for box in (self.measure, self.axis):
+            box.currentIndexChanged.connect(self.shown_otherwise)
+
+    @staticmethod
+    def _box(name: str, texts: Sequence[str], tips: Sequence[str] = ()) -> QComboBox:
+        box = QComboBox()
+        box.setAccessibleName(name)
+        box.setToolTip(name)
+        box.addItems(list(texts))
+        for index, tip in enumerate(tips):
+            box.setItemData(index, tip, Qt.ItemDataRole.ToolTipRole)
+        return box
+
+    def plan(self, base: Settings) -> Plan:
+        """The race that is chosen, on ``base``."""
+        return Plan(
+            base=base,
+            names=self.entries.names,
+            fairness=self.chosen_fairness,
+            seeds=SEEDS[self.seeds.currentIndex()],
+            updates=UPDATES[self.updates.currentIndex()],
+            constant=CONSTANTS[self.constant.currentIndex()],
+            levels=LEVELS if self.prompts.currentIndex() else None,
+            local_peak=self.peaks.isChecked(),
+        )
+
+    @property
+    def shown_measure(self) -> str:
+        """A name of ``MEASURES``."""
+        return list(MEASURES)[self.measure.currentIndex()]
+
+    @property
+    def over_samples(self) -> bool:
+        """Whether x counts completions instead of updates."""
+        return self.axis.currentIndex() == 1
+
+    @property
+    def chosen_fairness(self) -> str:
+        """A name of ``FAIRNESS``."""
+        return FAIRNESS[self.fairness.currentIndex()]
+
+    def show_state(self, prompts: int, *, busy: bool) -> None:
+        """Name the first choice of prompts after what the run has; the button stops a race that is under way."""
+        with QSignalBlocker(self.prompts):
+            self.prompts.setItemText(0, "1 prompt" if prompts == 1 else f"{prompts} prompts, as set")
+        if busy != self._busy:
+            self._busy = busy
+            self._name()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "_busy"):
+            self._name()
+
+    def _name(self) -> None:
+        """Both words fit on the button, so nothing moves when they change places."""
+        self.race.setMinimumWidth(0)
+        widths = []
+        for word in ("Race", "Cancel"):
+            self.race.setText(word)
+            widths.append(self.race.sizeHint().width())
+        self.race.setText("Cancel" if self._busy else "Race")
+        self.race.setMinimumWidth(max(widths))
+        tip = (
+            "The algorithms that have come in stay" if self._busy else "Over the same seeds on this landscape (Ctrl+R)"
+        )
+        self.race.setToolTip(tip)
+
+    @Slot()
+    def _on_race(self) -> None:
+        if self._busy:
+            self.cancelled.emit()
+        else:
+            self.pressed.emit()

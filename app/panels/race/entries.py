@@ -1,0 +1,89 @@
+"""Who races: the presets as check marks in a menu that stays open while several are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+
+from grpo_core.config import PRESETS
+from grpo_core.experiments.race import SIX
+
+
+class StayingMenu(QMenu):
+    """A menu that a click, or Space, on a check mark does not close; Return chooses and closes."""
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if not self._toggled(self.actionAt(event.position().toPoint())):
+            super().mouseReleaseEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() != Qt.Key.Key_Space or not self._toggled(self.activeAction()):
+            super().keyPressEvent(event)
+
+    def _toggled(self, action: QAction | None) -> bool:
+        if action is None or not action.isCheckable() or not action.isEnabled():
+            return False
+        action.trigger()
+        return True
+
+
+class Entries(QToolButton):
+    """The button with that menu.
+
+    Signals:
+        changed: others race now.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.entries: dict[str, QAction] = {}
+        menu = StayingMenu(self)
+        menu.setToolTipsVisible(True)
+        for name, preset in PRESETS.items():
+            action = menu.addAction(name)
+            action.setCheckable(True)
+            action.setToolTip(f"{preset.source}. {preset.not_covered}".strip())
+            action.toggled.connect(self._on_toggled)
+            self.entries[name] = action
+        menu.addSeparator()
+        self.usual = menu.addAction("The usual six")
+        self.usual.triggered.connect(self._on_usual)
+        self.setMenu(menu)
+        self.choose(SIX)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Who races: the usual six in their order, then the others."""
+        order = [*SIX, *(name for name in PRESETS if name not in SIX)]
+        return tuple(name for name in order if self.entries[name].isChecked())
+
+    def choose(self, names: Sequence[str]) -> None:
+        """Let these race; emits nothing."""
+        for name, action in self.entries.items():
+            with QSignalBlocker(action):
+                action.setChecked(name in names)
+        self._name()
+
+    def _name(self) -> None:
+        count = len(self.names)
+        self.setText(f"{count} algorithm{'' if count == 1 else 's'}…")
+        self.setAccessibleName("Algorithms")
+        self.setAccessibleDescription(", ".join(self.names))
+        self.setToolTip(", ".join(self.names) or "Choose who races.")
+
+    @Slot()
+    def _on_toggled(self) -> None:
+        self._name()
+        self.changed.emit()
+
+    @Slot()
+    def _on_usual(self) -> None:
+        self.choose(SIX)
+        self.changed.emit()

@@ -1,0 +1,73 @@
+"""Where the parts of a race stand: picture and standing side by side or one above the other; a low panel scrolls."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QSplitter, QVBoxLayout, QWidget
+
+PICTURE, TABLE, ROW = 116, 130, 640
+"""Least height of the picture, and of the standing below it; least width of both side by side. Pixels at 100 %."""
+
+
+class Split(QSplitter):
+    """The picture and the standing."""
+
+    def __init__(self, picture: QWidget, standing: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
+        self._least = PICTURE
+        self.setChildrenCollapsible(False)
+        for widget, share in ((picture, 11), (standing, 9)):
+            self.addWidget(widget)
+            self.setStretchFactor(self.count() - 1, share)
+
+    def arrange(self, room: QSize, scale: float) -> None:
+        """Stand side by side where ``room`` is wide enough and not much taller than it must be."""
+        narrow, tall = room.width() < ROW * scale, room.height() > 0.62 * room.width()
+        wanted = Qt.Orientation.Vertical if narrow or tall else Qt.Orientation.Horizontal
+        self._least = round((PICTURE + (TABLE if narrow or tall else 0)) * scale)
+        if self.orientation() is not wanted:
+            self.setOrientation(wanted)
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self._least)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(1, self._least)
+
+
+class Frame(QScrollArea):
+    """Choices, progress, split and the line below, one under the other.
+
+    Attributes:
+        bar: a thin line that shows how far a race is; it keeps its place when it is hidden.
+    """
+
+    def __init__(self, choices: QWidget, split: Split, says: QWidget) -> None:
+        super().__init__()
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName("Progress of the race")
+        policy = self.bar.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.bar.setSizePolicy(policy)
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(choices)
+        column.addWidget(self.bar)
+        column.addWidget(split, 1)
+        column.addWidget(says)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWidget(inside)
+
+    def show_progress(self, done: int, of: int, *, busy: bool, scale: float) -> None:
+        """How many algorithms have come in."""
+        self.bar.setFixedHeight(max(round(2 * scale), 2))
+        self.bar.setRange(0, max(of, 1))
+        self.bar.setValue(done)
+        self.bar.setVisible(busy)

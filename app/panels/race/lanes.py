@@ -1,0 +1,65 @@
+"""How each algorithm is drawn and what it is called where room is short: the same in every race.
+
+Here, and only here, colours tell algorithms apart; GRPO has that of the policy. The usual six have a colour each, the
+others share one and differ by the kind of line; the name at the end of a line says which it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from PySide6.QtCore import Qt
+
+_Line = Qt.PenStyle
+
+
+class Look(NamedTuple):
+    """A colour by the theme's name, and a kind of line."""
+
+    meaning: str
+    line: Qt.PenStyle
+
+
+LOOKS: dict[str, Look] = {
+    "GRPO (DeepSeekMath)": Look("policy", _Line.SolidLine),
+    "Dr. GRPO": Look("kl", _Line.DashDotDotLine),
+    "RLOO": Look("entropy", _Line.DotLine),
+    "PPO-clip": Look("text", _Line.DashDotLine),
+    "REINFORCE": Look("push_down", _Line.DashLine),
+    "REINFORCE + baseline": Look("reward", _Line.SolidLine),
+    "REINFORCE + running mean": Look("push_down", _Line.DotLine),
+    "GRPO (TRL 1.16 defaults)": Look("policy", _Line.DashLine),
+    "GRPO (verl 0.9 defaults)": Look("policy", _Line.DotLine),
+    "DAPO": Look("entropy", _Line.SolidLine),
+    "BNPO": Look("policy", _Line.DashDotLine),
+    "GSPO": Look("kl", _Line.SolidLine),
+    "CISPO": Look("reward", _Line.DashLine),
+    "SAPO": Look("entropy", _Line.DashLine),
+    "LUSPO": Look("kl", _Line.DashLine),
+    "VESPO": Look("reward", _Line.DotLine),
+    "GMPO": Look("entropy", _Line.DashDotLine),
+}
+ANY = Look("reference", _Line.SolidLine)
+"""A preset that nobody has thought of here."""
+SHORT = {
+    "GRPO (DeepSeekMath)": "GRPO",
+    "GRPO (TRL 1.16 defaults)": "GRPO (TRL)",
+    "GRPO (verl 0.9 defaults)": "GRPO (verl)",
+    "REINFORCE + baseline": "+ baseline",
+    "REINFORCE + running mean": "+ running mean",
+}
+
+
+def look(name: str) -> Look:
+    """How an algorithm is drawn."""
+    return LOOKS.get(name, ANY)
+
+
+def spoken(name: str) -> str:
+    """What it is called in a sentence."""
+    return "GRPO" if name == "GRPO (DeepSeekMath)" else name
+
+
+def short(name: str) -> str:
+    """What stands at the end of its line."""
+    return SHORT.get(name, name)

@@ -1,0 +1,89 @@
+"""What of a race can be drawn over training, and on which axis."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from app.plotting.axis import Scale
+from grpo_core.bandit.tasks import task
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble, band
+
+
+class Measure(NamedTuple):
+    """Something that is known of every algorithm after every update.
+
+    Attributes:
+        title: in words.
+        unit: such as "nats".
+        help: one sentence.
+        of_seeds: every seed has one of its own, so there is a median and a band.
+    """
+
+    title: str
+    unit: str = ""
+    help: str = ""
+    of_seeds: bool = True
+
+
+MEASURES: dict[str, Measure] = {
+    "reward": Measure("Expected reward", help="Exact, under the policy after each update; the mean over the prompts."),
+    "best_prob": Measure("Best action", help="Probability of the action that pays most."),
+    "kl": Measure("KL from the start", "nats", "KL(π‖π_ref), exact; the reference is the policy at the start."),
+    "entropy": Measure("Entropy", "nats", "Of the policy, exact."),
+    "signal_to_noise": Measure(
+        "Signal to noise", "", "Length of the mean step along the way uphill over the spread around it.", False
+    ),
+    "wrong_way": Measure("Wrong way", "", "Share of the seeds whose step pointed away from more reward.", False),
+}
+
+
+class Course(NamedTuple):
+    """One algorithm over training: places 0, 1, …, each ``spacing`` apart in x from ``first`` on; (n,) each.
+
+    Without a band ``low`` and ``high`` are None.
+    """
+
+    first: float
+    spacing: float
+    middle: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+    @property
+    def x(self) -> np.ndarray:
+        """Where the places lie, (n,)."""
+        return np.asarray(self.first + self.spacing * np.arange(len(self.middle)))
+
+
+def course(runs: Ensemble, measure: str, *, samples: bool = False) -> Course:
+    """A measure of one algorithm, over updates or over the completions it has drawn."""
+    spacing = float(runs.samples[1]) if samples else 1.0
+    if MEASURES[measure].of_seeds:
+        return Course(0.0, spacing, *band(runs.measures[measure]))
+    share = runs.wrong_way if measure == "wrong_way" else runs.signal_to_noise
+    return Course(spacing, spacing, np.where(np.isfinite(share), share, np.nan))
+
+
+def seed_course(runs: Ensemble, measure: str, place: int, *, samples: bool = False) -> Course | None:
+    """The same of one seed; None where a seed by itself has none."""
+    if not MEASURES[measure].of_seeds:
+        return None
+    return Course(0.0, float(runs.samples[1]) if samples else 1.0, runs.measures[measure][:, place])
+
+
+def scale_of(measure: str, settings: Settings) -> Scale:
+    """The axis of a measure in a race under ``settings``: from the worst reward that can be to the best."""
+    what = MEASURES[measure]
+    if measure in ("best_prob", "wrong_way"):
+        return Scale(low=0, high=1)
+    if measure == "signal_to_noise":
+        return Scale()
+    if measure == "reward":
+        rewards = task(settings.bandit).action_rewards
+        assert rewards is not None
+        low, high = float(rewards.min(axis=-1).mean()), float(rewards.max(axis=-1).mean())
+        return Scale(low=low, high=high) if high > low else Scale()
+    return Scale(unit=what.unit, low=0)

@@ -1,0 +1,90 @@
+"""What a race is: who runs on which landscape, under how many seeds, and what is equal for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from app.experiments.runner import Poll
+from grpo_core.bandit.tasks import TASKS
+from grpo_core.config import BanditTask, Objective, Settings
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.race import LOCAL_PEAK, SIX, race
+
+LEVELS = (0.0, 1.0, 2.0)
+"""Three prompts that pay differently, so that one baseline for all of them fits none."""
+NOT_THE_BANDIT = "A race is run on the bandit: here under its default settings, not those of the language model."
+NOT_ONE_DECISION = "A race needs a task of one decision: here the single peak instead."
+
+
+def base_of(settings: Settings) -> Settings:
+    """What a race takes from ``settings``: task, sampling, optimizer and β. The rest is each algorithm's own."""
+    if settings.is_language:
+        return base_of(Settings())
+    task = settings.bandit if settings.bandit.landscape not in TASKS else BanditTask()
+    return settings.replace(
+        {
+            "objective": Objective(beta=settings.objective.beta),
+            "learner.resample_dead": False,
+            "learner.critic": False,
+            "optimizer.step_length": None,
+            "task": task,
+            "seed": 0,
+        }
+    )
+
+
+def remark_on(settings: Settings) -> str:
+    """Why a race cannot take all of ``settings``, in a sentence; empty where it can."""
+    if settings.is_language:
+        return NOT_THE_BANDIT
+    return NOT_ONE_DECISION if settings.bandit.landscape in TASKS else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A race; equal ones give equal numbers.
+
+    Attributes:
+        base: what all share; see :func:`base_of`.
+        names: who races, of ``PRESETS``.
+        fairness: what is equal: "updates", "samples" or "step_length".
+        seeds: S; the seeds are 0 to S - 1.
+        updates: U, of each algorithm; at equal samples of the one that draws most an update.
+        constant: added to every reward.
+        levels: of the prompts, instead of those of ``base``.
+        local_peak: two peaks, and a start that leans to the lower one.
+    """
+
+    base: Settings
+    names: tuple[str, ...] = SIX
+    fairness: str = "updates"
+    seeds: int = 64
+    updates: int = 200
+    constant: float = 0.0
+    levels: tuple[float, ...] | None = None
+    local_peak: bool = False
+
+    @property
+    def settings(self) -> Settings:
+        """What the algorithms race under, but for what is their own.
+
+        Raises:
+            SettingsError: the two peaks do not fit on so few actions.
+        """
+        levels = self.base.bandit.levels if self.levels is None else self.levels
+        changes: dict[str, Any] = {"task.levels": tuple(level + self.constant for level in levels)}
+        return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
+
+    def race(self, poll: Poll) -> Iterator[tuple[str, Ensemble]]:
+        """Name and runs of one algorithm after the other.
+
+        Raises:
+            SettingsError: the race cannot be; before anything is computed.
+        """
+        if not self.names:
+            raise SettingsError("algorithms", None, "choose at least one")
+        seeds = range(self.seeds)
+        return race(self.settings, self.names, seeds=seeds, updates=self.updates, fairness=self.fairness, poll=poll)

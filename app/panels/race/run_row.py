@@ -1,0 +1,61 @@
+"""One of the runs of a race: whose, which seed, and the button that opens it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSpinBox, QWidget
+
+SUFFIX = ", median"
+
+
+class RunRow(QWidget):
+    """A name, a seed and a button.
+
+    Signals:
+        seed_chosen: its place among the seeds.
+        open_wanted: open this run.
+    """
+
+    seed_chosen = Signal(int)
+    open_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.name = QLabel()
+        self.seed = QSpinBox()
+        self.seed.setAccessibleName("Seed of the run that opens")
+        self.seed.setToolTip("Which of the runs; a click on a line or a row chooses the one with the median reward")
+        self.seed.setPrefix("seed ")
+        self.seed.setKeyboardTracking(False)
+        self.seed.valueChanged.connect(self.seed_chosen)
+        self.open = QPushButton("Open this run")
+        self.open.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.open.clicked.connect(self.open_wanted)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(8, 4, 8, 2)
+        row.setSpacing(8)
+        row.addWidget(self.name, 1)
+        row.addWidget(self.seed)
+        row.addWidget(self.open)
+        self._fit()
+
+    def show_run(self, text: str, place: int, seeds: int, *, median: bool = False) -> None:
+        """Offer a run; no seeds, no run."""
+        self.setEnabled(seeds > 0)
+        self.name.setText(text)
+        with QSignalBlocker(self.seed):
+            self.seed.setRange(0, max(seeds - 1, 0))
+            self.seed.setValue(place)
+            self.seed.setSuffix(SUFFIX if median else "")
+        self.name.setToolTip(text)
+        self.open.setToolTip("A new run with this seed: trained as long as the race, it repeats bit for bit (Return)")
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "open"):
+            self._fit()
+
+    def _fit(self) -> None:
+        """As wide with the suffix as without it, so that nothing moves while seeds are chosen."""
+        metrics = self.seed.fontMetrics()
+        self.seed.setFixedWidth(metrics.horizontalAdvance(f"seed 000{SUFFIX}") + round(2.6 * metrics.height()))
