@@ -206,6 +206,8 @@ class Presenter(QObject):
             if not self.blank.isHidden():
                 self.blank.setFocus(Qt.FocusReason.OtherFocusReason)
         elif not self.active and self._before is not None:
+            if self._before.state == Qt.WindowState.WindowNoState:  # the way back from full screen may end elsewhere
+                self._window.setGeometry(self._before.box)
             put_back(self._window, self._window.docks, self._before.docks)
             self._window.removeEventFilter(self)
             self._focus_again(self._before.focus)

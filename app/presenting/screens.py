@@ -60,14 +60,22 @@ def fill(window: QWidget, screen: QScreen) -> None:
         return
     if window.isFullScreen():
         window.setWindowState(window.windowState() & ~Qt.WindowState.WindowFullScreen)
-    if not screen.geometry().contains(window.geometry().center()):
-        window.setGeometry(clamped(window.geometry(), [screen.availableGeometry()]))
+    go_to(window, screen)
     window.setWindowState(window.windowState() | Qt.WindowState.WindowFullScreen)
+
+
+def go_to(window: QWidget, screen: QScreen) -> None:
+    """Move a window onto ``screen``, no larger than that."""
+    handle = window.windowHandle()
+    if handle is not None:
+        handle.setScreen(screen)  # else the window learns where it is only when the system tells it, which is too late
+    if not screen.geometry().contains(window.geometry()):
+        window.setGeometry(clamped(window.geometry(), [screen.availableGeometry()]))
 
 
 def put_beside(window: QWidget, screen: QScreen | None, there: Sequence[QScreen]) -> None:
     """A plain window onto ``screen``, or, without one, where it is but on a screen that exists."""
-    rooms = [each.availableGeometry() for each in ([screen] if screen is not None else there)]
-    here = window.frameGeometry() if window.isVisible() else window.geometry()
-    if not any(room.contains(here) for room in rooms):
-        window.setGeometry(clamped(window.geometry(), rooms))
+    here = window.geometry()
+    homes = [screen] if screen is not None else list(there)
+    if homes and not any(home.availableGeometry().contains(here) for home in homes):
+        go_to(window, next((home for home in homes if home.geometry().intersects(here)), homes[0]))
