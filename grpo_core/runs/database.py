@@ -59,12 +59,12 @@ def opened(path: Path, *, writable: bool = False) -> tuple[sqlite3.Connection, i
     Raises:
         RunFileError: there is no such file, or it is empty, damaged, or not a run file.
     """
-    if path.is_dir():
-        raise RunFileError(f"{path} is a folder; choose a run file, whose name ends in .grpo.")
     with explained(path):
+        if path.is_dir():
+            raise RunFileError(f"{path} is a folder; choose a run file, whose name ends in .grpo.")
         try:
             empty = path.stat().st_size == 0
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # the latter: a name that no file can have
             raise RunFileError(f"There is no run file at {path}.") from None
     if empty:
         raise RunFileError(f"{path.name} is empty; nothing was ever written to it.")

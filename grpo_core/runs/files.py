@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -112,7 +113,8 @@ def folded(path: Path) -> bool:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that takes its place when the block ends well, and vanishes when it does not."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # a short name: one that is as long as the file system allows leaves no room for an ending
+    temporary = path.with_name(f".{zlib.crc32(os.fsencode(path.name)):08x}.{os.getpid()}.part")
     try:
         with explained(path, "written"):
             temporary.unlink(missing_ok=True)

@@ -1,0 +1,168 @@
+"""What a session says of itself: which runs, what the window shows, which controls it offers, the notes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from grpo_core import __version__
+from grpo_core.config import Settings, settings_from_json
+from grpo_core.errors import GrpoError
+
+FORMAT, VERSION = "grpo-lab-session", 1
+MOST_RUNS = 200
+LONGEST_NAME, LONGEST_LIST, LONGEST_NOTES = 200, 500, 1_000_000
+
+
+class SessionError(GrpoError):
+    """A session file that cannot be read or written; the sentence names the file and the way out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionRun:
+    """A run of a session.
+
+    Attributes:
+        title: the name shown.
+        listed: it is opened; False where it only holds the first updates of a branch.
+    """
+
+    title: str
+    listed: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """A session in a few words.
+
+    Attributes:
+        runs: in the order of the files in it.
+        shown: index of the run that is shown, None for a new run under ``settings``.
+        step: the update under the cursor.
+        settings: what the controls show, None for those of the run.
+        layout: name of a layout; unknown ones are left out.
+        panels: ids of the panels that are shown; empty for those of the layout.
+        locked, hidden: dotted paths of settings that cannot be changed, or are not shown; ``policy`` and ``algorithm``
+            stand for the two choices at the top.
+        notes: for the speaker.
+        lesson: id of a lesson, or empty.
+        created: seconds since 1970.
+        version: of the program that wrote it.
+
+    Raises:
+        SessionError: a field has another type, or is longer than any session needs.
+    """
+
+    runs: tuple[SessionRun, ...] = ()
+    shown: int | None = None
+    step: int = 0
+    settings: Settings | None = None
+    layout: str = ""
+    panels: tuple[str, ...] = ()
+    locked: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    notes: str = ""
+    lesson: str = ""
+    created: float = 0.0
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        if len(self.runs) > MOST_RUNS:
+            raise SessionError(f"A session holds at most {MOST_RUNS} runs, not {len(self.runs)}.")
+        for run in self.runs:
+            _check_text("title", run.title)
+            _check(isinstance(run.listed, bool), "listed", run.listed, "true or false")
+        fits = self.shown is None or (_is_whole(self.shown) and 0 <= self.shown < max(len(self.runs), 1))
+        _check(fits, "shown", self.shown, "the place of a run in the list")
+        _check(_is_whole(self.step) and 0 <= self.step < 2**53, "step", self.step, "an update, counted from 0")
+        for name in ("layout", "lesson", "version"):
+            _check_text(name, getattr(self, name))
+        _check_text("notes", self.notes, LONGEST_NOTES)
+        for name in ("panels", "locked", "hidden"):
+            texts = getattr(self, name)
+            _check(len(texts) <= LONGEST_LIST, name, f"{len(texts)} entries", f"a list of at most {LONGEST_LIST}")
+            for text in texts:
+                _check_text(name, text)
+        _check(_is_number(self.created), "created", self.created, "a number of seconds")
+
+    def with_runs(self, runs: Sequence[SessionRun]) -> Manifest:
+        """The same about these runs."""
+        return replace(self, runs=tuple(runs))
+
+
+def manifest_text(manifest: Manifest) -> str:
+    """``manifest`` as the JSON that :func:`manifest_from` reads."""
+    told: dict[str, Any] = {name: getattr(manifest, name) for name in _PLAIN}
+    told |= {name: list(getattr(manifest, name)) for name in _LISTS}
+    told["runs"] = [{"title": run.title, "listed": run.listed} for run in manifest.runs]
+    told["settings"] = None if manifest.settings is None else json.loads(manifest.settings.to_json())
+    return json.dumps({"format": FORMAT, "format_version": VERSION, **told}, indent=1)
+
+
+_PLAIN = ("shown", "step", "layout", "notes", "lesson", "created", "version")
+_LISTS = ("panels", "locked", "hidden")
+
+
+def manifest_from(content: bytes, name: str) -> Manifest:
+    """The inverse of :func:`manifest_text`; ``name`` is that of the file, for the sentences.
+
+    Raises:
+        SessionError: it is no manifest, from a newer version, or damaged.
+    """
+    try:
+        told = json.loads(content)
+    except (ValueError, RecursionError):
+        raise SessionError(f"The manifest of {name} is damaged: it is not JSON.") from None
+    if not isinstance(told, dict) or told.get("format") != FORMAT:
+        raise SessionError(f"The manifest of {name} is not that of a session of GRPO Lab.")
+    version = told.get("format_version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise SessionError(f"The manifest of {name} is damaged: it does not say in which format it is written.")
+    if version > VERSION:
+        raise SessionError(f"{name} was written by a newer version of GRPO Lab; update the program to open it.")
+    try:
+        return Manifest(runs=_runs(told), settings=_settings(told), **_fields(told))
+    except GrpoError as error:
+        raise SessionError(f"The manifest of {name} cannot be used: {error}") from None
+
+
+def _fields(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain fields that are there; a key that this version does not know is left alone."""
+    fields = {name: told[name] for name in _PLAIN if name in told}
+    for name in _LISTS:
+        value = told.get(name, [])
+        _check(isinstance(value, list), name, value, "a list of texts")
+        fields[name] = tuple(value)
+    return fields
+
+
+def _runs(told: Mapping[str, Any]) -> tuple[SessionRun, ...]:
+    rows = told.get("runs", [])
+    _check(isinstance(rows, list) and all(isinstance(row, dict) for row in rows), "runs", rows, "a list of runs")
+    return tuple(SessionRun(title=row.get("title", ""), listed=row.get("listed", True)) for row in rows)
+
+
+def _settings(told: Mapping[str, Any]) -> Settings | None:
+    stored = told.get("settings")
+    return None if stored is None else settings_from_json(json.dumps(stored))
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15  # NaN is not
+
+
+def _check_text(name: str, value: object, longest: int = LONGEST_NAME) -> None:
+    good = isinstance(value, str) and "\0" not in value and len(value) <= longest
+    _check(good, name, value, f"a text of at most {longest:,} characters")
+
+
+def _check(good: bool, name: str, value: object, allowed: str) -> None:
+    if not good:
+        shown = str(value)
+        raise SessionError(f"{name} is {shown[:60]}{'…' if len(shown) > 60 else ''}, allowed is {allowed}.")

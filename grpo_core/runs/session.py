@@ -1,0 +1,167 @@
+"""Session files: what a teacher prepares and hands out, one zip of a manifest and closed run files.
+
+``manifest.json`` says what the window shows and which controls it offers; ``runs/1.grpo``, ``runs/2.grpo``, ... are the
+runs it names, in that order. Names inside the zip are compared, never used as paths; whoever opens a session gets
+copies, and the zip stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.runs import library
+from grpo_core.runs.database import explained
+from grpo_core.runs.files import replacing
+from grpo_core.runs.manifest import LONGEST_NAME, Manifest, SessionError, SessionRun, manifest_text
+from grpo_core.runs.meta import RunMeta
+from grpo_core.runs.run_file import RunReader, copy_run
+from grpo_core.runs.session_zip import LARGEST, MANIFEST, SUFFIX, checked, entry_name, reading, zip_explained
+
+__all__ = ["SUFFIX", "Manifest", "SessionError", "SessionRun", "open_session", "read_manifest", "save_session"]
+
+SPARE = 100_000_000
+"""Bytes that stay free on the disk."""
+_PIECE = 1 << 20
+
+
+def _never() -> bool:
+    return False
+
+
+def save_session(
+    path: Path, manifest: Manifest, runs: Sequence[Path], cancelled: Callable[[], bool] = _never
+) -> Manifest:
+    """Writes a session file; what stood at ``path`` is replaced only once the new one is whole.
+
+    Args:
+        path: where.
+        manifest: what the window shows; its ``runs`` are filled in here.
+        runs: run files, also ones that are being written. Those that a branch among them reaches back to come along.
+        cancelled: polled between pieces.
+
+    Returns:
+        The manifest as written.
+
+    Raises:
+        GrpoError: a run cannot be read, or the file cannot be written.
+        Cancelled: nothing was written.
+    """
+    described, files = _with_ancestors(runs)
+    manifest = manifest.with_runs(described)
+    text = manifest_text(manifest)
+    with zip_explained(path, "written"):
+        if not path.parent.is_dir():
+            raise SessionError(f"There is no folder {path.parent}; choose one that exists.")
+        if path.is_dir():
+            raise SessionError(f"{path} is a folder; choose a name for the session.")
+    with zip_explained(path, "written"), replacing(path) as temporary, temporary.open("wb") as whole:
+        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            archive.writestr(zipfile.ZipInfo(MANIFEST), text, zipfile.ZIP_DEFLATED)  # without the clock's date
+            for number, file in enumerate(files, 1):
+                with tempfile.TemporaryDirectory(prefix=".grpo-session-", dir=path.parent) as room:
+                    copy = Path(room, "run.grpo")
+                    copy_run(file, copy)
+                    with copy.open("rb") as source, archive.open(entry_name(number), "w", force_zip64=True) as writing:
+                        _pour(source, writing, cancelled)
+        whole.flush()
+        os.fsync(whole.fileno())
+    return manifest
+
+
+def read_manifest(path: Path) -> Manifest:
+    """What a session file says of itself; its directory has been looked through, its runs have not.
+
+    Raises:
+        SessionError: it is missing, damaged, no session, from a newer version, or holds what no session may hold.
+    """
+    with reading(path) as archive:
+        return checked(path, archive)
+
+
+def open_session(path: Path, folder: Path, cancelled: Callable[[], bool] = _never) -> tuple[Manifest, tuple[Path, ...]]:
+    """Copies the runs of a session into ``folder``, under names of their own; all of them or none.
+
+    Returns:
+        The manifest, and the copies in the order of its runs.
+
+    Raises:
+        GrpoError: as :func:`read_manifest`; or a run in it is damaged, or there is no room for it.
+        Cancelled: nothing was left in ``folder``.
+    """
+    copies: list[Path] = []
+    try:
+        with reading(path) as archive:
+            manifest = checked(path, archive)
+            _check_room(path, archive, folder)
+            for number, run in enumerate(manifest.runs, 1):
+                copies.append(library.new_path(folder, run.title))
+                with explained(copies[-1], "written"), replacing(copies[-1]) as temporary:
+                    with archive.open(entry_name(number)) as source, temporary.open("wb") as writing:
+                        _pour(source, writing, cancelled)
+                    _check_run(path, temporary, number)
+    except BaseException:
+        for copy in copies:
+            with suppress(OSError):
+                copy.unlink(missing_ok=True)
+        raise
+    return manifest, tuple(copies)
+
+
+def _with_ancestors(runs: Sequence[Path]) -> tuple[tuple[SessionRun, ...], list[Path]]:
+    """The runs in words and their files, followed by those that branches among them need for their first updates."""
+    described: list[SessionRun] = []
+    files: list[Path] = []
+    known: dict[str, tuple[Path, RunMeta]] = {}
+    fresh = [(path, True) for path in runs]
+    while fresh:
+        for path, listed in fresh:
+            with RunReader.open(path) as reader:
+                known[reader.meta.id] = (path.parent, reader.meta)
+                described.append(SessionRun(title=reader.meta.title[:LONGEST_NAME], listed=listed))
+            files.append(path)
+        absent = [(folder, meta) for folder, meta in known.values() if meta.parent and meta.parent[0] not in known]
+        parents = {meta.parent[0]: (folder, meta.parent_path) for folder, meta in absent if meta.parent}
+        places = [library.find(folder, id, hint) for id, (folder, hint) in parents.items()]
+        fresh = [(place, False) for place in places if place is not None]  # one that is gone is missed at home too
+    return tuple(described), files
+
+
+def _check_room(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
+    with explained(folder, "written"):
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+    needed = sum(entry.file_size for entry in archive.infolist())
+    if needed > LARGEST or needed > max(free - SPARE, 0):
+        raise SessionError(
+            f"The runs in {path.name} need {needed / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free in {folder}; "
+            "free some space first."
+        )
+
+
+def _check_run(path: Path, copy: Path, number: int) -> None:
+    """Whether the copy is a run that can be read.
+
+    Raises:
+        SessionError: it is not; the sentence says why.
+    """
+    try:
+        with RunReader.open(copy) as reader:
+            _ = reader.origin, reader.settings_changes()
+    except GrpoError as error:
+        why = str(error).replace(copy.name, f"run {number}")
+        raise SessionError(f"{path.name} cannot be opened, because of run {number} in it: {why}") from error
+
+
+def _pour(source: IO[bytes], target: IO[bytes], cancelled: Callable[[], bool]) -> None:
+    while piece := source.read(_PIECE):
+        if cancelled():
+            raise Cancelled("The session was not finished; nothing of it is left.")
+        target.write(piece)

@@ -1,0 +1,113 @@
+"""The zip of a session: opened, looked through, and what is wrong with it in plain words."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.runs.database import explained
+from grpo_core.runs.manifest import Manifest, SessionError, manifest_from
+
+SUFFIX = ".grposession"
+MANIFEST = "manifest.json"
+LARGEST_MANIFEST = 4_000_000
+LARGEST = 50_000_000_000
+"""Bytes of all runs of a session together."""
+MOST_ENTRIES = 1000
+MOST_TIMES = 200
+"""How much smaller than its content an entry may be; numbers that were computed shrink to a half at best."""
+_SMALL = 1 << 20
+_ENCRYPTED = 0x1
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def entry_name(number: int) -> str:
+    """What run ``number``, counted from 1, is called inside the zip."""
+    return f"runs/{number}.grpo"
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The zip at ``path``, open.
+
+    Raises:
+        SessionError: it is missing, empty, no zip, or damaged where the block reads it.
+    """
+    with zip_explained(path, "read"):
+        if path.is_dir():
+            raise SessionError(f"{path} is a folder; choose a session file, whose name ends in {SUFFIX}.")
+        try:
+            archive = zipfile.ZipFile(path)
+        except FileNotFoundError:
+            raise SessionError(f"There is no session file at {path}.") from None
+        except zipfile.BadZipFile:
+            empty = path.stat().st_size == 0
+            what = "is empty; nothing was ever written to it" if empty else "is no session file, or it was cut short"
+            raise SessionError(f"{path.name} {what}; session files are written by GRPO Lab.") from None
+        with archive:
+            yield archive
+
+
+@contextmanager
+def zip_explained(path: Path, doing: str) -> Iterator[None]:
+    """Errors of the zip and of the file system inside the block become one sentence."""
+    try:
+        yield
+    except GrpoError:
+        raise
+    except OSError as error:
+        try:
+            with explained(path, doing):
+                raise error
+        except RunFileError as told:
+            raise SessionError(str(told)) from error
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, OverflowError, RuntimeError) as error:
+        raise SessionError(f"{path.name} cannot be {doing}: the file is damaged or was cut short.") from error
+
+
+def checked(path: Path, archive: zipfile.ZipFile) -> Manifest:
+    """The manifest of a session whose directory holds what it has to, and nothing that points elsewhere.
+
+    Raises:
+        SessionError: with a sentence that says what was wrong.
+    """
+    entries = archive.infolist()
+    names = [entry.filename for entry in entries]
+    if len(entries) > MOST_ENTRIES:
+        raise SessionError(f"{path.name} holds {len(entries):,} files; a session holds a manifest and its runs.")
+    for name in names:
+        if name.startswith(("/", "\\")) or "\\" in name or ":" in name or ".." in name.split("/"):
+            raise SessionError(
+                f"{path.name} holds a file called “{name[:80]}”, which points outside of it. Not opened."
+            )
+    if len(set(names)) < len(names):
+        raise SessionError(f"{path.name} holds two files of the same name; it is damaged.")
+    if MANIFEST not in names:
+        raise SessionError(f"{path.name} is a zip without a {MANIFEST}, so it is no session.")
+    by_name = dict(zip(names, entries, strict=True))
+    _check_entry(path, by_name[MANIFEST], LARGEST_MANIFEST)
+    manifest = manifest_from(archive.read(MANIFEST), path.name)
+    for number in range(1, len(manifest.runs) + 1):
+        if entry_name(number) not in by_name:
+            raise SessionError(f"{path.name} names {len(manifest.runs)} runs, but run {number} is not in it.")
+        _check_entry(path, by_name[entry_name(number)], LARGEST)
+    return manifest
+
+
+def _check_entry(path: Path, entry: zipfile.ZipInfo, largest: int) -> None:
+    if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _METHODS:
+        raise SessionError(f"{entry.filename} in {path.name} is packed in a way that sessions do not use.")
+    if entry.file_size > largest:
+        raise SessionError(
+            f"{entry.filename} in {path.name} would have {entry.file_size:,} bytes; {largest:,} are the most."
+        )
+    if entry.file_size > _SMALL and entry.file_size > MOST_TIMES * max(entry.compress_size, 1):
+        raise SessionError(
+            f"{entry.filename} in {path.name} would grow to {entry.file_size:,} bytes from {entry.compress_size:,}; "
+            "no run does that. Not opened."
+        )
