@@ -105,10 +105,13 @@ def panel_picture(program: Program, cls: type[Panel], scale: float) -> QImage:
     panel.resize(round(width * scale), round(height * scale))
     panel.show()
     settle(40)
+    while getattr(panel, "busy", False):  # an experiment that began with the first look
+        settle(40)
     panel.redraw()
     settle(40)
     image = panel.grab().toImage()
     panel.hide()
+    panel.let_go()
     panel.deleteLater()
     return image
 

@@ -12,6 +12,7 @@ from app.panels.sweep.places import Places
 from app.panels.sweep.plan import ESTIMATOR, Sweep
 from app.panels.sweep.results import Results
 from grpo_core.config import Settings
+from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
 
 PATIENCE_MS = 100
@@ -53,9 +54,12 @@ class Hand(QObject):
     def begun(self) -> Ensemble | None:
         """The runs there, or their first updates."""
         runs, results = self._desk.probe.shown, self._desk.results
-        if runs is None or results is None or runs.settings != results.sweep.at(self.value, self.row):
+        if runs is None or results is None:
             return None
-        return runs
+        try:
+            return runs if runs.settings == results.sweep.at(self.value, self.row) else None
+        except SettingsError:  # between two values of the grid there may be none
+            return None
 
     @property
     def value(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from app.panels.combo import fill
@@ -13,6 +14,13 @@ from grpo_core.experiments.ensemble import Ensemble
 
 LISTED = 256
 """Seeds that can be chosen one by one."""
+
+
+LONG = ("Show REINFORCE with exact KL", "Back to this run’s settings")
+SHORT = ("Exact KL", "Back")
+"""What the buttons say where there is room, and where there is none."""
+NARROW = 620
+"""Width at 100 % below which there is none."""
 
 
 class Strip(QWidget):
@@ -34,9 +42,10 @@ class Strip(QWidget):
         self.says.setObjectName("muted")
         self.says.setWordWrap(True)
         self.says.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        self.known = QPushButton("Show REINFORCE with exact KL")
+        self.known = QPushButton(LONG[0])
         self.known.setToolTip("Sweep settings for which theory gives the optimum: leave-one-out, no std, one pass")
-        self.back = QPushButton("Back to this run’s settings")
+        self.back = QPushButton(LONG[1])
+        self.back.setToolTip("Sweep the settings of the run that is shown again")
         self.queue = QPushButton("Queue real runs")
         self.queue.setToolTip("Train the language model at each of these values, one run after the other")
         self.seed = box("Seed of the run that opens")
@@ -47,6 +56,7 @@ class Strip(QWidget):
         self.queue.clicked.connect(self.queue_wanted)
         self.open.clicked.connect(self.open_wanted)
         self._runs: Ensemble | None = None
+        self._opens = False
         self._look: tuple[Theme, float] | None = None
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 0, 8, 4)
@@ -92,9 +102,21 @@ class Strip(QWidget):
 
     def show_ways(self, *, known: bool, back: bool, queue: bool, opens: bool) -> None:
         """Which buttons there are."""
-        for widget, there in ((self.known, known), (self.back, back), (self.queue, queue), (self.seed, opens),
-                              (self.open, opens)):  # fmt: skip
+        self._opens = opens
+        for widget, there in ((self.known, known), (self.back, back), (self.queue, queue), (self.open, opens)):
             widget.setVisible(there)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Where there is little room, the middle seed opens and the buttons say less."""
+        narrow = self.width() < NARROW * (self._look[1] if self._look else 1.0)
+        self.seed.setVisible(self._opens and not narrow)
+        for button, text in zip((self.known, self.back), SHORT if narrow else LONG, strict=True):
+            button.setText(text)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     @Slot()
     def _on_known(self) -> None:

@@ -40,30 +40,22 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
 
 
 def why_none(settings: Settings) -> str:
-    """Why theory knows no optimum under ``settings``; empty where it knows one (for β above 0)."""
-    goal = settings.objective
-    if settings.is_language:
-        return "For a language model theory gives no such point."
-    if goal.surrogate != "log_prob":
-        return "GRPO divides by the std: theory gives no such point." if goal.std != "none" else (
-            "A clipped ratio follows the samples, not the policy alone: theory gives no such point."
-            if settings.learner.mu > 1 else "The optimum is known for plain REINFORCE only."
-        )  # fmt: skip
-    if goal.std != "none":
-        return "The advantage is divided by the std: theory gives no such point."
-    if goal.baseline not in ("none", "leave_one_out", "given"):
-        return "A mean that holds the sample itself shrinks the push by (G − 1)/G: the balance is another one."
-    if goal.entropy_bonus:
-        return "The entropy bonus pulls as well: theory gives the point without one."
-    if settings.learner.resample_dead:
-        return "Groups that are drawn again are no fair sample of the policy: theory gives no such point."
-    if settings.optimizer.weight_decay:
-        return "The weight decay pulls as well: theory gives the point without one."
-    if settings.learner.mu != 1:
-        return "Only the first pass is on-policy: at μ above 1 theory gives no such point."
-    if goal.kl_in != "loss":
-        return "The KL is in the reward here: theory gives the point for a KL in the loss."
-    if not has_optimum(settings.replace({BETA: max(goal.beta, 0.1)})):
-        which = {"k1": "has no gradient on average", "k3": "pulls along KL(π_ref‖π)"}.get(goal.kl, "is reweighted")
-        return f"{goal.kl} in the loss {which}: it arrives at another point."
-    return ""
+    """Why theory knows no optimum under ``settings``, as a clause; empty where it knows one (for β above 0)."""
+    goal, learner = settings.objective, settings.learner
+    plain = goal.surrogate == "log_prob"
+    reasons = (
+        (settings.is_language, "a language model has none that can be written down"),
+        (goal.std != "none", f"{'REINFORCE' if plain else 'GRPO'} divides by the std"),
+        (not plain, "it is known for plain REINFORCE only"),
+        (goal.baseline not in ("none", "leave_one_out", "given"), "the baseline holds the sample itself"),
+        (bool(goal.entropy_bonus), "the entropy bonus pulls as well"),
+        (learner.resample_dead, "groups that are drawn again are no fair sample"),
+        (bool(settings.optimizer.weight_decay), "the weight decay pulls as well"),
+        (learner.mu != 1, "at μ above 1 later passes are off-policy"),
+        (goal.kl_in != "loss", "the KL is in the reward"),
+    )
+    found = next((reason for true, reason in reasons if true), "")
+    if found or has_optimum(settings.replace({BETA: max(goal.beta, 0.1)})):
+        return found
+    how = {"k1": "has no gradient on average", "k3": "pulls along KL(π_ref‖π)"}.get(goal.kl, "is reweighted")
+    return f"{goal.kl} in the loss {how}"

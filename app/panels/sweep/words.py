@@ -31,7 +31,7 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
     come = len(runs.measures["kl"]) - 1
     after = f" after {come:,} of {sweep.updates:,} updates" if come < sweep.updates else ""
     told = (
-        f"{sweep.over.symbol} {name(value)}{after}: KL {shown(kl[0])} nats ({shown(kl[1])} to {shown(kl[2])}), "
+        f"{sweep.over.symbol} {name(value)}{after}: KL {shown(kl[0])} ({shown(kl[1])}–{shown(kl[2])}), "
         f"reward {shown(reward[0])}."
     )
     if has_optimum(runs.settings):
@@ -45,7 +45,8 @@ def of_theory(results: Results, row: int) -> str:
     if len(results.optimum(row)["place"]):
         return ""
     sweep = results.sweep
-    return theory.why_none(sweep.at(sweep.over.values[-1], row)) if sweep.over.path == BETA else ""
+    why = theory.why_none(sweep.at(sweep.over.values[-1], row)) if sweep.over.path == BETA else ""
+    return f"No exact optimum: {why}." if why else ""
 
 
 def of_change(sweep: Sweep, wanted: Sweep) -> str:

@@ -147,7 +147,7 @@ def test_the_arrows_go_from_value_to_value(driver: Driver, panel: KlOverBetaPane
 
 def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: KlOverBetaPanel) -> None:
     assert panel.scatter.theory.xData is None or not len(panel.scatter.theory.xData)
-    assert "theory gives no such point" in panel.strip.says.text()
+    assert "No exact optimum: GRPO divides by the std." in panel.strip.says.text()
     panel.strip.known.click()
     rest(driver, panel)
     assert panel.desk.results is not None and panel.desk.results.has_optimum()

@@ -1,0 +1,94 @@
+"""One sheet of the panel “KL over β” in each of its views: theme x scale.
+
+python -m tools.sweep_pictures        pictures/kl_over_beta_views.png
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
+
+from app.panels.kl_over_beta import KlOverBetaPanel
+from app.panels.sweep.plan import BETA, ESTIMATOR, Swept
+from app.panels.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
+from app.program import Program
+from app.settings.paths import find_paths
+from app.settings.preferences import Preferences
+from tools.pictures import OUT, SIZES, run, settle, sheet
+
+BETAS, ESTIMATORS, RATES = Swept.of(BETA), Swept.of(ESTIMATOR), Swept.of("optimizer.learning_rate")
+CHOICES: dict[str, tuple[str, dict[str, object]]] = {
+    "GRPO": (FINAL, {}),
+    "theory": (FINAL, {"known": True}),
+    "training": (TRAINING, {}),
+    "frontier": (FRONTIER, {"known": True}),
+    "estimators": (FINAL, {"across": ESTIMATORS}),
+    "side by side": (SIDE, {"across": ESTIMATORS, "known": True}),
+    "two settings": (HEAT, {"across": RATES}),
+    "group size": (FINAL, {"over": Swept.of("learner.group_size")}),
+    "as far as it got": (FINAL, {"over": Swept(path="learner.group_size", values=(2, 4, 512))}),
+}
+LOOKS = (("light", 1.0), ("dark", 1.0), ("projector", 1.0), ("dark", 2.0))
+
+
+def main() -> int:
+    """Write the sheet."""
+    application = QApplication(sys.argv[:1])
+    OUT.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as home:
+        program = Program(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
+        program.window.show()
+        run(program, 40)
+        images = [
+            (f"{name}, {theme}, {scale:.0%}", picture(program, name, theme, scale))
+            for name in CHOICES
+            for theme, scale in LOOKS
+        ]
+        path = OUT / "kl_over_beta_views.png"
+        sheet(images, len(LOOKS)).save(str(path))
+        print(path)
+        program.controller.finished.connect(application.quit)
+        program.close()
+        settle(200)
+    return 0
+
+
+def picture(program: Program, name: str, theme: str, scale: float) -> QImage:
+    """The panel with one choice made."""
+    program.look.set(theme, scale)
+    panel = KlOverBetaPanel(program.workspace)
+    width, height = SIZES[panel.id]
+    panel.resize(round(width * scale), round(height * scale))
+    panel.show()
+    settle(40)
+    wait(lambda: not panel.busy)
+    view, choice = CHOICES[name]
+    if choice:
+        panel.header.choose(**choice)
+    if name == "as far as it got":
+        wait(lambda: bool(panel.desk.done))
+        panel.desk.cancel()
+    wait(lambda: not panel.busy)
+    panel.header.view.setCurrentIndex(panel.header.view.findData(view))
+    panel.header.shown_otherwise.emit()
+    panel.redraw()
+    settle(60)
+    image = panel.grab().toImage()
+    panel.hide()
+    panel.let_go()
+    panel.deleteLater()
+    return image
+
+
+def wait(done: Callable[[], bool]) -> None:
+    """Let the window work until ``done``."""
+    while not done():
+        settle(20)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
