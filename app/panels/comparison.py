@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.race import words
-from app.panels.race.choices import FAIR, Choices
+from app.panels.race.choices import Choices
 from app.panels.race.desk import Desk
 from app.panels.race.frame import Frame, Split
 from app.panels.race.lanes import spoken
@@ -25,8 +25,8 @@ from grpo_core.experiments.ensemble import Ensemble
 SETTLE_MS = 150
 """After an edit of the run's settings it races again once no other has followed for so long."""
 FIRST_LANE = "GRPO (DeepSeekMath)"
-BANDS = "Bands hold the middle half of the seeds."
-EMPTY = "Six algorithms over the same seeds appear here. Press Race."
+EMPTY = "Several algorithms over the same seeds appear here. Press Race."
+COMING = "The algorithms appear here as they come in."
 
 
 class ComparisonPanel(Panel):
@@ -65,7 +65,6 @@ class ComparisonPanel(Panel):
         self._connect()
 
     def _build(self) -> None:
-        self.plot.empty = EMPTY
         self.says.setObjectName("muted")
         self.says.setWordWrap(True)
         self.says.setContentsMargins(12, 2, 8, 6)
@@ -115,6 +114,11 @@ class ComparisonPanel(Panel):
         self._source = self.workspace.view.run.id
         self.desk.start(self.planned())
 
+    @property
+    def busy(self) -> bool:
+        """Whether algorithms are still to come in."""
+        return self.desk.busy
+
     def let_go(self) -> None:
         self._settle.stop()
         self.desk.close()
@@ -150,8 +154,9 @@ class ComparisonPanel(Panel):
     @property
     def lane(self) -> str:
         """The algorithm whose run can be opened: the one that was chosen, while it races."""
-        lanes = self.desk.results.lanes if self.desk.results is not None else {}
-        return next((name for name in (self._lane, FIRST_LANE, *lanes) if name in lanes), self._lane)
+        lanes = self.desk.results.digests if self.desk.results is not None else {}
+        others = () if self.desk.busy else (FIRST_LANE, *lanes)  # while they come in, its own may still come
+        return next((name for name in (self._lane, *others) if name in lanes), self._lane)
 
     @property
     def runs(self) -> Ensemble | None:
@@ -196,7 +201,8 @@ class ComparisonPanel(Panel):
         self.plot.set_stale(results is not None and results.plan != wanted)
         self.standing.setEnabled(results is not None and results.plan == wanted)
         self._draw_run()
-        self.says.setText(self._said(view, wanted))
+        self.plot.empty = COMING if self.desk.busy else EMPTY
+        self.says.setText(words.said(self.desk, wanted, remark_on(view.wanted), settling=self._settle.isActive()))
         self.twin.set_summary(self.summary(view))
         self.standing.set_summary(self.summary(view))
         self.twin.refresh()
@@ -207,38 +213,24 @@ class ComparisonPanel(Panel):
             return
         measure, samples = self.choices.shown_measure, self.choices.over_samples
         place = self.chosen if self._picked and self.runs is not None else None
-        stamp = (results, len(results.lanes), measure, samples, self.lane, place)
+        stamp = (results, len(results.digests), measure, samples, self.lane, place)
         if stamp == self._shown:
             return
         if stamp[:4] != self._shown[:4]:
             self.plot.show_race(results, measure, samples=samples)
-            self.standing.set_rows(results.rows())
         self._shown = stamp
         self.plot.show_seed(results, measure, self.lane, place, samples=samples)
-        self.standing.select_row(list(results.lanes).index(self.lane) if self._picked else None)
+        with QSignalBlocker(self.standing):  # a row that goes is no choice of the user's
+            self.standing.set_rows(results.rows())
+            self.standing.select_row(list(results.digests).index(self.lane) if place is not None else None)
 
     def _draw_run(self) -> None:
         runs = self.runs
         if runs is None:
-            self.run.show_run("", 0, 0)
+            self.run.show_run(spoken(self.lane), 0, 0)
             return
         median = self.chosen == runs.median()
         self.run.show_run(spoken(self.lane), self.chosen, len(runs.seeds), median=median)
-
-    def _said(self, view: View, wanted: Plan) -> str:
-        """What is to be known of the race, the most urgent first."""
-        desk, results = self.desk, self.desk.results
-        if desk.busy:
-            return f"Racing: {spoken(desk.running)}, {desk.done + 1} of {len(wanted.names)}."
-        if desk.problem:
-            return desk.problem
-        if results is None:
-            return ""
-        if results.plan != wanted and not self._settle.isActive():
-            return words.of_change(results.plan, wanted)
-        told = words.of_same(results) or words.of_rest(results)
-        parts = (results.note, remark_on(view.wanted), told, FAIR[results.plan.fairness][1], BANDS)
-        return " ".join(part for part in parts if part)
 
     def summary(self, view: View) -> str:
         return words.summary(self.desk.results) if self.desk.results is not None else EMPTY
@@ -248,7 +240,7 @@ class ComparisonPanel(Panel):
     @Slot(int)
     def _on_row(self, row: int) -> None:
         if self.desk.results is not None:
-            self.pick(list(self.desk.results.lanes)[row])
+            self.pick(list(self.desk.results.digests)[row])
 
     @Slot(int)
     def _on_row_opened(self, row: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.experiments.runner import Runner
+from app.panels.race.digest import Digest, digested
 from app.panels.race.plan import Plan
 from app.panels.race.results import Results
 
@@ -42,7 +43,7 @@ class Desk(QObject):
     @property
     def done(self) -> int:
         """How many algorithms of the race that is coming have come in."""
-        return len(self._coming.lanes) if self._coming is not None else 0
+        return len(self._coming.digests) if self._coming is not None else 0
 
     @property
     def running(self) -> str:
@@ -55,7 +56,7 @@ class Desk(QObject):
         if self._closed:
             return
         self.asked, self.problem, self._coming = plan, "", Results(plan)
-        self._runner.start(plan.race)
+        self._runner.start(lambda poll: digested(plan.race(poll)))
         self.changed.emit()
 
     def cancel(self) -> None:
@@ -68,9 +69,9 @@ class Desk(QObject):
         self._runner.close()
 
     @Slot(object)
-    def _on_arrived(self, lane: object) -> None:
-        assert self._coming is not None and isinstance(lane, tuple)
-        self._coming.take(*lane)
+    def _on_arrived(self, digest: Digest) -> None:
+        assert self._coming is not None
+        self._coming.take(digest)
         self.results = self._coming
         self.changed.emit()
 
@@ -78,8 +79,8 @@ class Desk(QObject):
     def _on_ended(self, sentence: str) -> None:
         coming, self._coming = self._coming, None
         if coming is not None and sentence:
-            if coming.lanes:
-                coming.note = f"As far as it got: {len(coming.lanes)} of {len(coming.plan.names)} algorithms."
+            if coming.digests:
+                coming.note = f"As far as it got: {len(coming.digests)} of {len(coming.plan.names)} algorithms."
             else:
                 self.problem = sentence
         self.changed.emit()

@@ -36,7 +36,12 @@ MEASURES: dict[str, Measure] = {
     "signal_to_noise": Measure(
         "Signal to noise", "", "Length of the mean step along the way uphill over the spread around it.", False
     ),
-    "wrong_way": Measure("Wrong way", "", "Share of the seeds whose step pointed away from more reward.", False),
+    "wrong_way": Measure(
+        "Wrong way",
+        "",
+        "Share of the seeds whose step pointed away from more reward; near the top a KL pulls back.",
+        False,
+    ),
 }
 
 
@@ -57,21 +62,22 @@ class Course(NamedTuple):
         """Where the places lie, (n,)."""
         return np.asarray(self.first + self.spacing * np.arange(len(self.middle)))
 
+    def every(self, spacing: float) -> Course:
+        """The same with its places so far apart."""
+        return self._replace(first=self.first / self.spacing * spacing, spacing=spacing)
 
-def course(runs: Ensemble, measure: str, *, samples: bool = False) -> Course:
-    """A measure of one algorithm, over updates or over the completions it has drawn."""
-    spacing = float(runs.samples[1]) if samples else 1.0
+
+def course(runs: Ensemble, measure: str) -> Course:
+    """A measure of one algorithm over the updates."""
     if MEASURES[measure].of_seeds:
-        return Course(0.0, spacing, *band(runs.measures[measure]))
+        return Course(0.0, 1.0, *band(runs.measures[measure]))
     share = runs.wrong_way if measure == "wrong_way" else runs.signal_to_noise
-    return Course(spacing, spacing, np.where(np.isfinite(share), share, np.nan))
+    return Course(1.0, 1.0, np.where(np.isfinite(share), share, np.nan))
 
 
-def seed_course(runs: Ensemble, measure: str, place: int, *, samples: bool = False) -> Course | None:
+def seed_course(runs: Ensemble, measure: str, place: int) -> Course | None:
     """The same of one seed; None where a seed by itself has none."""
-    if not MEASURES[measure].of_seeds:
-        return None
-    return Course(0.0, float(runs.samples[1]) if samples else 1.0, runs.measures[measure][:, place])
+    return Course(0.0, 1.0, runs.measures[measure][:, place]) if MEASURES[measure].of_seeds else None
 
 
 def scale_of(measure: str, settings: Settings) -> Scale:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 
 from app.panels.race.lanes import look, short
-from app.panels.race.measures import MEASURES, Course, course, scale_of, seed_course
+from app.panels.race.measures import MEASURES, Course, scale_of, seed_course
 from app.panels.race.results import Results
 from app.plotting.axis import Scale
 from app.plotting.band import Ribbon
@@ -19,6 +19,7 @@ from app.plotting.plot import CLICK, Plot
 from app.plotting.pyramid import Pyramid
 from app.plotting.table_model import Column, Rows
 from app.plotting.theme import Cue
+from grpo_core.experiments.ensemble import Ensemble
 
 ASIDE = 0.4
 """Strength of the bands behind the one that was chosen."""
@@ -54,7 +55,10 @@ class RacePlot(Plot):
 
     def show_race(self, results: Results, measure: str, *, samples: bool) -> None:
         """Draw what has come of a race."""
-        self.courses = {name: course(runs, measure, samples=samples) for name, runs in results.lanes.items()}
+        self.courses = {
+            name: digest.courses[measure].every(_spacing(digest.runs, samples=samples))
+            for name, digest in results.digests.items()
+        }
         self._measure, self._table = measure, ([], [])
         for name in self.courses.keys() - self._lines.keys():
             self._lines[name] = self.add_curve(name, "", look(name).meaning)
@@ -74,13 +78,15 @@ class RacePlot(Plot):
         ends = np.array([ribbon.extent() for ribbon in self._ribbons.values()]).reshape(-1, 2)
         known = np.isfinite(ends[:, 0])
         self.set_extent(*((ends[known, 0].min(), ends[known, 1].max()) if known.any() else (math.nan, math.nan)))
-        self._dress_margins()
+        self._fit()
 
     def show_seed(self, results: Results, measure: str, name: str, place: int | None, *, samples: bool) -> None:
         """Draw one seed of one algorithm over its band, and step the other bands back; None draws no seed."""
         runs = results.lanes.get(name)
         here = runs is not None and place is not None
-        own = seed_course(runs, measure, place, samples=samples) if runs is not None and place is not None else None
+        own = seed_course(runs, measure, place) if runs is not None and place is not None else None
+        if runs is not None and own is not None:
+            own = own.every(_spacing(runs, samples=samples))
         self._give(self._own, own, f"seed {runs.seeds[place]}" if runs is not None and place is not None else "")
         self._chosen, self._own.meaning = name, look(name).meaning
         solid = look(name).line is Qt.PenStyle.SolidLine
@@ -88,7 +94,12 @@ class RacePlot(Plot):
         self._own.dress(self.theme, self.factor)
         for other, ribbon in self._ribbons.items():
             ribbon.set_strength(ASIDE if here and other != name else 1.0)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Room for the names at the ends, at once: they are placed by where the lines end."""
         self._dress_margins()
+        self.frame.layout.activate()
 
     @staticmethod
     def _give(curve: Curve, lane: Course | None, label: str) -> None:
@@ -164,6 +175,11 @@ class RacePlot(Plot):
         names = list(self.courses)
         here = names.index(self._chosen) if self._chosen in names else -1
         self.picked.emit(names[(here + step) % len(names)] if here >= 0 else names[0])
+
+
+def _spacing(runs: Ensemble, *, samples: bool) -> float:
+    """From one update to the next, in updates or in completions drawn."""
+    return float(runs.samples[1]) if samples else 1.0
 
 
 def _between(lane: Course, x: float) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from app.panels.race.choices import FAIR
+from app.panels.race.desk import Desk
 from app.panels.race.lanes import spoken
 from app.panels.race.plan import Plan
 from app.panels.race.results import Results
@@ -14,10 +16,32 @@ from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
 
+BANDS = "Bands hold the middle half of the seeds."
+
 
 def joined(names: Sequence[str]) -> str:
     """Names in a sentence: "A, B and C"."""
     return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def said(desk: Desk, wanted: Plan, remark: str, *, settling: bool) -> str:
+    """What is to be known of a race, the most urgent first.
+
+    Args:
+        desk: where it is computed.
+        wanted: the race that is asked for now.
+        remark: what of the run's settings a race cannot take.
+        settling: it will race again by itself in a moment.
+    """
+    results = desk.results
+    if desk.busy:
+        return f"Racing: {spoken(desk.running)}, {desk.done + 1} of {len(wanted.names)}."
+    if desk.problem or results is None:
+        return desk.problem
+    if results.plan != wanted and not settling:
+        return of_change(results.plan, wanted)
+    told = of_same(results) or of_rest(results)
+    return " ".join(part for part in (results.note, remark, told, FAIR[results.plan.fairness][1], BANDS) if part)
 
 
 def of_same(results: Results) -> str:

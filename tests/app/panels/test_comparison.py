@@ -22,9 +22,10 @@ from pytestqt.qtbot import QtBot
 
 from app.panels.comparison import ComparisonPanel
 from app.panels.race import words
+from app.panels.race.digest import digested
 from app.panels.race.entries import Entries
 from app.panels.race.lanes import LOOKS, look
-from app.panels.race.measures import MEASURES, course, scale_of, seed_course
+from app.panels.race.measures import MEASURES, course, scale_of
 from app.panels.race.plan import Plan, base_of, remark_on
 from app.panels.race.plot import RacePlot
 from app.panels.race.results import COLUMNS, Results
@@ -49,8 +50,8 @@ def raced(settings: Settings = ALIKE, **choices: object) -> Results:
     """A small race."""
     plan = Plan(base=base_of(settings), **{"seeds": 4, "updates": 12, **choices})  # type: ignore[arg-type]
     results = Results(plan)
-    for name, runs in plan.race(never):
-        results.take(name, runs)
+    for digest in digested(plan.race(never)):
+        results.take(digest)
     return results
 
 
@@ -168,7 +169,7 @@ def test_every_measure_is_drawn_with_a_band_where_seeds_have_one(plot: RacePlot)
             plot.show_race(results, measure, samples=samples)
             plot.refresh()
             for name, runs in results.lanes.items():
-                lane = course(runs, measure, samples=samples)
+                lane = course(runs, measure).every(8.0 if samples else 1.0)
                 filled = np.isfinite(plot._ribbons[name].extent()).all()
                 assert filled == what.of_seeds
                 assert plot._lines[name].ys.tolist() == pytest.approx(lane.middle.tolist(), nan_ok=True)
@@ -221,7 +222,6 @@ def test_one_seed_is_drawn_over_the_bands_and_measures_without_seeds_draw_none(p
     plot.refresh()
     assert plot._own.ys.tolist() == results.lanes[GRPO].measures["reward"][:, 2].tolist()
     assert plot._own.label == "seed 2" and plot._own.meaning == "policy"
-    assert seed_course(results.lanes[GRPO], "wrong_way", 2) is None
     plot.show_seed(results, "wrong_way", GRPO, 2, samples=False)
     assert not plot._own.isVisible()
 
