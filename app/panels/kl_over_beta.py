@@ -34,13 +34,14 @@ class KlOverBetaPanel(Panel):
 
     Signals:
         run_wanted: open a run with these settings, and say this sentence.
-        queue_wanted: train the language model under each of these settings (list), one after the other.
+        queue_wanted: train the language model at values of a setting, one run after the other: its dotted path and the
+            values with commas between them.
     """
 
     id = "kl_over_beta"
     title = "KL over β"
     run_wanted = Signal(object, str)
-    queue_wanted = Signal(list)
+    queue_wanted = Signal(str, str)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -239,8 +240,8 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def _on_queue(self) -> None:
-        wanted, over = self.workspace.editing.wanted, self.header.choice.over
-        self.queue_wanted.emit([wanted.replace(over.changes(value)) for value in over.values])
+        over = self.header.choice.over
+        self.queue_wanted.emit(over.path, over.text)
 
     @Slot()
     def _on_explain(self) -> None:

@@ -151,8 +151,8 @@ class Header(QWidget):
         fill(self.over, [title_of(path) for path in firsts], list(firsts).index(choice.over.path))
         across = list(seconds).index(choice.across.path) + 1 if choice.across is not None else 0
         fill(self.across, ["nothing else", *(title_of(path) for path in seconds)], across)
-        self.over_values.setText(_text(choice.over))
-        self.across_values.setText(_text(choice.across) if choice.across is not None else "")
+        self.over_values.setText(choice.over.text)
+        self.across_values.setText(choice.across.text if choice.across is not None else "")
         for line in (self.over_values, self.across_values):
             line.setCursorPosition(0)
         self.across_values.setVisible(choice.across is not None)
@@ -227,10 +227,10 @@ class Header(QWidget):
         before, changes = self.choice, {"seeds": SEEDS[max(self.seeds.currentIndex(), 0)]}
         try:
             over = before.over
-            if self.over_values.text() != _text(over):
+            if self.over_values.text() != over.text:
                 over = over.with_text(self.over_values.text())
             across = before.across
-            if across is not None and self.across_values.text() != _text(across):
+            if across is not None and self.across_values.text() != across.text:
                 across = across.with_text(self.across_values.text())
             words = self.updates.text().replace(",", "").strip()
             if not words.isdecimal():
@@ -243,7 +243,3 @@ class Header(QWidget):
             self.choice = wanted
             self.show_choice()
             self.chosen.emit()
-
-
-def _text(swept: Swept) -> str:
-    return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in swept.values)

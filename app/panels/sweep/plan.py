@@ -62,6 +62,11 @@ class Swept:
         return f"{self.title} {self.symbol}" if self.symbol.lower() != self.title.lower() else self.title
 
     @property
+    def text(self) -> str:
+        """Its values with commas between them, as they are typed."""
+        return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in self.values)
+
+    @property
     def places(self) -> Places:
         """Its axis."""
         return Places(self.values)
