@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 SOURCES := pyproject.toml constraints.txt
 OFFSCREEN := QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm test test-long lint bench pictures clean system
+.PHONY: help run run-lm test test-long test-package lint bench package package-full pictures clean system
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,15 @@ lint: $(VENV)/.lint  ## style and types
 bench: $(VENV)/.test system  ## the benchmarks, side by side
 	$(OFFSCREEN) $(BIN)/python -m benchmarks $(ARGS)
 
+package: $(VENV)/.package system  ## a folder and an archive that run without Python, in dist/ (slim: without torch)
+	$(BIN)/python -m tools.package slim
+
+package-full: $(VENV)/.package-full system  ## the same with torch (packaging/README.md)
+	$(BIN)/python -m tools.package full
+
+test-package: package  ## make the slim package, unpack its archive as a stranger would, run its self-test
+	$(BIN)/python -m tools.package slim trial
+
 pictures: $(VENV)/.app system  ## contact sheets of every panel into pictures/ (PANEL=name for one)
 	$(OFFSCREEN) $(BIN)/python -m tools.pictures $(PANEL)
 
@@ -53,6 +62,14 @@ $(VENV)/.app: $(SOURCES) | $(VENV)/.made
 $(VENV)/.lm: $(VENV)/.app
 	@echo 'Installing torch (with what it needs for a GPU; a CPU build, if pip is told where to find one, is far smaller).'
 	@$(PIP) install -c constraints.txt -e '.[app,lm]'
+	@touch $@
+
+$(VENV)/.package: $(VENV)/.app
+	@echo 'Installing what makes a package.'
+	@$(PIP) install -c constraints.txt -e '.[app,package]'
+	@touch $@
+
+$(VENV)/.package-full: $(VENV)/.lm $(VENV)/.package
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.lm

@@ -24,8 +24,8 @@ class Report:
         self.failed = 0
         self.passed = 0
 
-    def check(self, claim: str, look: Callable[[], str]) -> None:
-        """Print “ok  claim: what ``look`` found”, or “FAILED  claim, because …” if it raises."""
+    def check(self, claim: str, look: Callable[[], str]) -> bool:
+        """Print “ok  claim: what ``look`` found”, or “FAILED  claim, because …” if it raises; whether it holds."""
         try:
             found = look()
         except CheckFailed as failure:
@@ -36,9 +36,10 @@ class Report:
         else:
             self.passed += 1
             self._tell(f"ok      {claim}: {found}")
-            return
+            return True
         self.failed += 1
         self._tell(f"FAILED  {claim}, because {why}")
+        return False
 
 
 def tell(line: str) -> None:

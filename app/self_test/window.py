@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
+from PySide6.QtWidgets import QApplication
+
 from app.build import FULL, SLIM, this_build
 from app.self_test import drawn
-from app.self_test.driving import Driven
+from app.self_test.driving import Driven, own_folder
 from app.self_test.golden import UPDATES
 from app.self_test.numbers import explained
 from app.self_test.report import CheckFailed, Report
@@ -23,22 +27,72 @@ from grpo_core.runs.run_file import RunReader
 BANDIT_SECONDS = 60.0
 """Patience with a slow or busy computer; one that is neither takes a second."""
 LOADING_SECONDS = 180.0
+CLOSING_SECONDS = 20.0
 LANGUAGE_UPDATES = 1
+HEAVY = ("torch", "scipy", "matplotlib")
+"""What must not be loaded into the window's process."""
 
 
-def check_program(driven: Driven, report: Report, picture: Path) -> None:
-    """Everything that needs the window."""
+def check_window(report: Report, out: Path | None) -> None:
+    """Open the window offscreen, check what needs it, and close it again.
+
+    Args:
+        report: takes what is found.
+        out: a folder that keeps the picture of the window; None to keep nothing.
+    """
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    application = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(application, QApplication)
+    report.check("fonts, icons and texts are there", drawn.resources)
+    try:
+        folder = own_folder()
+    except OSError as error:
+        why = f"no temporary folder can be written ({error.strerror}); set TMPDIR to one that can"
+        report.check("the window opens", lambda: _fail(why))
+        return
+    driven: list[Driven] = []
+
+    def opened() -> str:
+        driven.append(Driven(application, home))
+        return f"{len(driven[0].program.window.panels)} panels, offscreen"
+
+    with folder as name:
+        home = Path(name)
+        if report.check("the window opens", opened):
+            _check_program(driven[0], report, home if out is None else out)
+            report.check("the window closes", lambda: _closed(driven.pop()))
+
+
+def _check_program(driven: Driven, report: Report, pictures: Path) -> None:
+    """What is checked as long as the window is open."""
     report.check("the worker trains as the learner does", lambda: _trained(driven))
     report.check("a saved run is read back bit for bit", lambda: _saved(driven, "self-test π.grpo"))
     report.check("numbers explain themselves", lambda: explained(_last(driven)))
     report.check("formulas are drawn", lambda: drawn.formula(_last(driven)))
-    report.check("a picture of the window is exported", lambda: drawn.exported(driven.program.window, picture))
+    report.check("a picture of the window is exported", lambda: _pictured(driven, pictures))
     if _torch():
         report.check("the language model learns", lambda: _language(driven))
         report.check("its run is read back bit for bit", lambda: _saved(driven, "self-test lm.grpo"))
         report.check("its numbers explain themselves", lambda: explained(_last(driven)))
     else:
         report.check("without torch the program says so", lambda: _no_language(driven))
+
+
+def _pictured(driven: Driven, folder: Path) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    return drawn.exported(driven.program.window, folder / "self-test.png")
+
+
+def _closed(driven: Driven) -> str:
+    driven.close(CLOSING_SECONDS)
+    loaded = [name for name in HEAVY if name in sys.modules]
+    if loaded:
+        raise CheckFailed(f"the window's process has loaded {', '.join(loaded)}")
+    return "the worker has ended"
+
+
+def _fail(why: str) -> str:
+    raise CheckFailed(why)
 
 
 def _torch() -> bool:

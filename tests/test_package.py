@@ -1,0 +1,194 @@
+"""What a package leaves out is not needed, what it needs is in it: as far as that shows without making one."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import tarfile
+import xml.etree.ElementTree as ET
+from configparser import ConfigParser
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from app.build import Build, this_build
+from grpo_core import __version__
+from tools.package import archive, licences
+from tools.package.contents import HIDDEN, excluded, kept, note
+from tools.package.stamp import KINDS, Stamp, stamp
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted([*(ROOT / "app").rglob("*.py"), *(ROOT / "grpo_core").rglob("*.py")])
+
+
+@cache
+def imported(path: Path) -> tuple[set[str], set[str]]:
+    """The modules that a file imports, and those that it imports by a name in quotes."""
+    plainly: set[str] = set()
+    by_name: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            plainly |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            plainly |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            by_name |= {str(one.value) for one in node.args if isinstance(one, ast.Constant)}
+    return plainly, by_name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_left_out_that_the_program_imports(kind: str) -> None:
+    out = excluded(kind)
+    for path in MODULES:
+        torch_may_lack = kind == "slim" and path.is_relative_to(ROOT / "grpo_core" / "lm")
+        for module in set.union(*imported(path)):
+            cut = [name for name in out if module == name or module.startswith(f"{name}.")]
+            assert not cut or torch_may_lack, f"{path.relative_to(ROOT)} imports {module}, and {kind} has no {cut[0]}"
+
+
+def test_what_is_imported_by_name_is_named_for_the_analysis() -> None:
+    by_name = set().union(*(imported(path)[1] for path in MODULES))
+    assert by_name
+    assert by_name <= set(HIDDEN)
+
+
+def test_every_file_that_is_no_code_lies_where_the_recipe_takes_it_from() -> None:
+    recipe = (ROOT / "build.spec").read_text("utf-8")
+    taken = ["resources", "app/plotting/glyphs"]
+    assert all(" / ".join(f'"{part}"' for part in folder.split("/")) in recipe for folder in taken)
+    others = {
+        path.relative_to(ROOT).parent.as_posix()
+        for package in ("app", "grpo_core")
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+    assert others <= set(taken)
+
+
+def test_only_used_plugins_and_the_libraries_they_lead_to_are_kept() -> None:
+    toc = [
+        ("PySide6/Qt/plugins/platforms/libqxcb.so", "/q/libqxcb.so", "BINARY"),
+        ("PySide6/Qt/plugins/platformthemes/libqgtk3.so", "/q/libqgtk3.so", "BINARY"),
+        ("PySide6/Qt/lib/libQt6XcbQpa.so.6", "/q/libQt6XcbQpa.so.6", "BINARY"),
+        ("libQt6XcbQpa.so.6", "PySide6/Qt/lib/libQt6XcbQpa.so.6", "SYMLINK"),
+        ("PySide6/Qt/lib/libQt6Network.so.6", "/q/libQt6Network.so.6", "BINARY"),
+        ("libQt6Network.so.6", "PySide6/Qt/lib/libQt6Network.so.6", "SYMLINK"),
+        ("libxcb-util.so.1", "/l/libxcb-util.so.1", "BINARY"),
+        ("libgtk-3.so.0", "/l/libgtk-3.so.0", "BINARY"),
+        ("libstdc++.so.6", "/l/libstdc++.so.6", "BINARY"),
+        ("libpython3.11.so.1.0", "/l/libpython3.11.so.1.0", "BINARY"),
+        ("PySide6/Qt/translations/qt_de.qm", "/q/qt_de.qm", "DATA"),
+    ]
+    needs = {
+        "/q/libqxcb.so": ["libQt6XcbQpa.so.6", "libstdc++.so.6"],
+        "/q/libqgtk3.so": ["libgtk-3.so.0"],
+        "/q/libQt6XcbQpa.so.6": ["libxcb-util.so.1"],
+    }
+    left = [entry[0] for entry in kept(toc, lambda path: needs.get(path, []))]
+    assert left == [toc[0][0], toc[2][0], toc[3][0], toc[6][0], toc[9][0]]
+
+
+def test_a_package_reads_the_stamp_that_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = stamp(ROOT, "slim")
+    assert made.version == __version__
+    assert made.folder.startswith(f"grpo-lab-{__version__}-") and made.folder.endswith("-slim")
+    assert made.write(tmp_path / "resources") == tmp_path / "resources" / "build.json"
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "_MEIPASS", str(tmp_path), raising=False)
+    assert this_build() == Build(version=made.version, kind="slim", commit=made.commit)
+    with pytest.raises(SystemExit, match="slim and full"):
+        stamp(ROOT, "tiny")
+
+
+def test_outside_of_a_repository_there_is_no_commit(tmp_path: Path) -> None:
+    assert stamp(tmp_path, "full") == Stamp(version=__version__, kind="full", commit="", moment=0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the archive is a zip")
+def test_an_archive_has_the_same_bytes_whenever_it_is_made(tmp_path: Path) -> None:
+    packed = []
+    for number, mode in enumerate((0o700, 0o755)):
+        folder = tmp_path / str(number) / "grpo-lab-1"
+        folder.mkdir(parents=True, mode=mode)
+        (folder / "grpo-lab").write_bytes(b"\x7fELF")
+        (folder / "grpo-lab").chmod(mode)
+        (folder / "Ü b.txt").write_text("text")
+        (folder / "link").symlink_to("grpo-lab")
+        packed.append(archive.pack(folder, 1_000_000_000))
+    assert packed[0].read_bytes() == packed[1].read_bytes()
+    with tarfile.open(packed[0]) as back:
+        assert [entry.name for entry in back] == [
+            "grpo-lab-1", "grpo-lab-1/grpo-lab", "grpo-lab-1/link", "grpo-lab-1/Ü b.txt",
+        ]  # fmt: skip
+        assert {entry.mtime for entry in back} == {1_000_000_000}
+        assert back.getmember("grpo-lab-1/grpo-lab").mode == 0o755
+        assert back.getmember("grpo-lab-1/Ü b.txt").mode == 0o644
+
+
+def test_every_part_brings_the_text_of_its_licence(tmp_path: Path) -> None:
+    modules = ["numpy", "PySide6", "shiboken6", "pyqtgraph", "ziamath", "ziafont", "latex2mathml", "array_api_compat",
+               "psutil", "platformdirs", "filelock", "tqdm", "app", "json"]  # fmt: skip
+    parts = licences.distributions(ROOT, [*modules, "torch", "safetensors"], extra=())
+    assert {part.name for part in parts} >= {"numpy", "PySide6_Essentials", "torch", "latex2mathml"}
+    assert not [part.name for part in parts if not part.texts]
+    (qt,) = (part for part in parts if part.name == "PySide6_Essentials")
+    assert {"LGPL-3.0.txt", "GPL-3.0.txt"} <= qt.texts.keys()
+    text = licences.written(ROOT, tmp_path, parts)
+    assert "Lesser General Public License" in text.read_text("utf-8")
+    assert "DejaVu" in (tmp_path / "licences" / "ziafont" / "DejaVu Sans.txt").read_text("utf-8")
+    bare = licences.Part(name="nameless", version="1", licence="?", source="", texts={})
+    with pytest.raises(SystemExit, match="nameless"):
+        licences.written(ROOT, tmp_path, [bare])
+
+
+def test_libraries_of_the_system_are_told_apart_from_those_of_python(tmp_path: Path) -> None:
+    found = tmp_path / "found.json"
+    binaries = [
+        ("libxcb-util.so.1", "/usr/lib/libxcb-util.so.1", "BINARY"),
+        ("numpy/x.so", f"{sys.prefix}/lib/x.so", "EXTENSION"),
+        ("libQt6Core.so.6", "PySide6/Qt/lib/libQt6Core.so.6", "SYMLINK"),
+    ]
+    note([("app.build", "app/build.py", "PYMODULE")], binaries, found)
+    said = json.loads(found.read_text("utf-8"))
+    assert said["modules"] == ["app", "numpy"]
+    if sys.platform == "linux":
+        assert said["libraries"] == ["/usr/lib/libxcb-util.so.1"]
+
+
+def test_the_desktop_knows_both_kinds_of_file() -> None:
+    share = ROOT / "packaging" / "linux" / "share"
+    entry = ConfigParser(interpolation=None)
+    entry.optionxform = str  # type: ignore[assignment, method-assign]
+    entry.read(share / "grpo-lab.desktop", encoding="utf-8")
+    types = ET.parse(share / "grpo-lab.xml").getroot()
+    space = "{http://www.freedesktop.org/standards/shared-mime-info}"
+    globs = {kind.attrib["type"]: kind.find(f"{space}glob").attrib["pattern"] for kind in types}  # type: ignore[union-attr]
+    assert set(entry["Desktop Entry"]["MimeType"].strip(";").split(";")) == set(globs)
+    assert set(globs.values()) == {"*.grpo", "*.grposession"}
+    assert (ROOT / "resources" / "icons" / f"{entry['Desktop Entry']['Icon']}.svg").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script")
+def test_the_menu_entry_names_the_folder_it_was_made_in_and_goes_away_again(tmp_path: Path) -> None:
+    folder = tmp_path / r'a "strange" $folder, \ 100 % – ü'
+    (folder / "share").mkdir(parents=True)
+    (folder / "_internal" / "resources" / "icons").mkdir(parents=True)
+    for source in (ROOT / "packaging" / "linux").rglob("*"):
+        if source.is_file():
+            (folder / source.relative_to(ROOT / "packaging" / "linux")).write_bytes(source.read_bytes())
+    icon = (ROOT / "resources" / "icons" / "grpo-lab.svg").read_bytes()
+    (folder / "_internal" / "resources" / "icons" / "grpo-lab.svg").write_bytes(icon)
+    data = tmp_path / "data"
+    script = ["sh", str(folder / "add-to-menu.sh")]
+    env = {"PATH": "/usr/bin:/bin", "XDG_DATA_HOME": str(data), "HOME": str(tmp_path)}
+    subprocess.run(script, env=env, check=True)
+    line = (data / "applications" / "grpo-lab.desktop").read_text("utf-8").split("Exec=")[1].splitlines()[0]
+    assert line.endswith('/grpo-lab" %f')
+    assert r'a \\"strange\\" \\$folder, \\\\ 100 %% – ü/' in line
+    assert (data / "icons/hicolor/scalable/apps/grpo-lab.svg").read_bytes() == icon
+    subprocess.run([*script, "--remove"], env=env, check=True)
+    left = {path.name for path in data.rglob("*") if path.is_file()}
+    assert not {"grpo-lab.desktop", "grpo-lab.xml", "grpo-lab.svg"} & left

@@ -1,0 +1,119 @@
+"""Make a package: ``python -m tools.package slim`` or ``full``; ``trial`` after it unpacks the archive and tries it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from tools.package import archive, licences, trial
+from tools.package.stamp import KINDS, Stamp, stamp
+
+ROOT = Path(__file__).parents[2]
+STRIPPED = ("libpython*.so*", "python*/lib-dynload/*.so", "torch/lib/libtorch_*.so", "torch/lib/libc10.so")
+DIST, WORK = ROOT / "dist", ROOT / "build" / "package"
+
+
+def main(arguments: list[str]) -> int:
+    """Make the package of that kind, or try the one that was made."""
+    kind = arguments[0] if arguments else "slim"
+    made = stamp(ROOT, kind)
+    if arguments[1:] == ["trial"]:
+        return trial.run(archive_of(made))
+    folder = build(made)
+    count = finish(made, folder)
+    packed = archive.pack(folder, made.moment)
+    print(f"{folder.relative_to(ROOT)}: {size(folder) / 1e6:,.0f} MB, licences of {count} parts")
+    print(f"{packed.relative_to(ROOT)}: {packed.stat().st_size / 1e6:,.1f} MB")
+    return 0
+
+
+def build(made: Stamp) -> Path:
+    """Run PyInstaller; returns the folder.
+
+    Raises:
+        SystemExit: it failed, or torch is not the one that belongs into a package.
+    """
+    if made.kind == "full":
+        _check_torch()
+    work = WORK / made.kind
+    shutil.rmtree(DIST / made.folder, ignore_errors=True)
+    environment = os.environ | {
+        "GRPO_LAB_KIND": made.kind,
+        "PYTHONHASHSEED": "0",  # the order of sets is the order in the archives
+        "SOURCE_DATE_EPOCH": str(made.moment),
+    }
+    command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--clean", "--log-level", "ERROR"]
+    command += ["--distpath", str(DIST), "--workpath", str(work), str(ROOT / "build.spec")]
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=False)
+    if done.returncode:
+        raise SystemExit(f"PyInstaller failed with exit status {done.returncode}.")
+    return DIST / made.folder
+
+
+def finish(made: Stamp, folder: Path) -> int:
+    """Strip, and add what is not the program: licences, first steps, entries for the desktop. Returns the licences."""
+    strip(folder)
+    bundle = DIST / "GRPO Lab.app"
+    if sys.platform == "darwin" and bundle.exists():  # it holds all that is in the folder
+        shutil.rmtree(folder)
+        folder.mkdir()
+        bundle.rename(folder / bundle.name)
+    extras = ROOT / "packaging" / {"linux": "linux", "darwin": "macos", "win32": "windows"}[sys.platform]
+    shutil.copyfile(ROOT / "packaging" / "FIRST-STEPS.txt", folder / "FIRST-STEPS.txt")
+    if extras.is_dir():
+        shutil.copytree(extras, folder, dirs_exist_ok=True)
+    work = WORK / made.kind / "build"  # PyInstaller adds the name of the recipe
+    found = json.loads((work / "found.json").read_text("utf-8"))
+    return licences.write(ROOT, folder, found["modules"], [Path(name) for name in found["libraries"]])
+
+
+def strip(folder: Path) -> None:
+    """Take debug information and local names out of the libraries named here.
+
+    Others stay as they are: those in wheels that were patched after they were linked do not survive it.
+    """
+    if sys.platform != "linux" or shutil.which("strip") is None:
+        return
+    inner = folder / "_internal"
+    for path in (path for pattern in STRIPPED for path in inner.glob(pattern)):
+        subprocess.run(["strip", "--strip-unneeded", str(path)], check=True)
+
+
+def archive_of(made: Stamp) -> Path:
+    """The archive that was made last.
+
+    Raises:
+        SystemExit: there is none.
+    """
+    found = sorted(DIST.glob(f"{made.folder}.*"))
+    if not found:
+        raise SystemExit(f"There is no archive {made.folder} in dist; make it first.")
+    return found[0]
+
+
+def size(folder: Path) -> int:
+    """Bytes of all files in ``folder``."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _check_torch() -> None:
+    if find_spec("torch") is None:
+        raise SystemExit("The full package needs torch; `make package-full` installs it.")
+    command = [sys.executable, "-c", "import torch; print(torch.version.cuda or '')"]
+    cuda = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    if cuda:
+        raise SystemExit(
+            f"The torch that is installed is for CUDA {cuda}: the package would be several GB. Install the CPU build "
+            "(packaging/README.md says how) and try again."
+        )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1] not in KINDS:
+        sys.exit(f"Usage: python -m tools.package [{' | '.join(KINDS)}] [trial]")
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,135 @@
+"""What goes into a package and what stays out; ``build.spec`` reads it. The self-test of the package is the proof."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+
+HIDDEN = ("ziamath", "ziafont", "latex2mathml")
+"""Imported by name at the first formula, so that no analysis sees it."""
+METADATA = ("latex2mathml",)
+"""Those that ask for their own version when they are imported."""
+
+_UNUSED = (
+    "IPython", "PIL", "_pytest", "colorcet", "cupy", "curses", "distutils", "fontTools", "h5py",
+    "hypothesis", "idlelib", "jupyter_rfb", "lib2to3", "matplotlib", "mypy", "notebook", "numba", "numexpr",
+    "numpy.distutils", "numpy.f2py", "pip", "pkg_resources", "pytest", "pytestqt", "qtpy", "scipy", "sitecustomize",
+    "superqt", "test", "tkinter", "turtle", "usercustomize",
+    "pyqtgraph.canvas", "pyqtgraph.console", "pyqtgraph.dockarea", "pyqtgraph.examples", "pyqtgraph.flowchart",
+    "pyqtgraph.jupyter", "pyqtgraph.opengl", "OpenGL",
+    "PySide6.QtNetwork", "PySide6.QtPrintSupport", "PySide6.QtTest",
+    "PySide6.QtOpenGL", "PySide6.QtOpenGLWidgets",  # packaging/no_opengl.py stands in for them
+    "readline",  # under the GPL, which this program is not
+    "ssl", "_ssl", "_hashlib",  # nothing is fetched; without OpenSSL hashlib has its own
+)  # fmt: skip
+_OF_TORCH = (
+    "torch",
+    "safetensors",
+    "sympy",
+    "mpmath",
+    "networkx",
+    "jinja2",
+    "markupsafe",
+    "fsspec",
+    "functorch",
+    "torchgen",
+)
+_NOT_OF_TORCH = ("setuptools", "tensorboard", "triton", "torch.utils.tensorboard", "torch.utils.benchmark")
+
+QT_PLUGINS = frozenset({
+    "platforms/qxcb", "platforms/qoffscreen", "platforms/qwayland", "platforms/qwindows", "platforms/qcocoa",
+    "platforminputcontexts/composeplatforminputcontextplugin", "platforminputcontexts/ibusplatforminputcontextplugin",
+    "platformthemes/qxdgdesktopportal",
+    "imageformats/qsvg",  # the signs of the style sheet
+    "styles/qmodernwindowsstyle", "styles/qmacstyle",
+    "wayland-decoration-client/bradient", "wayland-shell-integration/xdg-shell",
+    "wayland-graphics-integration-client/qt-plugin-wayland-egl",
+})  # fmt: skip
+"""The plugins of Qt that are used, on any system, without prefix and suffix of the file."""
+
+_OUT = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"PySide6/Qt/translations/", r"PySide6/translations/",
+        r"PySide6/(Qt/)?qml/",
+        r"pyqtgraph/(icons|colors|examples)/",
+        r"torch/(test|include|share|utils/benchmark)(/|$)",
+        r"torch/bin/(?!torch_shm_manager)",  # which is looked for when torch is imported
+        r"torch/lib/.*\.(a|lib)$",
+        r"torch/lib/lib(jitbackend_test|torchbind_test|aoti_custom_ops|backend_with_compiler)\.",
+        r".*\.(pyi|pxd|pyx|c|cpp|h|hpp|cu|cuh|cmake)$",
+        r".*/(tests|testing/data)/.*",
+        rf"(?!{'|'.join(METADATA)})[^/]*\.dist-info/",
+        # what every desktop has, and what its graphics drivers expect in its own, newer version
+        r"lib(stdc\+\+|gcc_s|expat|X11|X11-xcb)\.so",
+    )
+)  # fmt: skip
+
+
+Entry = tuple[str, str, str]
+_SHARED = (".", "PySide6/Qt/lib")
+"""Where libraries lie that are there for other files only."""
+
+
+def excluded(kind: str) -> list[str]:
+    """Modules that a package of this kind does without."""
+    return [*_UNUSED, *(_NOT_OF_TORCH if kind == "full" else (*_OF_TORCH, "setuptools"))]
+
+
+def kept(toc: Iterable[Entry], needs: Callable[[str], Iterable[str]] | None = None) -> list[Entry]:
+    """The entries of a table of contents that are used.
+
+    Args:
+        toc: (name in the folder, source, kind), as PyInstaller has found them.
+        needs: file names of the shared libraries that a library refers to; those that no kept file leads to go too.
+    """
+    left = [entry for entry in toc if _used(_path(entry))]
+    if needs is not None:
+        left = _reached(left, needs)
+    there = {_path(entry).as_posix() for entry in left}
+    return [entry for entry in left if entry[2] != "SYMLINK" or entry[1].replace("\\", "/") in there]
+
+
+def _reached(toc: list[Entry], needs: Callable[[str], Iterable[str]]) -> list[Entry]:
+    """Without the shared libraries that nothing in ``toc`` leads to."""
+    real = [entry for entry in toc if entry[2] != "SYMLINK"]
+    shared = {_path(entry).name: entry for entry in real if _shared(_path(entry))}
+    waiting = [entry for entry in real if not _shared(_path(entry))]
+    found: set[str] = set()
+    for entry in waiting:  # grows while it is walked
+        for name in set(needs(entry[1])) & shared.keys() - found:
+            found.add(name)
+            waiting.append(shared[name])
+    return [entry for entry in toc if entry[2] == "SYMLINK" or entry in waiting]
+
+
+def _shared(path: PurePosixPath) -> bool:
+    return path.parent.as_posix() in _SHARED and not path.name.lower().startswith(("libpython", "python"))
+
+
+def note(modules: Iterable[Entry], binaries: Iterable[Entry], target: Path) -> None:
+    """Write down what is in the package, for those who look up the licences: modules and libraries of the system."""
+    tops = {entry[0].split(".")[0] for entry in modules}
+    real = [entry for entry in binaries if entry[2] != "SYMLINK"]
+    tops |= {_path(entry).parts[0] for entry in real if len(_path(entry).parts) > 1}
+    own = (sys.prefix, sys.base_prefix)
+    libraries = [entry[1] for entry in real if sys.platform == "linux" and not entry[1].startswith(own)]
+    target.write_text(json.dumps({"modules": sorted(tops), "libraries": sorted(libraries)}), encoding="utf-8")
+
+
+def _path(entry: Entry) -> PurePosixPath:
+    return PurePosixPath(entry[0].replace("\\", "/"))
+
+
+def _used(path: PurePosixPath) -> bool:
+    name = str(path)
+    if any(pattern.match(name) for pattern in _OUT):
+        return False
+    parts = path.parts
+    if "plugins" in parts and parts[0] == "PySide6":
+        kind, file = parts[-2], path.name
+        return f"{kind}/{file.removeprefix('lib').split('.')[0]}" in QT_PLUGINS
+    return True

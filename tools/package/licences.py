@@ -1,0 +1,151 @@
+"""The licences of everything in a package, from the metadata of what was installed: a table and a folder of texts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+OWN = Path("packaging/licences")
+"""Texts that neither a wheel nor the system brings along."""
+FONTS = {"ziafont": "DejaVu Sans", "ziamath": "STIX Two Math"}
+OF_QT = ("PySide6_Essentials", "shiboken6")
+WORDS = ("licen", "copying", "notice", "authors")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Something that is in the package.
+
+    Attributes:
+        name, version, licence, source: as its metadata has them.
+        texts: the licence files, by the name they get in the folder.
+    """
+
+    name: str
+    version: str
+    licence: str
+    source: str
+    texts: dict[str, Path]
+
+
+def write(root: Path, folder: Path, modules: Iterable[str], libraries: Iterable[Path]) -> int:
+    """Write ``LICENCES.txt`` and ``licences/`` into ``folder``; returns how many parts they tell of.
+
+    Args:
+        root: the source tree.
+        folder: of the package.
+        modules: the top-level Python modules that are in it.
+        libraries: the shared libraries of this system that are in it.
+
+    Raises:
+        SystemExit: a part has no licence text, so the package must not leave the house.
+    """
+    parts = [_program(root), _python(), *distributions(root, modules), *_system(libraries)]
+    written(root, folder, parts)
+    return len(parts)
+
+
+def written(root: Path, folder: Path, parts: list[Part]) -> Path:
+    """Write the texts of ``parts`` and the table; returns the path of the table.
+
+    Raises:
+        SystemExit: a part has no text.
+    """
+    lacking = [part.name for part in parts if not part.texts]
+    if lacking:
+        raise SystemExit(f"No licence text was found for {', '.join(lacking)}; put one into {OWN}/NAME.txt.")
+    for part in parts:
+        for name, source in part.texts.items():
+            target = folder / "licences" / part.name / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    table = folder / "LICENCES.txt"
+    table.write_text(_told(root, parts), encoding="utf-8")
+    return table
+
+
+def _program(root: Path) -> Part:
+    texts = {"LICENSE.txt": root / "LICENSE"}
+    texts |= {path.name: path for path in sorted((root / "resources" / "fonts").glob("OFL-*.txt"))}
+    version = metadata.version("grpo-lab")
+    return Part(name="GRPO Lab", version=version, licence="MIT; its fonts OFL-1.1", source="", texts=texts)
+
+
+def _python() -> Part:
+    places = (Path(os.__file__).parent / "LICENSE.txt", Path(sys.base_prefix) / "LICENSE.txt")
+    found = [path for path in places if path.exists()]
+    texts = {"LICENSE.txt": found[0]} if found else {}
+    version = sys.version.split()[0]
+    return Part(name="Python", version=version, licence="PSF-2.0", source="https://www.python.org", texts=texts)
+
+
+def distributions(root: Path, modules: Iterable[str], extra: Iterable[str] = ("pyinstaller",)) -> list[Part]:
+    """The installed distributions that ``modules`` came from, and PyInstaller, whose start program is in it."""
+    known = metadata.packages_distributions()
+    names = {name for module in modules for name in known.get(module, ())} | set(extra)
+    return [_distribution(root, name) for name in sorted(names - {"grpo-lab"}, key=str.lower)]
+
+
+def _distribution(root: Path, name: str) -> Part:
+    found = metadata.distribution(name)
+    texts = {}
+    for path in found.files or ():
+        if ".dist-info" in path.parts[0] and any(word in path.name.lower() for word in WORDS):
+            inner = [part for part in path.parts[1:] if part != "licenses"]
+            texts["/".join(inner)] = Path(str(found.locate_file(path)))
+    own = {OWN / f"{one}.txt" for one in (name, FONTS.get(name)) if one}
+    own |= {OWN / "LGPL-3.0.txt", OWN / "GPL-3.0.txt"} if name in OF_QT else set()
+    texts |= {path.name: root / path for path in sorted(own) if (root / path).exists()}
+    about = found.metadata
+    links = dict(link.split(", ", 1) for link in about.get_all("Project-URL") or ())
+    source = next((links[key] for key in links if key.lower() in ("repository", "source", "source code")), "")
+    licence = about["License-Expression"] or (about["License"] or "see the text").splitlines()[0]
+    return Part(name=name, version=found.version, licence=licence, source=source, texts=texts)
+
+
+def _system(libraries: Iterable[Path]) -> list[Part]:
+    """The packages of a Debian or Ubuntu that ``libraries`` belong to; nothing on other systems."""
+    owners: dict[str, list[str]] = {}
+    for library in sorted(libraries):
+        real = library.resolve()
+        said = _asked("dpkg-query", "-S", str(real)) or _asked("dpkg-query", "-S", str(real).removeprefix("/usr"))
+        owners.setdefault(said.split(":")[0] if said else "", []).append(library.name)
+    unknown = owners.pop("", [])
+    if unknown:
+        raise SystemExit(f"No package of the system owns up to {', '.join(unknown)}, so its licence is not known.")
+    parts = []
+    for package, names in sorted(owners.items()):
+        text = Path("/usr/share/doc") / package / "copyright"
+        shown = _asked("dpkg-query", "-W", "-f", "${Version} of ${source:Package}\n", package).splitlines()
+        parts.append(
+            Part(
+                name=package,
+                version=shown[0] if shown else "",
+                licence="see the text",
+                source=f"Debian, for {', '.join(sorted(names))}",
+                texts={"copyright.txt": text.resolve()} if text.exists() else {},
+            )
+        )
+    return parts
+
+
+def _asked(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        return ""
+
+
+def _told(root: Path, parts: list[Part]) -> str:
+    table = [
+        f"{part.name} {part.version}\n    {part.licence}" + (f"\n    {part.source}" * bool(part.source))
+        for part in parts
+    ]
+    head = (root / "packaging" / "LICENCES-head.txt").read_text("utf-8")
+    return head + "\n" + "\n".join(table) + "\n"

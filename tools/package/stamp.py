@@ -1,0 +1,74 @@
+"""What a package says of itself: version, kind, commit; and what its folder and archive are called."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from grpo_core import __version__
+
+KINDS = ("slim", "full")
+_SYSTEMS = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stamp:
+    """A package about to be made.
+
+    Attributes:
+        version: of the program.
+        kind: "slim" or "full".
+        commit: of the source, with “+changes” where it is not what was committed; empty without git.
+        moment: seconds since 1970 of that commit, which all that is made carries as its time.
+    """
+
+    version: str
+    kind: str
+    commit: str
+    moment: int
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder in the archive, and of the archive without its suffix."""
+        system = _SYSTEMS.get(platform.system(), platform.system().lower())
+        machine = {"amd64": "x86_64"}.get(platform.machine().lower(), platform.machine().lower())
+        return f"grpo-lab-{self.version}-{system}-{machine}-{self.kind}"
+
+    def write(self, folder: Path) -> Path:
+        """The file that the program reads it from (:func:`app.build.this_build`)."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "build.json"
+        said = {"version": self.version, "kind": self.kind, "commit": self.commit}
+        path.write_text(json.dumps(said) + "\n", encoding="utf-8")
+        return path
+
+
+def stamp(root: Path, kind: str) -> Stamp:
+    """The stamp of the source tree at ``root``.
+
+    Raises:
+        SystemExit: there is no such kind.
+    """
+    if kind not in KINDS:
+        raise SystemExit(f"There is no package “{kind}”; there are {' and '.join(KINDS)}.")
+    commit = _git(root, "rev-parse", "--short=12", "HEAD")
+    changed = commit and _git(root, "status", "--porcelain", "--untracked-files=no")
+    moment = _git(root, "log", "-1", "--format=%ct")
+    return Stamp(
+        version=__version__,
+        kind=kind,
+        commit=commit + ("+changes" if changed else ""),
+        moment=int(moment) if moment else 0,
+    )
+
+
+def _git(root: Path, *arguments: str) -> str:
+    """What git says of ``root``; empty without git, or outside of a repository."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,38 @@
+"""Try an archive as a stranger would: unpacked into a folder with an awkward name, read-only, without a home."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+NAME = "Für Übungen – πr² 空"
+PATIENCE = 300.0
+"""Seconds; the full package takes about twenty."""
+
+
+def run(archive: Path) -> int:
+    """Unpack ``archive`` and run its self-test; returns the exit status."""
+    with tempfile.TemporaryDirectory(prefix="grpo-lab-trial-") as made:
+        place = Path(made, NAME)
+        shutil.unpack_archive(archive, place, filter="data" if ".tar" in archive.name else None)
+        inside = next(path for path in sorted(place.iterdir()))
+        _write_protect(inside)
+        command = [str(inside / "grpo-lab"), "--self-test"]
+        bare = {"PATH": os.defpath, "HOME": "/dev/null/nowhere", "LC_ALL": "C", "TMPDIR": made}
+        print(f"{archive.name}: unpacked, read-only, without home, display and locale")
+        try:
+            return subprocess.run(command, env=bare, cwd="/", timeout=PATIENCE, check=False).returncode
+        finally:
+            _write_protect(inside, undo=True)
+
+
+def _write_protect(folder: Path, *, undo: bool = False) -> None:
+    """Take the right to write from everything in ``folder``, or give it back."""
+    for path in [folder, *folder.rglob("*")]:
+        if not path.is_symlink():
+            mode = path.stat().st_mode
+            path.chmod(mode | stat.S_IWUSR if undo else mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
