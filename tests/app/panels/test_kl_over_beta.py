@@ -275,6 +275,7 @@ def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Fro
     with language.qtbot.waitSignal(panel.queue_wanted) as told:
         panel.strip.queue.click()
     assert told.args[0] == BETA and [float(text) for text in told.args[1].split(", ")] == list(GRIDS[BETA])
+    front(KlOverBetaPanel)
     panel.header.choice = type(panel.header.choice)(over=FEW, seeds=16, updates=5)
     panel.header.sweep.click()
     rest(language, panel)
