@@ -14,12 +14,14 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QWidget
 from app.commands.command import State
 from app.docks import LAYOUTS, layout_for
 from app.presenting.deeds import PresentingDeeds
+from app.sessions.deeds import SessionDeeds
 from app.settings.preferences import SPEEDS
 from app.workspace.events import next_event
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.learners import NO_TORCH
 from grpo_core.runs import library
+from grpo_core.runs.session import SUFFIX
 
 if TYPE_CHECKING:
     from app.program import Program
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 RUNS = "GRPO Lab runs (*.grpo)"
 
 
-class Deeds(PresentingDeeds):
+class Deeds(SessionDeeds, PresentingDeeds):
     """Each method does what a command of the same name promises, or says in a message why not."""
 
     def __init__(self, program: Program) -> None:
@@ -113,9 +115,11 @@ class Deeds(PresentingDeeds):
             self.open_path(Path(name))
 
     def open_path(self, path: Path) -> None:
-        """Open a run file, or say why it cannot be opened."""
-        if self._try(lambda: self._p.session.open(path)):
-            self._p.prefer(self._p.preferences.with_recent(path))
+        """Open a run file or a session, or say why it cannot be opened."""
+        if path.suffix == SUFFIX:
+            self._p.desk.open(path)
+        elif self._try(lambda: self._p.session.open(path)):
+            self.remember(path)
 
     def save_as(self) -> None:
         run = self._p.workspace.run
@@ -126,7 +130,7 @@ class Deeds(PresentingDeeds):
             target = Path(name) if Path(name).suffix else Path(name).with_suffix(".grpo")
             if self._try(lambda: self._p.session.save_as(run, target)):
                 self._p.say(f"The run is saved as {target}.", "info")
-                self._p.prefer(self._p.preferences.with_recent(target))
+                self.remember(target)
 
     def clean_up(self, paths: Sequence[Path]) -> None:
         """Delete runs that saved themselves; what cannot be deleted is told."""

@@ -27,6 +27,7 @@ from app.plotting.look import Look
 from app.plotting.twin_stack import TwinStack
 from app.presenting.presenter import Presenter
 from app.resources import icon
+from app.sessions.desk import SessionDesk
 from app.settings.layouts import Layouts
 from app.settings.paths import Paths
 from app.settings.preferences import Preferences, save_preferences
@@ -61,6 +62,7 @@ class Program(QObject):
         window: the main window.
         actions: the commands as actions.
         presenter: what a class sees.
+        desk: session files.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class Program(QObject):
         self.window.add_toolbars(self.transport)
         notes = paths.config / "notes.txt"
         self.presenter = Presenter(self.window, self.workspace, self.look, self.actions, notes, self)
+        self.desk = SessionDesk(self)
         self._save = QTimer(self)
         self._save.setSingleShot(True)
         self._save.setInterval(SETTLE_MS)
@@ -284,6 +287,7 @@ class Program(QObject):
         if run is not None and run.path.exists():
             self.preferences = self.preferences.replace(last_run=str(run.path))
         self._save.stop()
+        self.desk.close()
         self.presenter.close()
         save_preferences(self.preferences, self.paths.preferences)
         self.layouts.save(self.window)

@@ -39,7 +39,7 @@ def start(arguments: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="grpo-lab", description="Every number of a GRPO update, live.")
-    parser.add_argument("run", nargs="?", type=Path, help="a run file (.grpo) to open")
+    parser.add_argument("run", nargs="?", type=Path, help="a run (.grpo) or a session (.grposession) to open")
     parser.add_argument("--present", type=Path, metavar="FILE", help="open a file full screen, for a projector")
     parser.add_argument("--reset-layout", action="store_true", help="start with every panel where it stood at first")
     parser.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")

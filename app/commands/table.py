@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from app.commands.command import Command, State
@@ -33,6 +34,10 @@ class Window(Protocol):
     def new_language_run(self) -> None: ...
     def open_run(self) -> None: ...
     def save_as(self) -> None: ...
+    def open_session(self) -> None: ...
+    def save_session(self) -> None: ...
+    def recent_files(self) -> Sequence[str]: ...
+    def open_recent(self, path: str) -> None: ...
     def close_run(self) -> None: ...
     def go_start(self) -> None: ...
     def go_end(self) -> None: ...
@@ -89,13 +94,28 @@ def _file(window: Window) -> list[Command]:
                 tip="Start a small transformer that learns arithmetic, in the layout for it."),
         Command(id="open_run", text="Open run…", menu="File", run=window.open_run, shortcuts=("Ctrl+O",), icon="open",
                 tip="Open a run file; training goes on."),
+        *_recent(window),
         Command(id="save_as", text="Save run as…", menu="File", run=window.save_as, divided=True,
                 shortcuts=("Ctrl+S", "Ctrl+Shift+S"), icon="save", blocked=_needs_update,
                 tip="Copy the run to a file of your own."),
+        Command(id="open_session", text="Open session…", menu="File", run=window.open_session, divided=True,
+                shortcuts=("Ctrl+Shift+O",),
+                tip="Open what somebody prepared: runs, settings, layout and notes; you work on copies."),
+        Command(id="save_session", text="Save session as…", menu="File", run=window.save_session,
+                tip="Put all open runs, settings, layout, notes and locked controls into one file to hand out."),
         Command(id="close_run", text="Close run", menu="File", run=window.close_run, shortcuts=("Ctrl+W",),
                 tip="Take the run off the list; its file stays."),
         Command(id="quit", text="Quit", menu="File", run=window.quit, shortcuts=("Ctrl+Q",), divided=True,
                 tip="Close the window; the run is on disk already."),
+    ]  # fmt: skip
+
+
+def _recent(window: Window) -> list[Command]:
+    """Files opened or saved lately, the last one first."""
+    return [
+        Command(id=f"recent.{place}", text=f"Open {Path(path).name}"[:80], menu="File/Open recent",
+                run=partial(window.open_recent, path), tip=f"Open {path}.")
+        for place, path in enumerate(window.recent_files(), start=1)
     ]  # fmt: skip
 
 

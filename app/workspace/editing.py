@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -19,6 +20,7 @@ class Editing(QObject):
         settings: of the next update at the head.
         pending: structural changes that wait for a new run, dotted path -> value.
         undo: every edit of settings and rewards.
+        locked, hidden: what a session forbids to change, or does not show: dotted paths, and the names of two choices.
 
     Signals:
         changed: the settings are other ones now.
@@ -31,6 +33,8 @@ class Editing(QObject):
         self.settings = settings
         self.pending: dict[str, Any] = {}
         self.undo = QUndoStack(self)
+        self.locked: frozenset[str] = frozenset()
+        self.hidden: frozenset[str] = frozenset()
 
     @property
     def wanted(self) -> Settings:
@@ -43,9 +47,16 @@ class Editing(QObject):
         Raises:
             SettingsError: what was wrong and what is allowed; nothing has changed.
         """
+        for path in changes.keys() & self.locked:
+            raise SettingsError(path, changes[path], "it is locked for this session")
         wanted = self.wanted.replace(changes)
         if wanted != self.wanted:
             self.undo.push(_Edit(self, self.wanted, wanted, text, gesture))
+
+    def restrict(self, locked: Iterable[str], hidden: Iterable[str]) -> None:
+        """Lock and hide these controls, and no others."""
+        self.locked, self.hidden = frozenset(locked), frozenset(hidden)
+        self.changed.emit()
 
     def restart(self, settings: Settings) -> None:
         """Another run is shown: its settings, without a history of edits."""

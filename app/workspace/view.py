@@ -29,6 +29,7 @@ class View:
         running: updates are being computed or replayed.
         theme: the colours.
         scale: the user's scale, 1 = 100 %.
+        locked, hidden: the controls that a session forbids to change, or does not show.
     """
 
     run: RunHandle
@@ -43,6 +44,8 @@ class View:
     running: bool
     theme: Theme
     scale: float
+    locked: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
 
     @property
     def stamp(self) -> tuple[object, ...]:
@@ -50,6 +53,7 @@ class View:
         return (
             self.run.id, self.run.version, self.head, self.step, self.cursor, self.following, self.selection,
             self.quantity, self.next_settings, self.wanted, self.running, self.theme, self.scale,
+            self.locked, self.hidden,
         )  # fmt: skip
 
     @property

@@ -98,6 +98,8 @@ class Workspace(QObject):
             running=self.running and (self.training is None or self.training is self.run),
             theme=self.theme,
             scale=self.scale,
+            locked=self.editing.locked,
+            hidden=self.editing.hidden,
         )
 
     def _step_view(self, run: RunHandle) -> StepView:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from app.panels.base import Panel
 from app.panels.controls.kinds import KINDS, ONLY, PARTS, applies, described_model
+from app.panels.controls.restraints import Restraints, control_under, restraint_menu
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, row_for
 from app.panels.controls.scale import shown
@@ -80,6 +82,9 @@ class ControlsPanel(Panel):
         self._column = QVBoxLayout(inside)
         self._column.setContentsMargins(12, 12, 12, 12)
         self._column.setSpacing(12)
+        self.restraints = Restraints()
+        self.restraints.lifted.connect(self._on_lifted)
+        self._column.addWidget(self.restraints)
         self._column.addWidget(_section("Policy"))
         self._column.addWidget(self.kind)
         self._add("task.landscape", about(BanditTask, "landscape"), "single_peak", self._column)
@@ -181,7 +186,8 @@ class ControlsPanel(Panel):
         name = list(PRESETS)[index]
         wanted = PRESETS[name].applied_to(self.workspace.editing.wanted)
         changes = {path: new for path, (_, new) in self.workspace.editing.wanted.differences(wanted).items()}
-        self.workspace.editing.edit(changes, f"Choose {name}")
+        free = {path: value for path, value in changes.items() if path not in self.workspace.editing.locked}
+        self.workspace.editing.edit(free, f"Choose {name}")
         self.redraw()
 
     @Slot()
@@ -189,6 +195,22 @@ class ControlsPanel(Panel):
         settings = self.workspace.editing.settings
         changes = {path: settings.get(path) for path in self.workspace.editing.pending}
         self.workspace.editing.edit(changes, "Keep this run")
+
+    @Slot()
+    def _on_lifted(self) -> None:
+        self.workspace.editing.restrict((), ())
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        named: dict[QWidget, tuple[str, str]] = {self.kind: ("policy", "the policy"), self.preset: ("algorithm", "the algorithm")}
+        found = control_under(event, self, named)
+        if found is not None:
+            menu = restraint_menu(self, self.workspace.editing, *found, self._on_lifted)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.popup(event.globalPos())
+
+    def _controls(self) -> list[tuple[QWidget, tuple[str, ...]]]:
+        """Everything that a session may lock or hide."""
+        return [(self.kind, ("policy",)), (self.preset, ("algorithm",)), *((row, row.paths) for row in self.rows)]
 
     @Slot(bool)
     def _on_more(self, shown_now: bool) -> None:
@@ -204,7 +226,8 @@ class ControlsPanel(Panel):
         self.setMinimumWidth(round(220 * view.scale))
         wanted, here = self.workspace.editing.wanted, view.step.settings
         differs = not view.at_head and here != wanted
-        stamp = (wanted, here if differs else None, view.cursor.step if differs else None, self.devices())
+        held = (view.locked, view.hidden)
+        stamp = (wanted, here if differs else None, view.cursor.step if differs else None, self.devices(), *held)
         if stamp == self._settings_drawn:
             return
         self._settings_drawn = stamp
@@ -216,8 +239,9 @@ class ControlsPanel(Panel):
         device.remark(f"Here: {', '.join(self.devices())}." if self.devices() else "")
         for section, language in self._only:
             section.setVisible(language == wanted.is_language)
+        self.restraints.hold(self._controls(), view)
         for row in self.rows:
-            row.setVisible(applies(row.paths[0], wanted))
+            row.setVisible(not row.isHidden() and applies(row.paths[0], wanted))
             if row.isHidden():
                 continue
             value = wanted.get(row.paths[0])

@@ -43,6 +43,9 @@ class Recorder(QMainWindow):
     def panels(self) -> Sequence[tuple[str, str]]:
         return (("controls", "Controls"), ("explain", "Explain"))
 
+    def recent_files(self) -> Sequence[str]:
+        return ("/home/a/lecture.grposession", "/home/a/run.grpo")
+
     def saved_layouts(self) -> Sequence[str]:
         return ("Bandit", "Mine")
 

@@ -1,0 +1,94 @@
+"""Controls that a session locks or hides, and the way out: one line that shows and unlocks them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtWidgets import QFrame, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+
+from app.panels.controls.row import Row
+from app.workspace.editing import Editing
+from app.workspace.view import View
+
+
+class Restraints(QFrame):
+    """The line; it is there while anything is locked or hidden.
+
+    Signals:
+        lifted: the user wants all controls back.
+    """
+
+    lifted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("strip")
+        self.text = QLabel()
+        self.text.setWordWrap(True)
+        self.button = QPushButton("Show and unlock all")
+        self.button.clicked.connect(self.lifted)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.addWidget(self.text)
+        column.addWidget(self.button)
+        self.hide()
+
+    def hold(self, controls: Iterable[tuple[QWidget, Sequence[str]]], view: View) -> None:
+        """Lock and hide controls, each with the paths it changes; without any of either the line goes."""
+        locked = hidden = 0
+        for widget, paths in controls:
+            is_locked, is_hidden = is_held(paths, view.locked), is_held(paths, view.hidden)
+            locked, hidden = locked + is_locked, hidden + is_hidden
+            widget.setEnabled(not is_locked)
+            widget.setVisible(not is_hidden)
+        said = [
+            f"{count} {'control is' if count == 1 else 'controls are'} {what}"
+            for count, what in ((locked, "locked"), (hidden, "hidden"))
+            if count
+        ]
+        self.text.setText(f"{' and '.join(said)} for this session.")
+        self.setVisible(bool(said))
+
+
+def is_held(paths: Sequence[str], names: frozenset[str]) -> bool:
+    """Whether a control that changes ``paths`` is among ``names``."""
+    return any(path in names for path in paths)
+
+
+def restraint_menu(
+    parent: QWidget, editing: Editing, paths: Sequence[str], title: str, lift: Callable[[], None]
+) -> QMenu:
+    """What can be done to the control that changes ``paths``: lock it, hide it; and all of them back."""
+    menu = QMenu(parent)
+    locked, hidden = is_held(paths, editing.locked), is_held(paths, editing.hidden)
+    lock = menu.addAction(f"Lock {title}")
+    lock.setCheckable(True)
+    lock.setChecked(locked)
+    lock.triggered.connect(lambda on: editing.restrict(_with(editing.locked, paths, bool(on)), editing.hidden))
+    hide = menu.addAction(f"Hide {title}")
+    hide.triggered.connect(lambda: editing.restrict(editing.locked, _with(editing.hidden, paths, not hidden)))
+    if editing.locked or editing.hidden:
+        menu.addSeparator()
+        menu.addAction("Show and unlock all").triggered.connect(lift)
+    return menu
+
+
+def control_under(
+    event: QContextMenuEvent, outer: QWidget, named: Mapping[QWidget, tuple[str, str]]
+) -> tuple[tuple[str, ...], str] | None:
+    """(paths, title) of the control at the place of ``event``; ``named`` are those that are no rows."""
+    widget = outer.childAt(event.pos())
+    while widget is not None and widget is not outer:
+        if isinstance(widget, Row):
+            return widget.paths, widget.about.title.lower()
+        if widget in named:
+            path, title = named[widget]
+            return (path,), title
+        widget = widget.parentWidget()
+    return None
+
+
+def _with(names: frozenset[str], paths: Sequence[str], on: bool) -> frozenset[str]:
+    return names | set(paths) if on else names - set(paths)

@@ -1,0 +1,50 @@
+"""What the commands about files do that are not about one run alone: sessions, and files opened lately."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QFileDialog
+
+from grpo_core.errors import GrpoError
+from grpo_core.runs.session import SUFFIX
+
+if TYPE_CHECKING:
+    from app.program import Program
+
+SESSIONS = f"GRPO Lab sessions (*{SUFFIX})"
+
+
+class SessionDeeds:
+    """The part of the window's deeds that deals with sessions."""
+
+    _p: Program
+
+    def open_session(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self._p.window, "Open session", str(Path.home()), SESSIONS)
+        if name:
+            self._p.desk.open(Path(name))
+
+    def save_session(self) -> None:
+        run = self._p.workspace.run
+        suggestion = str(Path.home() / f"{run.title if run is not None else 'Session'}{SUFFIX}")
+        name, _ = QFileDialog.getSaveFileName(self._p.window, "Save session as", suggestion, SESSIONS)
+        if name:
+            self._p.desk.save(Path(name) if Path(name).suffix == SUFFIX else Path(name + SUFFIX))
+
+    def recent_files(self) -> Sequence[str]:
+        """Paths of runs and sessions that were opened or saved, the last one first."""
+        return self._p.preferences.recent
+
+    def open_recent(self, path: str) -> None:
+        self._p.deeds.open_path(Path(path))
+
+    def remember(self, path: Path) -> None:
+        """A file was opened or saved: it comes first in the menu."""
+        try:
+            self._p.prefer(self._p.preferences.with_recent(path.absolute()))
+        except GrpoError:
+            return  # a path too long to be kept
+        self._p.rebuild_commands()

@@ -1,0 +1,190 @@
+"""Saving and opening sessions: the window's state on one side, the session file on the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from app.crash.report_bar import BarAction, Message, Severity
+from app.docks import LAYOUTS, layout_for
+from app.sessions.errand import Errand, Work
+from app.workspace.run_handle import RunHandle
+from grpo_core.errors import GrpoError
+from grpo_core.runs.session import Manifest, open_session, save_session
+
+if TYPE_CHECKING:
+    from app.program import Program
+
+PATIENCE_MS = 300
+"""Nothing is said of a wait that is shorter."""
+BUSY = "session"
+
+
+class SessionDesk(QObject):
+    """Sends errands for session files and puts what they bring into the window, one at a time."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._p = program
+        self._errand: Errand | None = None
+        self._then: Callable[[Any], None] = _nothing
+        self._doing = ""
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(PATIENCE_MS)
+        self._late.timeout.connect(self._on_late)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a session is being written or read."""
+        return self._errand is not None
+
+    # -- saving ------------------------------------------------------------------------------------------------------
+
+    def save(self, target: Path) -> None:
+        """Write what the window shows, and the runs that have updates, to ``target``."""
+        if self._p.workspace.training is not None:
+            self._p.controller.commit()
+        runs = [run for run in self._p.workspace.runs if run.path.exists()]
+        manifest, paths = self._manifest(runs), [run.path for run in runs]
+        work: Work = partial(save_session, target, manifest, paths)
+        self._send(work, partial(self._saved, target), f"Saving {target.name}")
+        run = self._p.workspace.run
+        if run is not None and run.branched_at is not None and run not in runs:
+            self._p.say(f"{run.title} has no update of its own yet, so the session begins at update 0.", "warning")
+
+    def _manifest(self, runs: list[RunHandle]) -> Manifest:
+        """The window as a session describes it."""
+        workspace, editing = self._p.workspace, self._p.workspace.editing
+        shown = self._p.preferences.layout
+        docks = self._p.window.docks
+        return Manifest(
+            shown=runs.index(workspace.run) if workspace.run in runs else None,
+            step=workspace.cursor.step,
+            settings=editing.wanted,
+            layout=shown if shown in LAYOUTS else "",
+            panels=tuple(name for name, dock in docks.items() if not dock.isHidden()),
+            locked=tuple(sorted(editing.locked)),
+            hidden=tuple(sorted(editing.hidden)),
+            notes=self._p.presenter.speaker.text[:1_000_000].replace("\0", ""),
+            created=time.time(),
+        )
+
+    def _saved(self, target: Path, manifest: Manifest) -> None:
+        count = sum(run.listed for run in manifest.runs)
+        runs = "no run" if not count else "1 run" if count == 1 else f"{count} runs"
+        size = target.stat().st_size / 1e6 if target.exists() else 0.0
+        self._p.say(f"The session is saved as {target}: {runs}, {size:.1f} MB.", "info")
+        self._p.deeds.remember(target)
+
+    # -- opening -----------------------------------------------------------------------------------------------------
+
+    def open(self, path: Path) -> None:
+        """Copy the runs of a session to the user's own, and show them as it says."""
+        folder = self._p.session.folder
+        work: Work = partial(open_session, path, folder)
+        self._send(work, partial(self._opened, path), f"Opening {path.name}")
+
+    def _opened(self, path: Path, found: tuple[Manifest, tuple[Path, ...]]) -> None:
+        manifest, copies = found
+        blank = self._p.workspace.run
+        handles = self._open_runs(manifest, copies)
+        if manifest.shown is None and manifest.settings is not None:
+            handles.append(self._p.session.new_run(manifest.settings))
+        elif manifest.shown is not None and (front := handles[manifest.shown]) is not None:
+            self._p.session.show(front)
+        if blank is not None and any(handles) and blank not in handles and not blank.head and not blank.path.exists():
+            self._p.session.close_run(blank)
+        self._put(manifest)
+        self._p.say(f"{path.name} is open. You work on copies; the session file stays as it is.", "info")
+        self._p.deeds.remember(path)
+
+    def _open_runs(self, manifest: Manifest, copies: tuple[Path, ...]) -> list[RunHandle | None]:
+        """The runs of the session, opened; None for those that only hold the first updates of a branch."""
+        handles: list[RunHandle | None] = []
+        for run, copy in zip(manifest.runs, copies, strict=True):
+            try:
+                handles.append(self._p.session.open(copy) if run.listed else None)
+            except GrpoError as error:
+                self._p.say(str(error), "error")
+                handles.append(None)
+        return handles
+
+    def _put(self, manifest: Manifest) -> None:
+        """Settings, controls, layout, notes and the place in the run."""
+        workspace, window = self._p.workspace, self._p.window
+        if manifest.settings is not None:
+            workspace.editing.put(manifest.settings)
+        workspace.editing.restrict(manifest.locked, manifest.hidden)
+        if manifest.shown is not None:
+            workspace.move_to(manifest.step)
+        if manifest.notes:
+            self._p.presenter.speaker.set_text(manifest.notes)
+            self._p.presenter.notes.save()
+        if self._p.presenter.active:  # then the class sees the layout Present
+            return
+        language = workspace.run is not None and workspace.run.origin.settings.is_language
+        self._p.deeds.set_layout(manifest.layout if manifest.layout in LAYOUTS else layout_for(language))
+        for name, dock in window.docks.items():
+            if manifest.panels and dock.isHidden() == (name in manifest.panels):
+                dock.setVisible(name in manifest.panels)
+
+    # -- errands -----------------------------------------------------------------------------------------------------
+
+    def _send(self, work: Work, then: Callable[[Any], None], doing: str) -> None:
+        if self._errand is not None:
+            self._p.say(f"{self._doing} is not finished yet; try again then.", "warning")
+            return
+        self._then, self._doing = then, doing
+        self._errand = Errand(work, self)
+        self._errand.done.connect(self._on_done)
+        self._errand.failed.connect(self._on_failed)
+        self._late.start()
+        self._errand.start()
+
+    @Slot()
+    def _on_late(self) -> None:
+        cancel = BarAction(text="Cancel", run=self.cancel, closes=False)
+        self._p.window.messages.post(
+            Message(text=f"{self._doing} …", severity=Severity.INFO, actions=(cancel,), id=BUSY)
+        )
+
+    def cancel(self) -> None:
+        """Give up what is being written or read; nothing of it is left."""
+        if self._errand is not None:
+            self._errand.cancel()
+
+    @Slot(object)
+    def _on_done(self, result: object) -> None:
+        self._end()
+        self._then(result)
+
+    @Slot(str)
+    def _on_failed(self, sentence: str) -> None:
+        self._end()
+        self._p.say(sentence or f"{self._doing} was cancelled.", "error" if sentence else "info")
+
+    def _end(self) -> None:
+        self._late.stop()
+        self._p.window.messages.remove(BUSY)
+        if self._errand is not None:
+            self._errand.wait()
+            self._errand.deleteLater()
+            self._errand = None
+
+    def close(self) -> None:
+        """The program closes: a half-written session is given up, and leaves nothing."""
+        if self._errand is not None:
+            self._errand.done.disconnect(self._on_done)
+            self._errand.failed.disconnect(self._on_failed)
+            self._errand.cancel()
+            self._end()
+
+
+def _nothing(result: object) -> None:
+    return None
