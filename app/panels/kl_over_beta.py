@@ -153,12 +153,9 @@ class KlOverBetaPanel(Panel):
         self.strip.show_runs(hand.runs)
         self.strip.say(self._said(view, results, stale))
         none = results is not None and not results.has_optimum() and results.sweep.over.path == BETA
-        self.strip.show_ways(
-            known=none and not language and not header.choice.known,
-            back=header.choice.known,
-            queue=language,
-            opens=results is not None,
-        )
+        back = header.choice.known
+        known = none and not language and not back
+        self.strip.show_ways(known=known, back=back, queue=language, opens=results is not None)
 
     def _show_own(self, view: View, path: str, *, other: bool) -> None:
         """The run that is shown, over the sweep; nothing of it where the sweep is of another kind of run."""
