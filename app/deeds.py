@@ -68,6 +68,21 @@ class Deeds(SessionDeeds, PresentingDeeds):
     def branch(self) -> None:
         self._try(lambda: self._p.session.branch(self._p.workspace.cursor.step))
 
+    def queue_sweep(self, path: str, values: str) -> None:
+        """The form of the runs in the background, filled in with what was swept."""
+        self._p.queues.suggest(path, values)
+
+    def show_queue(self) -> None:
+        self._p.window.docks["queue"].show()
+        self._p.window.docks["queue"].raise_()
+        self._p.window.panels["queue"].focus_form()  # type: ignore[attr-defined]
+
+    def open_queue(self) -> None:
+        folder = str(self._p.paths.data / "queues")
+        name = QFileDialog.getExistingDirectory(self._p.window, "Open runs in the background", folder)
+        if name:
+            self._p.queues.open(Path(name))
+
     def show_breakpoints(self) -> None:
         self._p.window.docks["breakpoints"].show()
         self._p.window.docks["breakpoints"].raise_()

@@ -143,6 +143,8 @@ EXTRAS = ("breakpoints", "glossary", "references")
 """Panels that come when they are asked for."""
 COMPARING = ("what_if",)
 """Panels that lie among the bottom tabs of the layout “Compare”, and elsewhere come when they are asked for."""
+BACKGROUND = ("queue",)
+"""Panels that come when they are asked for, among the bottom tabs."""
 LANGUAGE = ("evolution", "score_your_own")
 """Panels that show nothing on a bandit."""
 LAYOUTS = ("Bandit", "Language model", "Compare", "Present")
@@ -183,7 +185,7 @@ def arrange(
     if not language:
         tabs = ["training_history", "kl_over_beta", "comparison", "token_inspector"]
     right = ["explain"] if language else ["step_detail", "explain"]
-    hidden = {*EXTRAS, *(("policy_bars", "comparison") if language else LANGUAGE)} - {main}
+    hidden = {*EXTRAS, *BACKGROUND, *(("policy_bars", "comparison") if language else LANGUAGE)} - {main}
     mates: list[str] = []
     if name == "Compare":
         mates, picture = ["kl_over_beta"], "token_inspector" if language else "policy_bars"

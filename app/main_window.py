@@ -19,6 +19,7 @@ from app.panels.kl_over_beta import KlOverBetaPanel
 from app.panels.metrics import MetricsPanel
 from app.panels.pipeline import PipelinePanel
 from app.panels.policy_bars import PolicyBarsPanel
+from app.panels.queue import QueuePanel
 from app.panels.score import ScorePanel
 from app.panels.step_detail import StepDetailPanel
 from app.panels.timeline import TimelinePanel
@@ -40,6 +41,7 @@ PANELS: tuple[type[Panel], ...] = (
     EvolutionPanel,
     ScorePanel,
     WhatIfPanel,
+    QueuePanel,
     StepDetailPanel,
     ExplainPanel,
     BreakpointsPanel,

@@ -26,6 +26,7 @@ from app.panels.base import Panel
 from app.plotting.look import Look
 from app.plotting.twin_stack import TwinStack
 from app.presenting.presenter import Presenter
+from app.queues import Queues
 from app.resources import icon
 from app.sessions.desk import SessionDesk
 from app.settings.layouts import Layouts
@@ -104,6 +105,10 @@ class Program(QObject):
         self.stops = Stops(
             self.workspace, self.controller, self.window.messages, self._keep, self.deeds.show_breakpoints, self
         )
+        self.queues = Queues(
+            self.window.panels["queue"],  # type: ignore[arg-type]
+            paths.data / "queues", self.window.messages, self.say, self.deeds.show_queue, self,
+        )  # fmt: skip
         self._connect()
         self.look.dress()
         self.window.show_layout(preferences.layout)
@@ -127,6 +132,9 @@ class Program(QObject):
         self.window.panels["comparison"].run_wanted.connect(self.deeds.open_repeat)  # type: ignore[attr-defined]
         self.window.panels["kl_over_beta"].run_wanted.connect(self.deeds.open_repeat)  # type: ignore[attr-defined]
         self.window.panels["timeline"].branch_wanted.connect(self.deeds.branch)  # type: ignore[attr-defined]
+        self.window.panels["kl_over_beta"].queue_wanted.connect(self.deeds.queue_sweep)  # type: ignore[attr-defined]
+        self.window.panels["queue"].open_wanted.connect(self.deeds.open_path)  # type: ignore[attr-defined]
+        self.window.panels["queue"].browse_wanted.connect(self.deeds.open_queue)  # type: ignore[attr-defined]
         self.controller.finished.connect(self._on_finished)
         self.controller.still_busy.connect(self._on_still_busy)
         self._app.focusChanged.connect(self._on_focus)
@@ -287,6 +295,7 @@ class Program(QObject):
         if run is not None and run.path.exists():
             self.preferences = self.preferences.replace(last_run=str(run.path))
         self._save.stop()
+        self.queues.close()
         self.desk.close()
         self.presenter.close()
         save_preferences(self.preferences, self.paths.preferences)

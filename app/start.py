@@ -78,6 +78,7 @@ def _windowed(options: argparse.Namespace) -> int:
     if marker.crashed_before:
         program.offer_unfinished()
     QTimer.singleShot(1500, program, program.offer_clean_up)
+    QTimer.singleShot(1500, program, program.queues.offer)
     QTimer.singleShot(round(EARLY_SECONDS * 1000), program, marker.settle)
     status = application.exec()
     marker.close()

@@ -37,7 +37,7 @@ SIZES = {
     "timeline": (1366, 28), "controls": (256, 640), "metrics": (768, 64), "pipeline": (768, 92),
     "policy_bars": (768, 260), "training_history": (768, 220), "kl_over_beta": (768, 220), "comparison": (768, 260),
     "token_inspector": (768, 260), "step_detail": (340, 330), "explain": (340, 330),
-    "evolution": (768, 220), "score_your_own": (768, 220), "what_if": (768, 260),
+    "evolution": (768, 220), "score_your_own": (768, 220), "what_if": (768, 260), "queue": (768, 240),
 }  # fmt: skip
 WINDOWS = (("light", 1366, 768, 1.0), ("dark", 1366, 768, 1.0), ("projector", 1366, 768, 1.25),
            ("light", 1280, 680, 1.0), ("dark", 1920, 1080, 1.5), ("light", 1366, 768, 2.0))  # fmt: skip

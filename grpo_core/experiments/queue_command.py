@@ -58,7 +58,7 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None]) -> bool:
 
         def told(progress: runs.Progress) -> None:
             bar.set_postfix_str(queue.runs[progress.place].title, refresh=False)
-            bar.update()
+            bar.update(0 if progress.trouble else 1)
 
         return runs.work(folder, cancelled=cancelled, progress=told)
 

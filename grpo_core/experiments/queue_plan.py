@@ -108,7 +108,7 @@ def begin(folder: Path, queue: Queue) -> Queue:
             raise RunFileError(f"{folder} holds another sweep; choose another folder, or give the same settings again.")
         queue = replace(queue, updates=max(queue.updates, there.updates))
     _write(folder, replace(queue, ended=False))
-    return queue
+    return read(folder)
 
 
 def end(folder: Path) -> None:

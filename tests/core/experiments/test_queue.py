@@ -171,6 +171,7 @@ def test_a_run_that_breaks_down_ends_and_the_others_go_on(tmp_path: Path) -> Non
     assert broken.done < 30 and "is not a finite number" in broken.trouble
     assert (calm.done, calm.trouble) == (30, "")
     assert told[-1].left == 0
+    assert [(p.place, p.done) for p in told if p.trouble] == [(0, broken.done)]
     assert not runs.unfinished(tmp_path), "it would break down at the same update again"
 
 

@@ -1,0 +1,92 @@
+"""The process that trains a queue of runs, as the window sees it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from grpo_core.errors import GrpoError
+from grpo_core.experiments.queue_process import serve
+from grpo_core.learners import NO_TORCH
+from grpo_core.model_process import receive, send
+
+NICE = 10
+"""How far it stands back behind the window and a live run."""
+
+
+def require_torch() -> None:
+    """Nothing, where a language model can be trained.
+
+    Raises:
+        GrpoError: torch is missing; the message says how to get it.
+    """
+    if find_spec("torch") is None or find_spec("safetensors") is None:
+        raise GrpoError(NO_TORCH)
+
+
+class QueueProcess:
+    """A running process; it ends when this is closed, or with the program. No method waits for it.
+
+    Attributes:
+        ready: it works on the queue, and hears within a token when it is asked to stop.
+
+    Raises:
+        GrpoError: it cannot be started.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.ready = False
+        self._connection, other = context.Pipe()
+        self._process = context.Process(target=serve, args=(other, str(folder)), name="runs", daemon=True)
+        try:
+            self._process.start()
+        except OSError as error:
+            self._connection.close()
+            raise GrpoError(f"The process for runs in the background could not be started: {error.strerror}.") from None
+        finally:
+            other.close()
+        with suppress(psutil.Error, OSError):
+            low = psutil.BELOW_NORMAL_PRIORITY_CLASS if sys.platform == "win32" else NICE
+            psutil.Process(self._process.pid).nice(low)
+
+    @property
+    def pid(self) -> int | None:
+        """Its number."""
+        return self._process.pid
+
+    def said(self, patience: float = 0.0) -> dict[str, Any] | None:
+        """The next thing it has said, waited for at most ``patience`` seconds; None where it has said nothing.
+
+        Raises:
+            GrpoError: it has ended without a word.
+        """
+        try:
+            if not self._connection.poll(patience):
+                return None
+            message = receive(self._connection)
+        except (EOFError, OSError):
+            raise GrpoError(
+                "The process for runs in the background has ended unexpectedly. Every finished update is in the "
+                "runs' files; press Resume to go on."
+            ) from None
+        self.ready = self.ready or message["is"] == "ready"
+        return message
+
+    def stop(self) -> None:
+        """Ask it to give up the update in progress; it then says that it has."""
+        with suppress(OSError):
+            send(self._connection, {"do": "stop"})
+
+    def close(self) -> None:
+        """End it. What it has told of is on disk once it has said that it stopped, else all but the last 50 ms."""
+        self._connection.close()
+        self._process.kill()
+        self._process.join()
+        self._process.close()

@@ -1,0 +1,202 @@
+"""Runs in the background: real runs of the language model over a grid of settings, trained beside the window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
+
+from app.experiments.queue import Background, State
+from app.panels.base import Panel
+from app.panels.queue_form import QueueForm
+from app.panels.queue_rows import UPDATES, ProgressCell, columns, duration, rows
+from app.plotting.table_twin import TableTwin
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings, language_settings
+from grpo_core.errors import GrpoError, SettingsError
+from grpo_core.experiments.queue import Queue
+
+EMPTY = (
+    "Trains the language model at each value of a setting, with each seed, beside the window. Choose a setting and "
+    "press Start; each run can be opened here as it grows."
+)
+
+
+class QueuePanel(Panel):
+    """A form for a new queue, and a table of the one there is.
+
+    Signals:
+        start_wanted: train this queue (:class:`Queue`).
+        browse_wanted: choose a folder that holds a queue.
+        open_wanted: open this run (its file).
+    """
+
+    id = "queue"
+    title = "Runs in the background"
+    start_wanted = Signal(object)
+    browse_wanted = Signal()
+    open_wanted = Signal(object)
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.background: Background | None = None
+        self._fresh = False
+        self.form = QueueForm()
+        self.form.started.connect(self._on_start)
+        self.table = TableTwin(title="Runs in the background")
+        self.table.activated_cell.connect(self._on_activated)
+        self._bar = ProgressCell(self.table)
+        self.empty = QLabel(EMPTY)
+        self.empty.setObjectName("muted")
+        self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.says = QLabel()
+        self.says.setWordWrap(True)
+        self.proceed = QPushButton("Pause")
+        self.proceed.clicked.connect(self._on_proceed)
+        self.cancel = QPushButton("Cancel")
+        self.cancel.setToolTip("Give up the rest; what was done stays.")
+        self.cancel.clicked.connect(self._on_cancel)
+        self.form.browse.clicked.connect(self.browse_wanted)
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(self.says, 1)
+        for button in (self.proceed, self.cancel):
+            line.addWidget(button)
+        lower = QWidget()
+        self._stack = QStackedLayout(lower)
+        self._stack.addWidget(self.empty)
+        self._stack.addWidget(self.table)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(8)
+        column.addWidget(self.form)
+        column.addLayout(line)
+        column.addWidget(lower, 1)
+
+    def attach(self, background: Background) -> None:
+        """Show ``background`` from now on."""
+        self.background = background
+        background.progress.connect(self._on_progress)
+        self._on_progress()
+
+    @Slot()
+    def _on_progress(self) -> None:
+        self._fresh = False
+        self.redraw()
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self.form.set_look(view.theme, view.scale)
+        self.table.set_look(view.theme, view.scale)
+        if self._fresh:
+            return
+        self._fresh = True
+        background = self.background
+        state = background.state if background is not None else State.EMPTY
+        under_way = state in (State.WORKING, State.STOPPING, State.PAUSED)
+        self.form.setVisible(not under_way)
+        self.cancel.setVisible(under_way)
+        self.cancel.setEnabled(state is not State.STOPPING)
+        self.proceed.setVisible(under_way or state is State.CANCELLED)
+        self.proceed.setText("Pause" if state in (State.WORKING, State.STOPPING) else "Resume")
+        self.proceed.setEnabled(state is not State.STOPPING)
+        self.says.setText(_told(background))
+        self.says.setVisible(bool(self.says.text()))
+        self._stack.setCurrentIndex(0 if background is None or background.queue is None else 1)
+        if background is not None and background.queue is not None:
+            self._fill(background, background.queue)
+
+    def _fill(self, background: Background, queue: Queue) -> None:
+        wanted = columns(queue)
+        self.table.set_columns(wanted)
+        place = next(n for n, column in enumerate(wanted) if column.key == UPDATES)
+        if self.table.itemDelegateForColumn(place) is not self._bar:
+            for n in range(len(wanted)):
+                self.table.setItemDelegateForColumn(n, self._bar if n == place else None)  # type: ignore[arg-type]
+        asleep = background.state is not State.WORKING
+        self.table.set_rows(rows(queue, background.far, background.place, background.left_of, asleep))
+
+    def summary(self, view: View) -> str:
+        return _told(self.background) or EMPTY
+
+    def focus_form(self) -> None:
+        """Ready to be read, or to begin a queue."""
+        (self.form.values[0] if self.form.isVisible() else self.proceed).setFocus()
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_start(self) -> None:
+        """Ask for the queue of the form, or say what is wrong with it."""
+        try:
+            queue = self.form.planned(self._settings)
+        except SettingsError as error:
+            self.form.refuse(str(error))
+            return
+        self.form.refuse("")
+        self.start_wanted.emit(queue)
+
+    @property
+    def _settings(self) -> Settings:
+        """What all runs share: the settings shown, where they are a language model's."""
+        shown = self.workspace.editing.wanted
+        return shown if shown.is_language else language_settings()
+
+    @Slot()
+    def _on_proceed(self) -> None:
+        if self.background is None:
+            return
+        if self.background.state is State.WORKING:
+            self.background.pause()
+            return
+        try:
+            self.background.resume()
+        except GrpoError as error:
+            self.workspace.problem.emit(str(error), "error")
+
+    @Slot()
+    def _on_cancel(self) -> None:
+        if self.background is not None:
+            self.background.cancel()
+
+    @Slot(int, str)
+    def _on_activated(self, row: int, column: str) -> None:
+        background = self.background
+        if background is None or background.queue is None or background.folder is None:
+            return
+        path: Path = background.folder / background.queue.runs[row].file
+        if path.exists():
+            self.open_wanted.emit(path)
+        else:
+            self.workspace.problem.emit(f"{background.queue.runs[row].title} has not begun yet.", "info")
+
+
+def _told(background: Background | None) -> str:
+    """What becomes of the queue, in a sentence or two; empty without one."""
+    if background is None or background.queue is None:
+        return ""
+    queue, far = background.queue, background.far
+    done, wanted = sum(min(one.done, queue.updates) for one in far), queue.updates * len(queue.runs)
+    stood = f"{done:,} of {wanted:,} updates"
+    match background.state:
+        case State.WORKING if background.loading:
+            text = "Loading the language model in a process of its own."
+        case State.WORKING:
+            left = "" if background.left is None else f", about {duration(background.left)} left"
+            text = f"{stood}{left}."
+        case State.STOPPING:
+            text = "Stopping."
+        case State.PAUSED:
+            text = f"Paused at {stood}."
+        case State.CANCELLED:
+            text = f"Cancelled at {stood}; what was done stays."
+        case _:
+            text = f"Done: {len(queue.runs)} runs of {queue.updates:,} updates."
+    troubles = [one.trouble for one in far if one.trouble]
+    if troubles:
+        text += f" Stopped early: {len(troubles)} ({troubles[0].split('. ')[0]})."
+    return text

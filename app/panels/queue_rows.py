@@ -1,0 +1,123 @@
+"""A queue of runs as a table: a row for each run, with its settings, a bar, what it has come to, and what is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
+
+from app.plotting.numbers import ABSENT
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from grpo_core.config import described_at
+from grpo_core.experiments.queue import Held, Queue
+from grpo_core.metrics import METRICS
+
+MEASURES = (("accuracy_greedy", "held-out"), ("accuracy", "right"), ("reward_mean", "reward"), ("kl", "KL"))
+UPDATES = "updates"
+
+
+class Value(str):
+    """A setting's value as it is typed, which sorts as a number where it is one."""
+
+    number: float
+
+    def __new__(cls, value: object) -> Value:
+        switched = value is None or isinstance(value, bool)
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        made = super().__new__(cls, ("on" if value else "off") if switched else text)
+        made.number = float(value) if isinstance(value, (int, float)) else math.nan
+        return made
+
+    def __float__(self) -> float:
+        return self.number
+
+
+class Share(str):
+    """“34 / 60”, which knows that it is a share, and sorts as one."""
+
+    share: float
+
+    def __new__(cls, done: int, wanted: int) -> Share:
+        made = super().__new__(cls, f"{done:,} / {wanted:,}")
+        made.share = min(done / max(wanted, 1), 1.0)
+        return made
+
+    def __float__(self) -> float:
+        return self.share
+
+
+def columns(queue: Queue) -> list[Column]:
+    """The columns of ``queue``."""
+    found = []
+    for path in queue.axes:
+        rule = described_at(path)
+        found.append(Column(path, rule.symbol or rule.title, chars=8, help=f"{rule.title}. {rule.help}", kind="text"))
+    found.append(Column("seed", "seed", chars=4, help="The seed of the run."))
+    found.append(Column(UPDATES, "updates", chars=16, kind="text", help="Updates done, and wanted."))
+    for name, title in MEASURES:
+        help = f"{METRICS[name].title}, as last measured. {METRICS[name].help}"
+        found.append(Column(name, title, chars=6.5, unit=METRICS[name].unit, help=help))
+    found.append(Column("left", "left", chars=13, kind="text", help="Time that the run still takes."))
+    return found
+
+
+def rows(
+    queue: Queue, far: list[Held], training: int | None, left_of: Callable[[int], float | None], asleep: bool
+) -> list[list[object]]:
+    """A row for each run of ``queue``."""
+    made: list[list[object]] = []
+    for place, (run, one) in enumerate(zip(queue.runs, far, strict=True)):
+        values: list[object] = [Value(run.settings.get(path)) for path in queue.axes]
+        values += [run.settings.seed, Share(min(one.done, queue.updates), queue.updates)]
+        values += [one.last.get(name) for name, _ in MEASURES]
+        made.append([*values, _left(one, queue, place == training, left_of(place), asleep)])
+    return made
+
+
+def _left(one: Held, queue: Queue, training: bool, seconds: float | None, asleep: bool) -> str:
+    if one.trouble:
+        return "stopped early"
+    if one.finished(queue):
+        return "done"
+    if training and seconds is not None:
+        return duration(seconds)
+    return ABSENT if asleep else "waiting"
+
+
+def duration(seconds: float) -> str:
+    """A time in words, no finer than it is known."""
+    if seconds < 90:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+class ProgressCell(QStyledItemDelegate):
+    """“34 / 60” with a bar beside it."""
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        table = self.parent()
+        assert isinstance(table, TableTwin)
+        table.itemDelegate().paint(painter, option, index)
+        value = table.table.value(index.row(), index.column())
+        if not isinstance(value, Share):
+            return
+        pad, high = 8 * table.factor, 4 * table.factor
+        words = table.cell_metrics.horizontalAdvance("000 / 000") + 2 * pad
+        area = QRectF(option.rect).adjusted(words, 0, -pad, 0)
+        bar = QRectF(area.left(), area.center().y() - high / 2, area.width(), high)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(table.theme.colour("border"))
+        painter.drawRoundedRect(bar, high / 2, high / 2)
+        if value.share > 0:
+            painter.setBrush(table.theme.colour("accent"))
+            painter.drawRoundedRect(bar.adjusted(0, 0, bar.width() * (value.share - 1), 0), high / 2, high / 2)
+        painter.restore()

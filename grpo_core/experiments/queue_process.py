@@ -1,0 +1,52 @@
+"""A queue of runs in a process of its own: it tells of every update on a connection, and ends when that is gone."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grpo_core.experiments.queue import Progress, held, read, work
+from grpo_core.model_process import receive, send, told
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+
+def serve(connection: Connection, folder: str) -> None:
+    """The process's whole life: work until all is done, or until anything is said on the connection."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the window, which then closes the connection
+    stopped: list[bool] = []
+
+    def cancelled() -> bool:
+        if not stopped and connection.poll():
+            stopped.append(True)
+        return bool(stopped)
+
+    def tell(progress: Progress) -> None:
+        send(connection, {"is": "progress", **progress._asdict()})
+
+    try:
+        try:
+            load()
+            for place, run in enumerate(read(Path(folder)).runs):
+                send(connection, {"is": "held", "place": place, **asdict(held(Path(folder), run))})
+            send(connection, {"is": "ready"})
+            done = work(Path(folder), cancelled=cancelled, progress=tell)
+            send(connection, {"is": "ended", "done": done})
+        except OSError:
+            raise
+        except Exception as error:
+            send(connection, told(error))
+        receive(connection)  # stays until it is let go, so that its end is never mistaken for a crash
+    except (EOFError, OSError):
+        return
+
+
+def load() -> None:
+    """Load torch, which takes seconds, before anything is begun; without it the first run says what is missing."""
+    try:
+        import grpo_core.lm.learner  # noqa: F401
+    except ImportError:
+        return
