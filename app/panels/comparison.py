@@ -58,9 +58,7 @@ class ComparisonPanel(Panel):
         self.twin = TwinStack(self.plot)
         self.twin.hide_header()
         self.choices = Choices(self.twin.button)
-        self._settle = QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.setInterval(SETTLE_MS)
+        self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
         self._build()
         self._connect()
 
@@ -71,7 +69,6 @@ class ComparisonPanel(Panel):
         right = QWidget()
         column = QVBoxLayout(right)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
         column.addWidget(self.standing, 1)
         column.addWidget(self.run)
         self.split = Split(self.twin, right)
@@ -81,7 +78,7 @@ class ComparisonPanel(Panel):
         column.addWidget(self.frame)
 
     def _connect(self) -> None:
-        self.desk.changed.connect(self._on_desk)
+        self.desk.changed.connect(self.redraw)
         self.choices.changed.connect(self.race)
         self.choices.pressed.connect(self.race)
         self.choices.cancelled.connect(self.desk.cancel)
@@ -144,10 +141,6 @@ class ComparisonPanel(Panel):
     def _on_settled(self) -> None:
         if self.seen and self.planned() != self.desk.asked:
             self.race()
-
-    @Slot()
-    def _on_desk(self) -> None:
-        self.redraw()
 
     # -- one of its runs ---------------------------------------------------------------------------------------------
 

@@ -64,6 +64,7 @@ class RacePlot(Plot):
             self._lines[name] = self.add_curve(name, "", look(name).meaning)
             self._lines[name].cue = Cue(look(name).line)
             self._ribbons[name] = self.add_item(Ribbon(look(name).meaning), z=2)
+        self.curves.sort(key=lambda curve: curve is self._own)  # where room is short the names of lanes go first
         for name, curve in self._lines.items():
             self._give(curve, self.courses.get(name), short(name))
             lane, ribbon = self.courses.get(name), self._ribbons[name]
