@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QWidget
 
 from app.commands.command import State
 from app.docks import LAYOUTS, layout_for
+from app.lessons.deeds import LessonDeeds
 from app.presenting.deeds import PresentingDeeds
 from app.sessions.deeds import SessionDeeds
 from app.settings.preferences import SPEEDS
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 RUNS = "GRPO Lab runs (*.grpo)"
 
 
-class Deeds(SessionDeeds, PresentingDeeds):
+class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds):
     """Each method does what a command of the same name promises, or says in a message why not."""
 
     def __init__(self, program: Program) -> None:
@@ -316,6 +317,7 @@ class Deeds(SessionDeeds, PresentingDeeds):
             presenting=self._p.presenter.active,
             maximized=self._p.presenter.maximizer.panel is not None,
             aids=self._p.presenter.aids,
+            lesson=self._p.lessons.given,
         )
 
     def quit(self) -> None:

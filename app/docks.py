@@ -139,7 +139,7 @@ class Dock(QDockWidget):
             wanted.setVisible(not tabbed)
 
 
-EXTRAS = ("breakpoints", "glossary", "references")
+EXTRAS = ("breakpoints", "glossary", "references", "lesson")
 """Panels that come when they are asked for."""
 COMPARING = ("what_if",)
 """Panels that lie among the bottom tabs of the layout “Compare”, and elsewhere come when they are asked for."""

@@ -16,6 +16,7 @@ from app.panels.evolution import EvolutionPanel
 from app.panels.explain import ExplainPanel
 from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
 from app.panels.kl_over_beta import KlOverBetaPanel
+from app.panels.lesson import LessonPanel
 from app.panels.metrics import MetricsPanel
 from app.panels.pipeline import PipelinePanel
 from app.panels.policy_bars import PolicyBarsPanel
@@ -47,6 +48,7 @@ PANELS: tuple[type[Panel], ...] = (
     BreakpointsPanel,
     GlossaryDockPanel,
     ReferencesDockPanel,
+    LessonPanel,
 )
 
 
@@ -61,10 +63,12 @@ class MainWindow(QMainWindow):
     Signals:
         closing: the user wants to close; whoever listens decides by ``allow_close``.
         dropped: files were dropped on the window (list of paths).
+        arranged: the docks stand as a named layout has them.
     """
 
     closing = Signal()
     dropped = Signal(list)
+    arranged = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -118,6 +122,7 @@ class MainWindow(QMainWindow):
             middle.grid.setFocus(Qt.FocusReason.OtherFocusReason)
         elif isinstance(middle, PolicyBarsPanel):
             middle.focus_picture()
+        self.arranged.emit()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.may_close:

@@ -21,6 +21,7 @@ from app.crash.bell import Bell
 from app.crash.hooks import CrashHooks
 from app.crash.report_bar import BarAction, Message, Severity
 from app.deeds import Deeds
+from app.lessons.giving import Lessons
 from app.main_window import MainWindow
 from app.panels.base import Panel
 from app.plotting.look import Look
@@ -64,6 +65,7 @@ class Program(QObject):
         actions: the commands as actions.
         presenter: what a class sees.
         desk: session files.
+        lessons: the lessons, and who gives them.
     """
 
     def __init__(
@@ -97,6 +99,10 @@ class Program(QObject):
         self.window.add_toolbars(self.transport)
         notes = paths.config / "notes.txt"
         self.presenter = Presenter(self.window, self.workspace, self.look, self.actions, notes, self)
+        self.lessons = Lessons(
+            self.window, self.workspace, self.session, self.controller, self.player, self.actions,
+            self.presenter.speaker, paths.data / "lessons.json", self.say, self,
+        )  # fmt: skip
         self.desk = SessionDesk(self)
         self._save = QTimer(self)
         self._save.setSingleShot(True)
@@ -155,6 +161,7 @@ class Program(QObject):
         text = "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7."
         actions = (
             BarAction(text="Language model", run=self.deeds.new_language_run, closes=False),
+            BarAction(text="Lessons", run=self.deeds.show_lessons, closes=False),
             BarAction(text="Open a run…", run=self.deeds.open_run, closes=False),
             BarAction(text="Keys", run=self.deeds.show_sheet, closes=False),
         )
@@ -281,6 +288,7 @@ class Program(QObject):
     @Slot()
     def close(self) -> None:
         """Stop the worker, then close the window; while an update is finishing, say so."""
+        self.lessons.conductor.leave()
         self.player.stop()
         if self.controller.shutdown(timeout=0.2):
             self._on_finished()

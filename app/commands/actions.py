@@ -87,6 +87,7 @@ class Actions(QObject):
         self._icon = icon
         self._state = State()
         self._context: Context = "app"
+        self._lesson = False
         self._actions: dict[str, CommandAction] = {}
         self._focus = FocusKeys(self)
         self.set_commands(commands)
@@ -158,18 +159,29 @@ class Actions(QObject):
     def set_context(self, context: Context) -> None:
         """Make the keys of ``context`` act; they go before those of the whole program."""
         self._context = context
-        self._focus.presenting = context == "present"
-        owners = [action.command for action in self if action.command.context == context]
-        claimed = {key.toString() for command in owners for key in command.keys}
+        self._share_keys()
+
+    def set_lesson(self, on: bool) -> None:
+        """Whether a lesson is given: its keys go before all others, also while presenting."""
+        if on != self._lesson:
+            self._lesson = on
+            self._share_keys()
+
+    def _share_keys(self) -> None:
+        """Every key goes to the first context that wants it."""
+        self._focus.presenting = self._context == "present" or self._lesson
+        contexts = list(dict.fromkeys((*(("lesson",) if self._lesson else ()), self._context, "app")))
+        claimed: set[str] = set()
+        for context in contexts:
+            own = [action for action in self if action.command.context == context]
+            for action in own:
+                keys = [key for key in action.command.keys if key.toString() not in claimed]
+                if keys != action.shortcuts():
+                    action.setShortcuts(keys)
+            claimed |= {key.toString() for action in own for key in action.command.keys}
         for action in self:
-            command = action.command
-            keys = list(command.keys)
-            if command.context not in ("app", context):
-                keys = []
-            elif command.context != context:
-                keys = [key for key in keys if key.toString() not in claimed]
-            if keys != action.shortcuts():
-                action.setShortcuts(keys)
+            if action.command.context not in contexts and action.shortcuts():
+                action.setShortcuts([])
 
     def keys_of(self, id: str) -> str:
         """The shortcuts of a command as the platform writes them."""

@@ -32,6 +32,7 @@ class State:
         presenting: a class looks on.
         maximized: one panel stands in the place of all.
         aids: what helps the class and the speaker: "blank", "ring", "counter", "speaker".
+        lesson: a lesson is being given.
     """
 
     running: bool = False
@@ -55,6 +56,7 @@ class State:
     presenting: bool = False
     maximized: bool = False
     aids: frozenset[str] = frozenset()
+    lesson: bool = False
 
 
 def never_blocked(state: State) -> str:

@@ -73,6 +73,13 @@ class Window(Protocol):
     def toggle_speaker(self) -> None: ...
     def forward(self) -> None: ...
     def back(self) -> None: ...
+    def show_lessons(self) -> None: ...
+    def lesson_next(self) -> None: ...
+    def lesson_back(self) -> None: ...
+    def lesson_skip(self) -> None: ...
+    def lesson_leave(self) -> None: ...
+    def lesson_keep(self) -> None: ...
+    def export_predictions(self) -> None: ...
     def state(self) -> State: ...
     def quit(self) -> None: ...
 
@@ -81,7 +88,7 @@ def commands(window: Window) -> list[Command]:
     """Every command of ``window``, in the order of its menus."""
     return [
         *_file(window), *_edit(window), *_run(window), *_go(window), *_view(window), *_themes(window),
-        *_layouts(window), *_panels(window), *_help(window), *_present(window),
+        *_layouts(window), *_panels(window), *_help(window), *_lesson(window), *_present(window),
     ]  # fmt: skip
 
 
@@ -259,6 +266,33 @@ def _help(window: Window) -> list[Command]:
         Command(id="references", text="References", menu="Help", run=window.show_references,
                 tip="The papers behind what is shown."),
     ]  # fmt: skip
+
+
+def _lesson(window: Window) -> list[Command]:
+    """Walking a lesson. Its keys act while one is given, and go before all others."""
+    menu = "Help/Lesson"
+    return [
+        Command(id="lessons", text="Lessons", menu="Help", run=window.show_lessons, shortcuts=("Ctrl+L",), divided=True,
+                tip="Questions to predict, try and see answered on live numbers."),
+        Command(id="lesson.next", text="Next step of the lesson", menu=menu, run=window.lesson_next,
+                shortcuts=("Right", "Space", "PgDown"), context="lesson", blocked=_needs_lesson,
+                tip="One step further; a question that stands open is asked for once, and then skipped."),
+        Command(id="lesson.back", text="Step of the lesson before", menu=menu, run=window.lesson_back,
+                shortcuts=("Left", "PgUp"), context="lesson", blocked=_needs_lesson, tip="One step back."),
+        Command(id="lesson.skip", text="Skip the question", menu=menu, run=window.lesson_skip, shortcuts=("S",),
+                context="lesson", blocked=_needs_lesson, tip="See the answer without a prediction."),
+        Command(id="lesson.keep", text="Open the lesson in the full app", menu=menu, run=window.lesson_keep,
+                shortcuts=("O",), context="lesson", blocked=_needs_lesson, divided=True,
+                tip="Go on with the lesson's run, with all panels and all settings."),
+        Command(id="lesson.leave", text="Leave the lesson", menu=menu, run=window.lesson_leave, shortcuts=("Esc",),
+                context="lesson", blocked=_needs_lesson, tip="Back to your own run, as you left it."),
+        Command(id="export_predictions", text="Export predictions…", menu="Help", run=window.export_predictions,
+                tip="Write every prediction made on this machine to a CSV file."),
+    ]  # fmt: skip
+
+
+def _needs_lesson(state: State) -> str:
+    return "" if state.lesson else "No lesson is open; choose one under Lessons."
 
 
 def _present(window: Window) -> list[Command]:

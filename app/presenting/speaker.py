@@ -57,7 +57,10 @@ class SpeakerWindow(QWidget):
         self.reset = QPushButton("Restart")
         self.reset.setToolTip("The time of the talk begins at 0:00 again.")
         self.reset.clicked.connect(self.restart)
-        self.now, self.next = QLabel(), QLabel()
+        self.now, self.next, self.lesson = QLabel(), QLabel(), QLabel()
+        self.lesson.setWordWrap(True)
+        self.lesson.setAccessibleName("Notes of the lesson")
+        self.lesson.hide()
         for label in (self.clock, self.elapsed, self.next):
             label.setObjectName("number")
         self.notes = QPlainTextEdit()
@@ -100,6 +103,7 @@ class SpeakerWindow(QWidget):
             label.setAccessibleName(name)
             column.addWidget(title)
             column.addWidget(label)
+        column.addWidget(self.lesson)
         row = QHBoxLayout()
         for action in actions:
             button = QToolButton()
@@ -127,6 +131,11 @@ class SpeakerWindow(QWidget):
             return
         self.now.setText(sentence_now(view))
         self.next.setText(sentence_next(view))
+
+    def tell_lesson(self, notes: str) -> None:
+        """What the lesson has for the speaker; nothing takes it away."""
+        self.lesson.setText(notes)
+        self.lesson.setVisible(bool(notes))
 
     def set_look(self, theme: Theme, scale: float) -> None:
         """A look of its own: it stands on another screen than the one that the class sees."""

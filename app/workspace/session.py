@@ -54,9 +54,9 @@ class Session(QObject):
 
     # -- runs ------------------------------------------------------------------------------------------------------
 
-    def new_run(self, settings: Settings) -> RunHandle:
-        """A run at update 0; it has no file before its first update."""
-        title = f"Run {self._next()}"
+    def new_run(self, settings: Settings, title: str = "") -> RunHandle:
+        """A run at update 0, numbered where it has no other title; it has no file before its first update."""
+        title = title or f"Run {self._next()}"
         run = RunHandle(title=title, origin=learners.origin(settings), path=library.new_path(self.folder, title))
         self._begin(run)
         return run

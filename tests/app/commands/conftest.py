@@ -15,8 +15,8 @@ from app.commands.table import commands
 
 READY = State(
     head=5, step=3, next_event=True, previous_event=True, can_undo=True, can_redo=True, explainable=True, has_plot=True,
-    presenting=True,
-)
+    presenting=True, lesson=True,
+)  # fmt: skip
 """A state in which every command can run."""
 
 

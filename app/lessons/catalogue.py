@@ -1,0 +1,64 @@
+"""The lessons there are: files that are shipped, held against what this program has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.help.glossary import glossary
+from app.lessons.interactive import Interactive
+from app.lessons.one_update import OneUpdate
+from app.resources import resource
+from grpo_core.errors import GrpoError
+from grpo_core.lessons import Lesson, LessonError, Vocabulary, load_lesson
+
+INTERACTIVES: dict[str, type[Interactive]] = {"one_update": OneUpdate}
+"""What the files call the small interactives."""
+PANELS = (
+    "policy_bars", "metrics", "training_history", "step_detail", "explain", "pipeline", "token_inspector", "evolution",
+    "kl_over_beta", "comparison", "what_if", "score_your_own", "controls", "glossary",
+)  # fmt: skip
+"""Panels that may stand beside a lesson."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A lesson that cannot be given.
+
+    Attributes:
+        file: its name.
+        sentence: what is wrong, where, and what would be right.
+    """
+
+    file: str
+    sentence: str
+
+
+def vocabulary() -> Vocabulary:
+    """What lesson files may name."""
+    terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
+    offers = {name: interactive.offer for name, interactive in INTERACTIVES.items()}
+    return Vocabulary(panels=PANELS, interactives=offers, terms=frozenset(terms - {""}))
+
+
+def lessons(folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
+    """The lessons of a folder (the shipped ones by default) in their order, and those that are broken."""
+    folder = resource("lessons") if folder is None else folder
+    try:
+        known = vocabulary()
+    except GrpoError as error:  # without a glossary no term can be held against it
+        return [], [Broken("glossary.toml", str(error))]
+    good: dict[str, tuple[Lesson, str]] = {}
+    broken = []
+    for path in sorted(folder.glob("*.toml")):
+        try:
+            lesson = load_lesson(path, known)
+        except LessonError as error:
+            broken.append(Broken(path.name, str(error)))
+            continue
+        if lesson.id in good:
+            sentence = f"{path.name}: the id “{lesson.id}” is that of {good[lesson.id][1]} already; choose another."
+            broken.append(Broken(path.name, sentence))
+        else:
+            good[lesson.id] = lesson, path.name
+    return sorted((lesson for lesson, _ in good.values()), key=lambda lesson: (lesson.number, lesson.id)), broken

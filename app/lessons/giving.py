@@ -1,0 +1,91 @@
+"""Lessons in a window: the panel, who gives them, their keys, what the speaker reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Slot
+
+from app.commands.actions import Actions
+from app.lessons.conductor import Conductor
+from app.lessons.layout import LESSON, LessonLayout
+from app.lessons.progress import Progress
+from app.main_window import MainWindow
+from app.panels.lesson import LessonPanel
+from app.presenting.speaker import SpeakerWindow
+from app.training.controller import Controller
+from app.workspace.player import Player
+from app.workspace.session import Session
+from app.workspace.workspace import Workspace
+
+KEYS = ("lesson.next", "lesson.back", "lesson.skip")
+"""Commands whose keys act in the speaker's window too."""
+
+
+class Lessons(QObject):
+    """Everything that belongs to lessons.
+
+    Attributes:
+        progress: what is remembered of them.
+        conductor: gives one at a time.
+        panel: shows it.
+    """
+
+    def __init__(
+        self, window: MainWindow, workspace: Workspace, session: Session, controller: Controller, player: Player,
+        actions: Actions, speaker: SpeakerWindow, file: Path, say: Callable[[str | None, str], None],
+        parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._window, self._workspace, self._actions, self._say, self._speaker = (
+            window,
+            workspace,
+            actions,
+            say,
+            speaker,
+        )
+        self.progress = Progress(file)
+        self._layout = LessonLayout(window, window.docks)
+        self.conductor = Conductor(workspace, session, controller, player, self._layout, self.progress, self)
+        panel = window.panels[LESSON]
+        assert isinstance(panel, LessonPanel)
+        self.panel = panel
+        panel.use(self.conductor)
+        panel.left.connect(self._on_left)
+        self.conductor.changed.connect(self._on_changed)
+        window.arranged.connect(self._on_arranged)
+        speaker.addActions([actions[name] for name in KEYS])
+
+    def show(self) -> None:
+        """Bring the list of lessons, or the one that is given, to the front."""
+        if self.progress.said:
+            self._say(self.progress.said, "warning")
+            self.progress.said = ""
+        dock = self._window.docks[LESSON]
+        dock.show()
+        dock.raise_()
+        self.panel.focus_list()
+        self._workspace.request_frame()
+
+    @property
+    def given(self) -> bool:
+        """Whether a lesson is being given."""
+        return self.conductor.lesson is not None
+
+    @Slot()
+    def _on_changed(self) -> None:
+        self._actions.set_lesson(self.given)
+        self._speaker.tell_lesson(self.conductor.step.speaker if self.given else "")
+        self._workspace.request_frame()
+
+    @Slot(str)
+    def _on_left(self, sentence: str) -> None:
+        if sentence:
+            self._say(sentence, "info")
+
+    @Slot()
+    def _on_arranged(self) -> None:
+        """Somebody has arranged the docks, as presenting does: the lesson goes on among them."""
+        if self.given:
+            self._layout.show(self.conductor.seen.panels, self._workspace.scale, again=True)

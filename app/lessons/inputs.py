@@ -1,0 +1,175 @@
+"""How a prediction is placed: what all ways have in common, and the choice among several texts.
+
+Left, Right and Space stay with the lesson; Up, Down, digits and Return are the prediction's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.plotting.theme import LIGHT, RADIUS, Theme
+
+Key = Qt.Key
+
+
+class Input(QWidget):
+    """The part that all have in common.
+
+    Signals:
+        placed: Return, or a double click.
+        changed: the guess is another one.
+    """
+
+    placed = Signal()
+    changed = Signal()
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme: Theme = LIGHT
+        self.factor = 1.0
+        self.open = True
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Other colours, another size."""
+        self.theme, self.factor = theme, scale
+        self.setFont(theme.font("body", scale * 1.15))
+        self.updateGeometry()
+        self.update()
+
+    def close_with(self, value: float) -> None:
+        """The run has spoken: show what it says, and take nothing more."""
+        self.open = False
+        self.setCursor(Qt.CursorShape.ArrowCursor)
+        self.update()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self.wants(event):
+            event.accept()  # before the commands that have the same key
+            return True
+        return super().event(event)
+
+    def wants(self, press: QKeyEvent) -> bool:
+        """Whether a key is for this widget rather than for a command."""
+        plain = not press.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
+        return self.open and plain and press.key() in (Key.Key_Up, Key.Key_Down, Key.Key_Return, Key.Key_Enter)
+
+    def tell(self, what: str) -> None:
+        """Say the guess to whoever does not see it."""
+        self.setAccessibleDescription(what)
+        self.changed.emit()
+        self.update()
+
+    def ring(self, painter: QPainter) -> None:
+        """A frame, while the keyboard is here."""
+        if self.hasFocus() and self.open:
+            painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self.update()
+
+
+class Options(Input):
+    """Several texts, one below the other.
+
+    Attributes:
+        chosen: the place of the one that is chosen, None before.
+        right: which of them the run says is right, None before it has spoken.
+    """
+
+    def __init__(self, name: str, texts: Sequence[str], parent: QWidget | None = None) -> None:
+        super().__init__(name, parent)
+        self.texts = tuple(texts)
+        self.chosen: int | None = None
+        self.right: frozenset[int] | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    @property
+    def guess(self) -> float | None:
+        return None if self.chosen is None else float(self.chosen)
+
+    def choose(self, place: int) -> None:
+        """Choose one of the texts."""
+        self.chosen = min(max(place, 0), len(self.texts) - 1)
+        self.tell(f"{self.texts[self.chosen]}, {self.chosen + 1} of {len(self.texts)}")
+
+    def mark(self, right: frozenset[int]) -> None:
+        """Show which were right."""
+        self.right = right
+        self.close_with(math.nan)
+
+    @property
+    def line(self) -> int:
+        """Height of one text."""
+        return round(self.fontMetrics().height() * 1.55)
+
+    def sizeHint(self) -> QSize:
+        wide = max(self.fontMetrics().horizontalAdvance(text) for text in self.texts)
+        return QSize(wide + 4 * self.line, self.line * len(self.texts) + 8)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.line * 4, self.sizeHint().height())
+
+    def _row(self, place: int) -> QRect:
+        return QRect(4, 4 + place * self.line, self.width() - 8, self.line)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme = QPainter(self), self.theme
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for place, text in enumerate(self.texts):
+            row = QRectF(self._row(place)).adjusted(1, 1, -1, -1)
+            chosen, right = place == self.chosen, self.right is not None and place in self.right
+            if chosen or right:
+                painter.setPen(QPen(theme.colour("entropy" if right else "muted"), theme.ring_width / 1.5,
+                                    Qt.PenStyle.SolidLine if right else Qt.PenStyle.DashLine))  # fmt: skip
+                painter.setBrush(theme.faint("text", 0.05))
+                painter.drawRoundedRect(row, RADIUS, RADIUS)
+            painter.setFont(theme.font("strong" if chosen or right else "body", self.factor * 1.15))
+            painter.setPen(theme.colour("text") if self.right is None or right or chosen else theme.ink("muted"))
+            inside = row.adjusted(self.line * 0.9, 0, -self.line * 0.2, 0)
+            said = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(inside.width()))
+            painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, said)
+            painter.setFont(theme.font("small", self.factor))
+            painter.setPen(theme.ink("muted"))
+            number = QRectF(row.left(), row.top(), self.line * 0.9, row.height())
+            painter.drawText(number, Qt.AlignmentFlag.AlignCenter, str(place + 1))
+            if self.right is not None and (right or chosen):
+                verdict = "this run" + (" and you" if chosen and right else "") if right else "you"
+                painter.drawText(inside, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, verdict)
+        self.ring(painter)
+
+    def wants(self, press: QKeyEvent) -> bool:
+        return super().wants(press) or (self.open and press.text() in "123456789" and bool(press.text()))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self.wants(event):
+            super().keyPressEvent(event)
+        elif event.key() in (Key.Key_Return, Key.Key_Enter):
+            if self.chosen is not None:
+                self.placed.emit()
+        elif event.key() in (Key.Key_Up, Key.Key_Down):
+            step = 1 if event.key() == Key.Key_Down else -1
+            self.choose((0 if step > 0 else len(self.texts) - 1) if self.chosen is None else self.chosen + step)
+        elif int(event.text()) <= len(self.texts):
+            self.choose(int(event.text()) - 1)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        place = (event.position().toPoint().y() - 4) // self.line
+        if self.open and 0 <= place < len(self.texts):
+            self.choose(place)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if self.open and self.chosen is not None:
+            self.placed.emit()

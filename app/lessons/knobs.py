@@ -1,0 +1,74 @@
+"""The one to three knobs of a lesson: the rows of the controls, one beside the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
+
+from app.panels.controls.row import Row
+from app.panels.controls.rows import row_for
+from grpo_core.config import Settings, described_at
+from grpo_core.config.settings import flat
+from grpo_core.errors import SettingsError
+
+
+class Knobs(QWidget):
+    """The rows.
+
+    Attributes:
+        rows: by the dotted path of their setting.
+
+    Signals:
+        turned: dotted path, value.
+        reset: every knob shall stand where the step has it.
+    """
+
+    turned = Signal(str, object)
+    reset = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.rows: dict[str, Row] = {}
+        self.back = QToolButton()
+        self.back.setText("Reset")
+        self.back.setToolTip("Put everything back as this step has it.")
+        self.back.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.back.clicked.connect(self.reset)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(16)
+        self._row.addWidget(self.back)
+
+    def show_knobs(self, paths: tuple[str, ...], settings: Settings, touched: bool) -> None:
+        """Show these settings, and whether there is anything to reset."""
+        if tuple(self.rows) != paths:
+            self._rebuild(paths, settings)
+        for path, row in self.rows.items():
+            row.show_value(settings.get(path))
+        self.back.setEnabled(touched)
+
+    def _rebuild(self, paths: tuple[str, ...], settings: Settings) -> None:
+        for row in self.rows.values():
+            self._row.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        self.rows = {}
+        defaults: dict[str, Any] = flat(settings)
+        for place, path in enumerate(paths):
+            row = self.rows[path] = row_for(path, described_at(path), defaults[path])
+            row.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            row.edited.connect(self._on_edited)
+            self._row.insertWidget(place, row, 1)
+
+    def refuse(self, path: str, error: SettingsError) -> None:
+        """Say beside the knob what was wrong."""
+        if path in self.rows:
+            self.rows[path].refuse(str(error))
+
+    @Slot(tuple, object, object)
+    def _on_edited(self, paths: tuple[str, ...], value: object, gesture: object) -> None:
+        for path in paths:
+            self.rows[path].accept()
+            self.turned.emit(path, value)

@@ -1,0 +1,188 @@
+"""The list of lessons: number, question, progress; broken files with what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPen, QResizeEvent
+from PySide6.QtWidgets import (
+    QListWidget,
+    QListWidgetItem,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from app.lessons.catalogue import Broken
+from app.lessons.progress import Progress, Reached
+from app.plotting.theme import LIGHT, RADIUS, Theme
+from grpo_core.lessons import Lesson
+
+SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
+WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignLeft) | int(Qt.AlignmentFlag.AlignTop)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One entry of the list.
+
+    Attributes:
+        number: its place, or a sign.
+        title: the question, or the name of the file.
+        below: what it is about, or what is wrong.
+        progress: how far it was taken.
+        share: the same from 0 to 1.
+        lesson: its id, empty for one that is broken.
+    """
+
+    number: str
+    title: str
+    below: str
+    progress: str
+    share: float
+    lesson: str
+
+
+def lines(good: Sequence[Lesson], broken: Sequence[Broken], progress: Progress | None) -> list[Line]:
+    """The list as it stands."""
+    made = []
+    for lesson in good:
+        reached = progress.reached.get(lesson.id, Reached()) if progress else Reached()
+        right, placed = progress.score(lesson.id) if progress else (0, 0)
+        share = 1.0 if reached.done else min(reached.step / len(lesson.steps), 1.0)
+        told = "done" if reached.done else f"{reached.step} of {len(lesson.steps)}" if reached.step else "new"
+        if placed:
+            told += f" · {right} of {placed} predicted right"
+        made.append(Line(str(lesson.number), lesson.title, lesson.gist, told, share, lesson.id))
+    made += [Line("!", f"{bad.file} cannot be given", bad.sentence, "", 0.0, "") for bad in broken]
+    return made
+
+
+class LessonList(QListWidget):
+    """The list.
+
+    Signals:
+        chosen: id of the lesson to be given.
+    """
+
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme: Theme = LIGHT
+        self.factor = 1.0
+        self._shown: list[Line] = []
+        self.setAccessibleName("Lessons")
+        self.setItemDelegate(_Entry(self))
+        self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setResizeMode(QListWidget.ResizeMode.Adjust)
+        self.itemActivated.connect(self._on_activated)
+        self.itemClicked.connect(self._on_clicked)
+
+    def show_lines(self, wanted: list[Line], theme: Theme, scale: float) -> None:
+        """Show the list; the place in it stays."""
+        if (wanted, theme, scale) == (self._shown, self.theme, self.factor):
+            return
+        self._shown, self.theme, self.factor = wanted, theme, scale
+        place = max(self.currentRow(), 0)
+        self.clear()
+        for line in wanted:
+            item = QListWidgetItem(f"{line.number}. {line.title} {line.below} {line.progress}".strip())
+            item.setData(Qt.ItemDataRole.UserRole, line)
+            item.setToolTip(line.below)
+            self.addItem(item)
+        self.setCurrentRow(min(place, len(wanted) - 1))
+
+    @Slot(QListWidgetItem)
+    def _on_activated(self, item: QListWidgetItem) -> None:
+        line: Line = item.data(Qt.ItemDataRole.UserRole)
+        if line.lesson:
+            self.chosen.emit(line.lesson)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.scheduleDelayedItemsLayout()  # texts wrap anew, and so heights change
+
+    @Slot(QListWidgetItem)
+    def _on_clicked(self, item: QListWidgetItem) -> None:
+        self._on_activated(item)
+
+
+class _Entry(QStyledItemDelegate):
+    """A question in the text colour, below it what it is about, on the right how far it was taken."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        view = self.parent()
+        assert isinstance(view, LessonList)
+        pad, room = round(8 * view.factor), view.viewport().width()
+        painter_fonts = view.theme.font("strong", view.factor * 1.15), view.theme.font("body", view.factor)
+        line: Line = index.data(Qt.ItemDataRole.UserRole)
+        high = 2 * pad + 2
+        for font, text in zip(painter_fonts, (line.title, line.below), strict=True):
+            high += _height(font, text, self._text_width(view, room)) + 2
+        return QSize(room, high)
+
+    def _text_width(self, view: LessonList, room: int) -> float:
+        return max(room - 54 * view.factor - self._aside(view, room), 60)
+
+    def _aside(self, view: LessonList, room: int) -> float:
+        """Width of the progress on the right; none where there is no room for it."""
+        return 210 * view.factor if room > 520 * view.factor else 0.0
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        view = self.parent()
+        assert isinstance(view, LessonList)
+        theme, factor = view.theme, view.factor
+        line: Line = index.data(Qt.ItemDataRole.UserRole)
+        area, pad = QRectF(option.rect), 8 * factor
+        state = option.state.value
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if state & SELECTED:
+            painter.setPen(QPen(theme.colour("selection"), theme.ring_width) if state & FOCUSED else Qt.PenStyle.NoPen)
+            painter.setBrush(theme.faint("text", 0.05))
+            painter.drawRoundedRect(area.adjusted(2, 1, -2, -1), RADIUS, RADIUS)
+        bad = not line.lesson
+        left, wide = area.left() + 46 * factor, self._text_width(view, round(area.width()))
+        painter.setFont(theme.font("number", factor))
+        painter.setPen(theme.ink("push_down" if bad else "muted"))
+        painter.drawText(QRectF(area.left(), area.top() + pad * 0.7, 40 * factor, 40 * factor), _MIDDLE, line.number)
+        title, body = theme.font("strong", factor * 1.15), theme.font("body", factor)
+        high = _height(title, line.title, wide)
+        painter.setFont(title)
+        painter.setPen(theme.colour("text"))
+        painter.drawText(QRectF(left, area.top() + pad, wide, high + 4), WRAP, line.title)
+        painter.setFont(body)
+        painter.setPen(theme.ink("push_down" if bad else "muted"))
+        painter.drawText(QRectF(left, area.top() + pad + high + 2, wide, area.height()), WRAP, line.below)
+        aside = self._aside(view, round(area.width()))
+        if aside and line.progress:
+            self._paint_progress(painter, line, QRectF(area.right() - aside, area.top() + pad, aside - pad, 0), view)
+        painter.restore()
+
+    def _paint_progress(self, painter: QPainter, line: Line, at: QRectF, view: LessonList) -> None:
+        theme, factor = view.theme, view.factor
+        painter.setFont(theme.font("small", factor))
+        painter.setPen(theme.ink("muted"))
+        at.setHeight(painter.fontMetrics().height() * 2)
+        painter.drawText(at, int(Qt.AlignmentFlag.AlignRight) | int(Qt.TextFlag.TextWordWrap), line.progress)
+        top = at.top() + painter.fontMetrics().height() * 1.35
+        track = QRectF(at.right() - 80 * factor, top, 80 * factor, 4 * factor)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.colour("border"))
+        painter.drawRoundedRect(track, 2, 2)
+        painter.setBrush(theme.colour("accent"))
+        painter.drawRoundedRect(QRectF(track.left(), track.top(), track.width() * line.share, track.height()), 2, 2)
+
+
+_MIDDLE = int(Qt.AlignmentFlag.AlignHCenter) | int(Qt.AlignmentFlag.AlignTop)
+
+
+def _height(font: QFont, text: str, wide: float) -> int:
+    return QFontMetrics(font).boundingRect(0, 0, round(wide), 10_000, WRAP, text).height() if text else 0

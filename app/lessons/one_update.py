@@ -1,0 +1,210 @@
+"""One update by hand: the group's samples row by row, each number where it is made, and the formula of the newest."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.formula.formula_label import FormulaLabel
+from app.lessons.interactive import Interactive
+from app.panels.bars_plot import BarsPlot
+from app.panels.policy_data import picture
+from app.plotting.numbers import shown
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core import recompute
+from grpo_core.config import Objective
+from grpo_core.explain import Node, Numbers, Quantity, explain_from
+from grpo_core.lessons import Offer
+from grpo_core.record import Step
+
+SHOWS = ("sample", "score", "mean", "std", "advantage", "ratio", "minimum", "loss", "gradient", "bars", "reductions")
+"""The stages, in the order in which they happen; the last compares other reductions on the same batch."""
+QUANTITIES = {
+    "score": "reward", "mean": "group_mean", "std": "group_std", "advantage": "advantage", "ratio": "ratio",
+    "minimum": "surrogate", "loss": "loss", "gradient": "gradient", "reductions": "loss",
+}  # fmt: skip
+"""What is new at a stage."""
+COLUMNS = (
+    Column("sample", "Sample", chars=6, kind="text"),
+    Column("reward", "R", chars=7, meaning="reward", help="Its reward."),
+    Column("advantage", "A", chars=8, kind="push", help="Advantage: its reward, compared with its group."),
+    Column("ratio", "r", chars=7, help="Ratio: how much likelier the policy makes it now than when it was drawn."),
+    Column(
+        "surrogate",
+        "min",
+        chars=10,
+        kind="signed",
+        help="The smaller of ratio times advantage and its clipped version.",
+    ),
+    Column("gradient", "push", chars=8, kind="push", help="−∂L/∂log π: up makes it likelier."),
+)
+SINCE = {"reward": "score", "advantage": "advantage", "ratio": "ratio", "surrogate": "minimum", "gradient": "gradient"}
+"""The stage from which on a column is filled."""
+LENGTHS = (
+    Column("sample", "Tokens", chars=8, decimals=0, help="Length of the completion."), *COLUMNS[1:3],
+)  # fmt: skip
+REDUCED = (Column("name", "Reduction", chars=14, kind="text"), Column("loss", "Loss, first pass", chars=12))
+REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
+
+
+def reduced(step: Step) -> dict[str, float]:
+    """The loss of the first pass under each reduction, on the same batch."""
+    longest = int(step.mask.shape[1])
+    objectives: dict[str, Objective] = {
+        name: step.settings.objective.replace(reduction=name, max_tokens=longest) for name in REDUCTIONS
+    }
+    return {name: float(recompute.terms(step, 0, objective).loss) for name, objective in objectives.items()}
+
+
+class OneUpdate(Interactive):
+    """Every number of an update, stage by stage. E on a cell explains it."""
+
+    offer = Offer(shows=SHOWS, checks=("token_loss", "constant_loss"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._step: Step | None = None
+        self.bars = BarsPlot()
+        self.bars.chosen.connect(self._on_action)
+        self.table = TableTwin(COLUMNS, title="The group, sample by sample")
+        self.table.selected.connect(self._on_row)
+        self.table.activated_cell.connect(self._on_cell)
+        self.name, self.foot = QLabel(), QLabel()
+        self.name.setObjectName("section")
+        self.foot.setObjectName("muted")
+        self.foot.setWordWrap(True)
+        self.general, self.values = FormulaLabel(), FormulaLabel()
+        self.reduced = TableTwin(REDUCED, title="The loss under each reduction")
+        right = QVBoxLayout()
+        right.setSpacing(8)
+        for widget in (self.name, self.general, self.values, self.foot):
+            right.addWidget(widget)
+        right.addWidget(self.reduced, 1)
+        right.addStretch(0)
+        self._below = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._below.setSpacing(16)
+        self._below.addWidget(self.table, 3)
+        self._below.addLayout(right, 2)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(self.bars, 2)
+        column.addLayout(self._below, 3)
+
+    @property
+    def _stage(self) -> str:
+        return self.step.show or SHOWS[0]
+
+    def _reached(self, stage: str) -> bool:
+        return SHOWS.index(stage) <= SHOWS.index(self._stage)
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self._step = view.step.step
+        numbers = view.step.numbers
+        for part in (self.bars, self.table, self.reduced):
+            part.set_look(view.theme, view.scale)
+        drawn = picture(view.step, 0, view.run.origin.action_rewards)
+        self._fit(view.scale, drawn is not None and self._stage != "reductions")
+        if drawn is not None:
+            self.bars.show_picture(drawn, view.selection.action)
+        if self._step is None or numbers is None:
+            self.table.set_rows([])
+            return
+        row = min(view.selection.row or 0, len(self._step.group) - 1)
+        if self._stage == "reductions":
+            self._draw_reductions(numbers)
+        else:
+            self.table.set_columns(COLUMNS)
+            self.table.set_rows([self._row(numbers, n) for n in range(len(self._step.group))])
+            self.table.select_row(row)
+        self._draw_formula(numbers, row, view)
+
+    def _fit(self, scale: float, bars: bool) -> None:
+        """In large type there is room for the bars or for the table, whichever the stage is about."""
+        narrow, low = self.width() < 600 * scale, self.height() < 380 * scale
+        directions = QBoxLayout.Direction
+        self._below.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
+        about_bars = self._stage in ("sample", "bars")
+        self.bars.setVisible(bars and (about_bars or not low))
+        self.table.setVisible(not (low and about_bars))
+        self.reduced.setVisible(self._stage == "reductions")
+
+    def _row(self, numbers: Numbers, row: int) -> list[object]:
+        assert self._step is not None
+        cells: list[object] = [str(int(self._step.tokens[row, 0]) + 1)]  # actions count from 1
+        for column in COLUMNS[1:]:
+            if not self._reached(SINCE[column.key]):
+                cells.append(None)
+                continue
+            value = numbers[self._address(column.key, row)]
+            cells.append(-value if column.key == "gradient" else value)
+        return cells
+
+    def _address(self, name: str, row: int) -> Quantity:
+        tokens = {} if name in ("reward", "loss", "group_mean", "group_std") else {"token": 0}
+        if name in ("group_mean", "group_std"):
+            return Quantity(name, group=0)
+        return Quantity(name) if name == "loss" else Quantity(name, row=row, **tokens)
+
+    def _draw_reductions(self, numbers: Numbers) -> None:
+        assert self._step is not None
+        rows = range(len(self._step.group))
+        self.table.set_columns(LENGTHS)
+        self.table.set_rows([[int(self._step.mask[n].sum()), *self._row(numbers, n)[1:3]] for n in rows])
+        self.reduced.set_rows([[name.replace("_", " "), loss] for name, loss in reduced(self._step).items()])
+
+    def _draw_formula(self, numbers: Numbers, row: int, view: View) -> None:
+        assert self._step is not None
+        node: Node | None = None
+        if self._stage == "bars":
+            action = view.selection.action
+            action = int(self._step.tokens[row, 0]) if action is None else action
+            node = explain_from(numbers, Quantity("new_probability", context=0, action=action))
+        elif self._stage in QUANTITIES:
+            node = explain_from(numbers, self._address(QUANTITIES[self._stage], row))
+        for label in (self.general, self.values):
+            label.setVisible(node is not None and bool(node.latex))
+        if self._stage == "bars":  # ten terms in one line would be too small to read
+            self.values.hide()
+        self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
+        if node is None:
+            self.foot.setText(f"{len(self._step.group)} samples of the policy as it was before the update.")
+            return
+        if node.latex:
+            self.general.show_latex(node.latex, view.theme, view.scale)
+            self.values.show_latex(node.latex_values, view.theme, view.scale)
+        agree = "recomputed: the same" if node.agrees else f"recomputed: {shown(node.value, 6)}"
+        self.foot.setText(f"= {shown(node.engine, 6)}   ({agree})")
+
+    def summary(self, view: View) -> str:
+        if self._step is None:
+            return "No update yet."
+        return f"Stage {self._stage}, {len(self._step.group)} samples. {self.name.text()} {self.foot.text()}"
+
+    # -- answers and input ---------------------------------------------------------------------------------------------
+
+    def answer(self, check: str) -> float:
+        if self._step is None:
+            return float("nan")
+        return reduced(self._step)[check.removesuffix("_loss")]
+
+    @Slot(int)
+    def _on_row(self, row: int) -> None:
+        if self._step is not None and self._stage != "reductions" and row < len(self._step.group):
+            self.workspace.select(row=row, action=int(self._step.tokens[row, 0]))
+
+    @Slot(int)
+    def _on_action(self, action: int) -> None:
+        drawn = [] if self._step is None else np.flatnonzero(self._step.tokens[:, 0] == action).tolist()
+        self.workspace.select(row=drawn[0] if drawn else None, action=action)
+
+    @Slot(int, str)
+    def _on_cell(self, row: int, key: str) -> None:
+        if self._stage != "reductions":
+            self.workspace.explain(self._address("reward" if key == "sample" else key, row))

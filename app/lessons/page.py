@@ -1,0 +1,197 @@
+"""The page of a lesson: a question, a picture with a knob or two, few words, a prediction, and the way on."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from app.lessons.catalogue import INTERACTIVES
+from app.lessons.conductor import Conductor
+from app.lessons.interactive import Interactive
+from app.lessons.knobs import Knobs
+from app.lessons.prediction import PredictionBox
+from app.lessons.text import LessonText
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.errors import SettingsError
+
+PICTURE, WORDS = 63, 37
+"""Shares of the page's width."""
+PREDICT_FIRST = "Predict first: ▲ ▼ and Return. Going on once more skips the question."
+
+
+class LessonPage(QWidget):
+    """Draws what the conductor gives.
+
+    Signals:
+        redraw: something changed that no frame tells of.
+    """
+
+    redraw = Signal()
+
+    def __init__(self, workspace: Workspace, conductor: Conductor, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace, self._conductor = workspace, conductor
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Lesson")
+        self._shown: tuple[str, int, bool] | None = None
+        self.interactive: Interactive | None = None
+        self.title, self.count, self.note = QLabel(), QLabel(), QLabel()
+        self.title.setWordWrap(True)
+        self.title.setAccessibleName("Question of the lesson")
+        self.count.setObjectName("muted")
+        self.note.setObjectName("muted")
+        self.note.setWordWrap(True)
+        self.text, self.knobs, self.prediction = LessonText(), Knobs(), PredictionBox()
+        self.knobs.turned.connect(self._on_turned)
+        self.knobs.reset.connect(conductor.reset)
+        self.prediction.placed.connect(conductor.predict)
+        self.prediction.skipped.connect(conductor.skip)
+        self.back, self.next = QPushButton("‹ Back"), QPushButton("Next ›")
+        self.open, self.leave = QPushButton("Open in the full app"), QPushButton("Leave")
+        self._build()
+
+    def _build(self) -> None:
+        self._body = QVBoxLayout()
+        self._body.setSpacing(8)
+        self._body.addWidget(self.knobs)
+        words = QWidget()
+        told = QVBoxLayout(words)
+        told.setContentsMargins(0, 0, 8, 0)
+        told.setSpacing(12)
+        told.addWidget(self.text)
+        told.addWidget(self.prediction)
+        told.addStretch(1)
+        self.words = QScrollArea()
+        self.words.setWidget(words)
+        self.words.setWidgetResizable(True)
+        self.words.setFrameShape(QFrame.Shape.NoFrame)
+        self.words.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.words.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._both = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._both.setSpacing(24)
+        self._both.addLayout(self._body, PICTURE)
+        self._both.addWidget(self.words, WORDS)
+        top = QHBoxLayout()
+        top.addWidget(self.title, 1)
+        top.addWidget(self.count, 0, Qt.AlignmentFlag.AlignTop)
+        bar = QHBoxLayout()
+        bar.setSpacing(8)
+        for button, tip in (
+            (self.back, "The step before (Left)."),
+            (self.next, "The next step (Right, Space)."),
+            (self.open, "Go on with this run, all panels and all settings."),
+            (self.leave, "Back to your own run, as you left it (Esc)."),
+        ):
+            button.setToolTip(tip)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        for button in (self.back, self.next):
+            bar.addWidget(button)
+        bar.addWidget(self.note, 1)
+        for button in (self.open, self.leave):
+            button.setProperty("flat", True)
+            bar.addWidget(button)
+        self.back.clicked.connect(self._conductor.back)
+        self.next.clicked.connect(self._conductor.next)
+        self.open.clicked.connect(self._conductor.keep)
+        self.leave.clicked.connect(self._conductor.leave)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(10)
+        column.addLayout(top)
+        column.addLayout(self._both, 1)
+        column.addLayout(bar)
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        """Show the step that is given, on the lesson's run."""
+        conductor = self._conductor
+        lesson = conductor.lesson
+        if lesson is None:
+            self._clear()
+            return
+        self._dress(view)
+        self._picture(lesson.interactive)
+        step, seen = conductor.step, conductor.seen
+        if self.interactive is not None and not conductor.busy:
+            self.interactive.show_step(seen)
+            self.interactive.draw(view)
+            self.interactive.setAccessibleDescription(self.interactive.summary(view))
+        conductor.score()
+        placed = conductor.placed.get(conductor.place)
+        self.title.setText(lesson.title)
+        self.count.setText(f"{conductor.place + 1} of {len(lesson.steps)}")
+        self.text.show_text(seen.text if conductor.covered else step.text, lesson.words, view.theme, view.scale)
+        self.text.setVisible(not conductor.covered)
+        self.prediction.show_prediction(step.predict, placed)
+        self.knobs.setVisible(bool(seen.knobs) and not conductor.covered)
+        if seen.knobs:
+            self.knobs.show_knobs(seen.knobs, view.wanted, bool(conductor.turned))
+        self._say_where(view)
+
+    def _say_where(self, view: View) -> None:
+        conductor, lesson = self._conductor, self._conductor.lesson
+        assert lesson is not None
+        last = conductor.place + 1 == len(lesson.steps)
+        self.back.setEnabled(conductor.place > 0)
+        self.next.setText("Finish" if last and not conductor.covered else "Next ›")
+        progress = f"Update {view.head} of {conductor.seen.update}…" if conductor.busy else ""
+        waiting = self.interactive.said if self.interactive is not None else ""
+        warned = PREDICT_FIRST if conductor.warned else ""
+        self.note.setText(conductor.problem or warned or progress or waiting)
+        here = lesson.id, conductor.place, conductor.covered
+        if here != self._shown:
+            self._shown = here
+            if conductor.covered:
+                self.prediction.take_focus()
+            else:
+                self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Words stand beside the picture, whose size then never changes; below it only where the page is narrow."""
+        super().resizeEvent(event)
+        across = event.size().width() > 1.1 * event.size().height()
+        directions = QBoxLayout.Direction
+        self._both.setDirection(directions.LeftToRight if across else directions.TopToBottom)
+
+    def _picture(self, name: str) -> None:
+        """The lesson's interactive, made when it is first needed."""
+        wanted = INTERACTIVES.get(name)
+        if wanted is not None and type(self.interactive) is wanted:
+            return
+        self._clear()
+        if wanted is not None:
+            self.interactive = wanted(self._workspace)
+            self.interactive.touched.connect(self.redraw)
+            self._body.insertWidget(0, self.interactive, 1)
+        self._both.setStretch(0, PICTURE if self.interactive is not None else 0)
+        self._conductor.interactive = self.interactive
+
+    def _clear(self) -> None:
+        self._shown = None
+        old, self.interactive, self._conductor.interactive = self.interactive, None, None
+        if old is not None:
+            old.let_go()
+            self._body.removeWidget(old)
+            old.hide()
+            old.deleteLater()
+
+    def _dress(self, view: View) -> None:
+        self.title.setFont(view.theme.font("number", view.scale * 1.1))
+        self.count.setFont(view.theme.font("body", view.scale))
+        self.note.setFont(view.theme.font("body", view.scale))
+        self.prediction.set_look(view.theme, view.scale)
+
+    def let_go(self) -> None:
+        """The program closes."""
+        if self.interactive is not None:
+            self.interactive.let_go()
+
+    @Slot(str, object)
+    def _on_turned(self, path: str, value: object) -> None:
+        try:
+            self._conductor.turn({path: value})
+        except SettingsError as error:
+            self.knobs.refuse(path, error)

@@ -1,0 +1,208 @@
+"""Predict, then reveal: the one widget for every kind of prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.lessons.inputs import Options
+from app.lessons.value import Value
+from app.plotting.numbers import shown
+from app.plotting.theme import Theme
+from grpo_core.lessons import SIGNS, Prediction, as_told, direction, holds, spoken
+
+DIRECTIONS = ("▲ up", "● the same", "▼ down")
+_SIGN_OF = (1, 0, -1)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A prediction of this sitting.
+
+    Attributes:
+        guess: a number, a sign of ``SIGNS``, or the place of a choice; None where it was skipped.
+        value: what the run said; None as long as it is being computed.
+        right: whether the two agree.
+    """
+
+    guess: float | None
+    value: float | None = None
+    right: bool = False
+
+
+def in_words(prediction: Prediction, guess: float | None) -> str:
+    """A guess as it is remembered: a number, a direction, or the text that was chosen."""
+    if guess is None:
+        return ""
+    if prediction.kind == "direction":
+        return next(name for name, sign in SIGNS.items() if sign == round(guess))
+    if prediction.kind == "choice":
+        return prediction.choices[round(guess)].text
+    return repr(guess)
+
+
+def verdict(prediction: Prediction, placed: Placed) -> str:
+    """What is said once the run has spoken."""
+    if placed.value is None:
+        return "The run is being computed."
+    if placed.value != placed.value:
+        return "This run has no such number, so nothing can be scored."
+    said = f"This run: {shown(placed.value)}."
+    if placed.guess is None:
+        return f"Skipped. {said}"
+    return f"{'Right.' if placed.right else 'Not this time.'} {said}"
+
+
+def lesson_of(prediction: Prediction, placed: Placed) -> str:
+    """The lesson's sentence, where the run agrees with it; else that it does not."""
+    if placed.value is None or placed.value != placed.value or not prediction.reveal:
+        return ""
+    if as_told(prediction, placed.value):
+        return spoken(prediction.reveal)
+    return "The usual sentence does not hold in this run, and the run is right: look where it comes from."
+
+
+class PredictionBox(QWidget):
+    """The question, the way to answer it, and afterwards what the run says.
+
+    Attributes:
+        input: where the guess is placed, None without a question.
+
+    Signals:
+        placed: a guess was placed (a number, a sign, or the place of a choice).
+        skipped: the question was skipped.
+    """
+
+    placed = Signal(float)
+    skipped = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._prediction: Prediction | None = None
+        self._look: tuple[Theme, float] | None = None
+        self.input: Options | Value | None = None
+        self.ask, self.result, self.sentence = QLabel(), QLabel(), QLabel()
+        self.ask.setAccessibleName("Question")
+        self.result.setAccessibleName("Result")
+        for label in (self.ask, self.result, self.sentence):
+            label.setWordWrap(True)
+        self.place, self.skip = QPushButton("Place prediction"), QPushButton("Skip")
+        self.place.setProperty("primary", True)
+        self.place.setToolTip("Place the prediction (Return); then the run answers.")
+        self.skip.setToolTip("Skip the question (S); it is shown as skipped.")
+        self.place.clicked.connect(self._on_place)
+        self.skip.clicked.connect(self.skipped)
+        for button in (self.place, self.skip):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        row = QHBoxLayout()
+        row.addWidget(self.place)
+        row.addWidget(self.skip)
+        row.addStretch(1)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(8)
+        for widget in (self.ask, self.result, self.sentence):
+            self._column.addWidget(widget)
+        self._column.addLayout(row)
+
+    def show_prediction(self, prediction: Prediction | None, placed: Placed | None) -> None:
+        """Ask, or show what became of it; None hides the box."""
+        self.setVisible(prediction is not None)
+        if prediction is not self._prediction:
+            self._rebuild(prediction)
+        if prediction is None or self.input is None:
+            return
+        open_ = placed is None
+        self.ask.setObjectName("" if open_ else "muted")
+        if self._look is not None:
+            self.ask.setFont(
+                self._look[0].font("strong" if open_ else "body", self._look[1] * (1.15 if open_ else 1.0))
+            )
+        for widget in (self.place, self.skip):
+            widget.setVisible(open_)
+        self.place.setEnabled(self.input.guess is not None)
+        for label in (self.result, self.sentence):
+            label.setVisible(not open_)
+        if placed is None:
+            return
+        self._restore(prediction, placed)
+        self.result.setText(verdict(prediction, placed))
+        self.sentence.setText(lesson_of(prediction, placed))
+        self.sentence.setVisible(bool(self.sentence.text()))
+
+    def _restore(self, prediction: Prediction, placed: Placed) -> None:
+        """The guess of a step that is shown again, and the run's answer."""
+        box = self.input
+        if isinstance(box, Options):
+            if placed.guess is not None:
+                box.chosen = (
+                    _SIGN_OF.index(round(placed.guess)) if prediction.kind == "direction" else round(placed.guess)
+                )
+            if placed.value is not None and box.right is None:
+                box.mark(_right(prediction, placed.value))
+        elif isinstance(box, Value):
+            if placed.guess is not None:
+                box.guess = placed.guess
+            if placed.value is not None and box.value is None:
+                box.close_with(placed.value)
+        if box is not None:
+            box.open = False
+            box.update()
+
+    def _rebuild(self, prediction: Prediction | None) -> None:
+        self._prediction = prediction
+        old, self.input = self.input, None
+        if old is not None:
+            self._column.removeWidget(old)
+            old.hide()
+            old.deleteLater()
+        if prediction is None:
+            return
+        self.ask.setText(spoken(prediction.ask))
+        if prediction.kind == "direction":
+            self.input = Options(prediction.ask, DIRECTIONS)
+        elif prediction.kind == "choice":
+            self.input = Options(prediction.ask, [choice.text for choice in prediction.choices])
+        else:
+            self.input = Value(prediction.ask, prediction.low, prediction.high, bar=prediction.kind == "ghost")
+        self.input.changed.connect(self._on_changed)
+        self.input.placed.connect(self._on_place)
+        self._column.insertWidget(1, self.input)
+        if self._look is not None:
+            self.input.set_look(*self._look)
+
+    def take_focus(self) -> None:
+        """Give the keyboard to the question."""
+        if self.input is not None and self.input.open:
+            self.input.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Other colours, another size."""
+        if (theme, scale) == self._look:
+            return
+        self._look = theme, scale
+        self.ask.setFont(theme.font("strong", scale * 1.15))
+        self.result.setFont(theme.font("strong", scale * 1.15))
+        self.sentence.setFont(theme.font("body", scale * 1.15))
+        if self.input is not None:
+            self.input.set_look(theme, scale)
+
+    @Slot()
+    def _on_changed(self) -> None:
+        self.place.setEnabled(self.input is not None and self.input.guess is not None)
+
+    @Slot()
+    def _on_place(self) -> None:
+        if self.input is None or self.input.guess is None or self._prediction is None:
+            return
+        guess = self.input.guess
+        self.placed.emit(float(_SIGN_OF[round(guess)]) if self._prediction.kind == "direction" else guess)
+
+
+def _right(prediction: Prediction, value: float) -> frozenset[int]:
+    """The places of the options that the run says are right."""
+    if prediction.kind == "direction":
+        return frozenset({_SIGN_OF.index(direction(prediction, value))}) if value == value else frozenset()
+    return frozenset(n for n, choice in enumerate(prediction.choices) if holds(choice, value))

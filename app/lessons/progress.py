@@ -1,0 +1,176 @@
+"""What is remembered of lessons, on this machine only: how far each was taken, and every prediction."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.settings.files import reason, write_atomically, write_or_say
+
+LARGEST = 10_000_000
+"""Bytes of a file that is read."""
+MOST = 20_000
+"""Predictions that are kept; the oldest go first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One prediction, placed or skipped.
+
+    Attributes:
+        when: local time, ISO 8601.
+        lesson: the lesson's id.
+        step: counted from 1.
+        ask: the question.
+        kind: direction, number, choice or ghost.
+        guess: what was predicted, as text; empty where it was skipped.
+        value: what the run said; NaN where it had nothing to say.
+        right: whether the prediction was right.
+        skipped: nothing was predicted.
+    """
+
+    when: str
+    lesson: str
+    step: int
+    ask: str
+    kind: str
+    guess: str
+    value: float
+    right: bool
+    skipped: bool
+
+
+COLUMNS = tuple(field.name for field in dataclasses.fields(Entry))
+_TYPES: dict[str, type] = {"step": int, "value": float, "right": bool, "skipped": bool}
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How far a lesson has been taken.
+
+    Attributes:
+        step: the furthest step seen, counted from 1; 0 before the first.
+        done: it was once taken to its end.
+    """
+
+    step: int = 0
+    done: bool = False
+
+
+class Progress:
+    """Read once, written at every change.
+
+    Attributes:
+        path: of the file.
+        said: what was wrong with the file, in a sentence, or empty.
+        reached: by the lesson's id.
+        history: every prediction, the oldest first.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Never raises: a file that cannot be used is kept beside a new one, and said."""
+        self.path = path
+        self.said = ""
+        self.reached: dict[str, Reached] = {}
+        self.history: list[Entry] = []
+        try:
+            with path.open("rb") as file:
+                content = file.read(LARGEST + 1)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self.said = f"What is remembered of the lessons, in {path}, could not be read: {reason(error)}."
+            return
+        try:
+            self._take(content)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            self.reached, self.history = {}, []
+            self.said = self._set_aside(content)
+
+    def _take(self, content: bytes) -> None:
+        if len(content) > LARGEST:
+            raise ValueError
+        stored = json.loads(content)
+        for id, (step, done) in stored["reached"].items():
+            if not isinstance(step, int) or not isinstance(done, bool):
+                raise ValueError
+            self.reached[id] = Reached(step, done)
+        self.history = [_entry(row) for row in stored["history"]]
+
+    def _set_aside(self, content: bytes) -> str:
+        backup = self.path.with_suffix(".bad.json")
+        try:
+            write_atomically(backup, content)
+        except OSError as error:
+            return f"The file of the lessons' progress is damaged, and could not be kept: {reason(error)}."
+        return f"The file of the lessons' progress is damaged; it is kept as {backup}, and a new one begins."
+
+    # -- what happens --------------------------------------------------------------------------------------------------
+
+    def reach(self, lesson: str, step: int, last: bool) -> str | None:
+        """Remember that ``step`` (from 1) was seen; a sentence where that could not be written down."""
+        before = self.reached.get(lesson, Reached())
+        after = Reached(max(before.step, step), before.done or last)
+        if after == before:
+            return None
+        self.reached[lesson] = after
+        return self._write()
+
+    def add(self, entry: Entry) -> str | None:
+        """Remember a prediction; a sentence where that could not be written down."""
+        self.history = [*self.history, entry][-MOST:]
+        return self._write()
+
+    def score(self, lesson: str) -> tuple[int, int]:
+        """How many predictions of a lesson were right, and how many were placed, skipped ones not among them."""
+        placed = [entry for entry in self.history if entry.lesson == lesson and not entry.skipped]
+        return sum(entry.right for entry in placed), len(placed)
+
+    def _write(self) -> str | None:
+        stored = {
+            "reached": {id: (reached.step, reached.done) for id, reached in self.reached.items()},
+            "history": [{**dataclasses.asdict(e), "value": _finite(e.value)} for e in self.history],
+        }
+        return write_or_say(self.path, json.dumps(stored).encode("ascii"), "The lessons' progress")
+
+    # -- for a teacher -------------------------------------------------------------------------------------------------
+
+    def csv(self) -> str:
+        """Every prediction as a table: one row each, numbers at full precision."""
+        text = io.StringIO()
+        writer = csv.writer(text)
+        writer.writerow(COLUMNS)
+        for entry in self.history:
+            writer.writerow([_cell(getattr(entry, name)) for name in COLUMNS])
+        return text.getvalue()
+
+    def export(self, target: Path) -> str | None:
+        """Write that table; a sentence where that was not possible."""
+        return write_or_say(target, self.csv().encode("utf-8-sig"), "The predictions")  # so that Excel reads UTF-8
+
+
+def _entry(row: dict[str, Any]) -> Entry:
+    row = {**row, "value": math.nan if row["value"] is None else float(row["value"])}
+    for name in COLUMNS:
+        if not isinstance(row[name], _TYPES.get(name, str)):
+            raise ValueError(name)
+    return Entry(**{name: row[name] for name in COLUMNS})
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(value)
+    # a spreadsheet would run what begins like a formula
+    return "'" + value if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

@@ -1,0 +1,91 @@
+"""The runs of a lesson: made as its steps need them, trained by the learner of every run, and gone with the lesson."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from app.training.controller import Controller
+from app.workspace.run_handle import RunHandle
+from app.workspace.session import Session
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
+from grpo_core.runs import library
+
+KEPT = 8
+"""Runs of a lesson that are open at once; each of its settings has one."""
+
+
+class LessonRuns:
+    """One run for each of the settings that a lesson's steps want.
+
+    Attributes:
+        switching: a run is being shown or taken away by the lesson itself.
+    """
+
+    def __init__(self, workspace: Workspace, session: Session, controller: Controller) -> None:
+        self._workspace, self._session, self._controller = workspace, session, controller
+        self._runs: dict[Settings, RunHandle] = {}
+        self._count = 0
+        self._waiting: list[Path] = []
+        self.switching = False
+
+    def __contains__(self, run: RunHandle) -> bool:
+        return run in self._runs.values()
+
+    def show(self, settings: Settings, name: str) -> RunHandle:
+        """The run of ``settings``, made if need be, as the active one.
+
+        Raises:
+            GrpoError: there can be no such run; the message says why.
+        """
+        run = self._runs.pop(settings, None)
+        self.switching = True
+        try:
+            if run is None:
+                self._count += 1
+                run = self._session.new_run(settings, f"{name}, run {self._count}")
+            elif run is not self._workspace.run:
+                self._session.show(run)
+        finally:
+            self.switching = False
+        self._runs[settings] = run
+        while len(self._runs) > KEPT:
+            self._drop(self._runs.pop(next(iter(self._runs))))
+        return run
+
+    def train(self, run: RunHandle, update: int) -> None:
+        """Let the active run go on to ``update``, as fast as it can.
+
+        Raises:
+            GrpoError: the run cannot be continued; the message says why.
+        """
+        self._session.make_ready()
+        self._controller.set_speed(None)
+        self._controller.run(update - run.head)
+
+    def clear(self, keep: RunHandle | None = None) -> None:
+        """Close every run but ``keep``, and delete what they wrote."""
+        runs, self._runs, self._count = list(self._runs.values()), {}, 0
+        for run in runs:
+            if run is not keep:
+                self._drop(run)
+
+    def _drop(self, run: RunHandle) -> None:
+        self.switching = True
+        try:
+            if run in self._workspace.runs:
+                self._session.close_run(run)
+        finally:
+            self.switching = False
+        self._waiting.append(run.path)
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Delete the files of closed runs that the writer has let go of by now."""
+        for path in list(self._waiting):
+            with suppress(RunFileError):
+                if path.exists():
+                    library.remove(path)
+                self._waiting.remove(path)

@@ -1,0 +1,110 @@
+"""The words beside the picture: terms in brackets are doors, on hover to a definition, on click to a derivation."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QCursor
+from PySide6.QtWidgets import QLabel, QToolTip, QVBoxLayout, QWidget
+
+from app.formula.formula_label import FormulaLabel
+from app.help.glossary import lookup, tooltip_html
+from app.plotting.theme import Theme
+from grpo_core.lessons import Word, spoken
+
+_TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
+
+
+class LessonText(QWidget):
+    """At most forty words, and below them what stands behind the one that was clicked.
+
+    Attributes:
+        label: the words.
+        more: the derivation.
+        formula: its formula.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._words: Mapping[str, Word] = {}
+        self._said: tuple[str, Theme, float] | None = None
+        self._open = ""
+        self.label, self.more, self.formula = QLabel(), QLabel(), FormulaLabel()
+        self.label.setAccessibleName("Lesson")
+        self.label.setTextFormat(Qt.TextFormat.RichText)
+        self.label.setTextInteractionFlags(
+            Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
+        )
+        self.label.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.label.linkHovered.connect(self._on_hovered)
+        self.label.linkActivated.connect(self._on_clicked)
+        self.more.setObjectName("muted")
+        for label in (self.label, self.more):
+            label.setWordWrap(True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        for widget in (self.label, self.more, self.formula):
+            column.addWidget(widget)
+        self._close()
+
+    def show_text(self, text: str, words: Mapping[str, Word], theme: Theme, scale: float) -> None:
+        """Say ``text``; what was opened below another text closes."""
+        said = text, theme, scale
+        if said == self._said:
+            return
+        changed = self._said is None or self._said[0] != text
+        self._said, self._words = said, words
+        self.label.setFont(theme.font("body", scale * 1.25))
+        self.more.setFont(theme.font("body", scale))
+        colour = theme.ink("accent").name()
+
+        def door(found: re.Match[str]) -> str:
+            return f'<a href="{found[2] or found[1]}" style="color:{colour};text-decoration:none">{found[1]}</a>'
+
+        self.label.setText(_TERM.sub(door, html.escape(text, quote=True)))
+        self.label.setAccessibleDescription(spoken(text))
+        if changed:
+            self._close()
+        elif self._open:
+            self._show_more(self._open)
+
+    def _close(self) -> None:
+        self._open = ""
+        self.more.hide()
+        self.formula.hide()
+
+    def _show_more(self, term: str) -> None:
+        assert self._said is not None
+        word, entry = self._words.get(term.casefold()), lookup(term)
+        if word is None and entry is None:
+            return
+        self._open = term
+        said = (
+            f"{word.hover} {word.click}" if word is not None else f"{entry.sentence} {entry.source}." if entry else ""
+        )
+        latex = word.latex if word is not None else entry.latex if entry is not None else ""
+        self.more.setText(said.strip())
+        self.more.show()
+        self.formula.setVisible(bool(latex))
+        if latex:
+            self.formula.show_latex(latex, self._said[1], self._said[2])
+
+    @Slot(str)
+    def _on_hovered(self, term: str) -> None:
+        word = self._words.get(term.casefold())
+        said = f"<p>{html.escape(word.hover)}</p>" if word is not None else tooltip_html(term)
+        if term and said:
+            QToolTip.showText(QCursor.pos(), said, self.label)
+        else:
+            QToolTip.hideText()
+
+    @Slot(str)
+    def _on_clicked(self, term: str) -> None:
+        if term == self._open:
+            self._close()
+        else:
+            self._show_more(term)

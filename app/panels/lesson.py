@@ -1,0 +1,108 @@
+"""The lessons: a list of questions, and the one that is being given."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
+
+from app.lessons.catalogue import Broken, lessons
+from app.lessons.conductor import Conductor
+from app.lessons.listing import LessonList, lines
+from app.lessons.page import LessonPage
+from app.panels.base import Panel
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.lessons import Lesson
+
+
+class LessonPanel(Panel):
+    """Lists lessons, and gives one at a time.
+
+    Attributes:
+        lessons, broken: what the folder of the lessons holds; read when the panel is first seen.
+        page: the lesson that is being given, None as long as nobody can give one.
+
+    Signals:
+        left: the last lesson has ended; the sentence to say, or empty.
+    """
+
+    id = "lesson"
+    title = "Lessons"
+    left = Signal(str)
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.lessons: list[Lesson] = []
+        self.broken: list[Broken] = []
+        self.page: LessonPage | None = None
+        self._conductor: Conductor | None = None
+        self._read = False
+        self.head = QLabel("Each lesson runs on live numbers, in a run of its own. Return opens it, Esc leaves it.")
+        self.head.setObjectName("muted")
+        self.head.setWordWrap(True)
+        self.list = LessonList()
+        self.list.chosen.connect(self.open)
+        front = QWidget()
+        column = QVBoxLayout(front)
+        column.setContentsMargins(12, 10, 12, 8)
+        column.setSpacing(8)
+        column.addWidget(self.head)
+        column.addWidget(self.list, 1)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(front)
+
+    def use(self, conductor: Conductor) -> None:
+        """Let ``conductor`` give the lessons."""
+        self._conductor = conductor
+        self.page = LessonPage(self.workspace, conductor)
+        self.page.redraw.connect(self.redraw)
+        self._stack.addWidget(self.page)
+        conductor.changed.connect(self.redraw)
+        conductor.ended.connect(self._on_ended)
+
+    def load(self) -> None:
+        """Read the lesson files, once."""
+        if not self._read:
+            self._read = True
+            self.lessons, self.broken = lessons()
+
+    @Slot(str)
+    def open(self, id: str) -> None:
+        """Give the lesson called ``id``; nothing happens where there is none."""
+        self.load()
+        lesson = next((lesson for lesson in self.lessons if lesson.id == id), None)
+        if lesson is not None and self._conductor is not None:
+            self._conductor.open(lesson)
+
+    def focus_list(self) -> None:
+        """Give the keyboard to the list, or to the lesson."""
+        given = self.page is not None and self._stack.currentWidget() is self.page
+        (self.page if given and self.page is not None else self.list).setFocus()
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self.load()
+        given = self._conductor is not None and self._conductor.lesson is not None
+        self._stack.setCurrentIndex(1 if given else 0)
+        if self.page is not None:
+            self.page.draw(view)
+        if not given:
+            progress = self._conductor.progress if self._conductor is not None else None
+            self.list.show_lines(lines(self.lessons, self.broken, progress), view.theme, view.scale)
+
+    def summary(self, view: View) -> str:
+        if self._conductor is None or self._conductor.lesson is None:
+            broken = f", {len(self.broken)} broken" if self.broken else ""
+            return f"{len(self.lessons)} lessons{broken}."
+        lesson = self._conductor.lesson
+        return f"Lesson {lesson.number}, step {self._conductor.place + 1} of {len(lesson.steps)}: {lesson.title}"
+
+    @Slot(str)
+    def _on_ended(self, sentence: str) -> None:
+        self.redraw()
+        self.left.emit(sentence)
+
+    def let_go(self) -> None:
+        if self.page is not None:
+            self.page.let_go()

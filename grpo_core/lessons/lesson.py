@@ -1,0 +1,163 @@
+"""A lesson as data: questions, steps, predictions and where the live run holds their answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from grpo_core.config import Settings
+from grpo_core.explain import Quantity
+
+KINDS = ("direction", "number", "choice", "ghost")
+"""How a prediction is placed: up, down or the same; a number; one of several texts; the height of a bar."""
+
+STAGES = ("sample", "score", "normalize", "update")
+"""How much of an update a step reveals."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word:
+    """A term of a lesson's text, written there in [brackets].
+
+    Attributes:
+        hover: its definition.
+        click: its derivation, or empty.
+        latex: a formula that stands below it, or empty.
+    """
+
+    hover: str
+    click: str = ""
+    latex: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """Which number of the live run a prediction is scored against; exactly one of the first three is given.
+
+    Attributes:
+        metric: a key of ``METRICS``.
+        quantity: the address of a number of an update.
+        check: a number that the lesson's interactive computes.
+        update: the update it is read at; None for the step's own.
+        since: the number's change since that update is what counts; None for the number itself.
+    """
+
+    metric: str = ""
+    quantity: Quantity | None = None
+    check: str = ""
+    update: int | None = None
+    since: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One of several texts; the right one is the one whose range, ends included, holds the answer."""
+
+    text: str
+    low: float = -math.inf
+    high: float = math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What is to be predicted before a step shows it.
+
+    Attributes:
+        kind: one of :data:`KINDS`.
+        ask: the question.
+        answer: where the answer comes from.
+        within: how far off a number may be; for a direction, how large a change still is "the same".
+        low, high: the range of a number or a bar.
+        choices: of a choice.
+        reveal: a sentence shown with the result, as long as the answer lies in ``holds``.
+        holds: the range in which that sentence is true, ends included. Outside, the run is believed instead.
+    """
+
+    kind: str
+    ask: str
+    answer: Answer
+    within: float = 0.0
+    low: float = 0.0
+    high: float = 1.0
+    choices: tuple[Choice, ...] = ()
+    reveal: str = ""
+    holds: tuple[float, float] = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LessonStep:
+    """One screen. With a prediction, everything else of it comes once that is placed or skipped.
+
+    Attributes:
+        text: at most 40 words.
+        speaker: notes that only the speaker sees.
+        update: the update that is shown; the run is trained that far.
+        settings: dotted path -> value, on top of the steps before.
+        stage: how much of the update is revealed, of :data:`STAGES`.
+        passed: the inner pass, counted from 0; −1 for the last.
+        row: the completion that is selected, counted from 0.
+        show: what the interactive shows, in its own words.
+        state: what the interactive is set to, in its own words.
+        knobs: settings that can be turned here.
+        panels: panels beside the lesson.
+        explain: the number that is explained beside it.
+        predict: what is asked before.
+    """
+
+    text: str
+    speaker: str = ""
+    update: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    stage: str = "update"
+    passed: int = -1
+    row: int | None = None
+    show: str = ""
+    state: Mapping[str, Any] = field(default_factory=dict)
+    knobs: tuple[str, ...] = ()
+    panels: tuple[str, ...] = ()
+    explain: Quantity | None = None
+    predict: Prediction | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """A lesson.
+
+    Attributes:
+        id: stable name, under which progress is kept.
+        number: its place in the list.
+        title: a question.
+        gist: what it is about, in a few words for the list.
+        interactive: name of the small interactive in it; empty for panels alone.
+        start: settings of its run.
+        steps: the screens, in order; their settings are on top of one another already.
+        words: what stands behind the terms in brackets.
+        sources: papers and programs.
+        covers: rows of the list of features.
+    """
+
+    id: str
+    number: int
+    title: str
+    gist: str = ""
+    interactive: str = ""
+    start: Settings = field(default_factory=Settings)
+    steps: tuple[LessonStep, ...] = ()
+    words: Mapping[str, Word] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    covers: tuple[str, ...] = ()
+
+    def settings_at(self, place: int, turned: Mapping[str, Any] | None = None) -> Settings:
+        """What the run of step ``place`` runs under, knobs that were ``turned`` included.
+
+        Raises:
+            SettingsError: a knob stands where it may not.
+        """
+        return self.start.replace({**self.steps[place].settings, **(turned or {})})
+
+    @property
+    def asked(self) -> int:
+        """How many predictions it asks for."""
+        return sum(step.predict is not None for step in self.steps)

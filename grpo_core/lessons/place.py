@@ -1,0 +1,89 @@
+"""Where in a lesson file something stands, and the error that says so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TypeAlias
+
+from grpo_core.errors import GrpoError
+
+Place: TypeAlias = tuple[str | int, ...]
+"""A path into a TOML document, such as ("steps", 2, "predict", "kind"); lists count from 0."""
+
+_HEADER = re.compile(r"\s*(\[\[|\[)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
+_KEY = re.compile(r"\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*))\s*=")
+
+
+class LessonError(GrpoError):
+    """A lesson file that cannot be used.
+
+    Attributes:
+        file: its name.
+        line: counted from 1.
+    """
+
+    def __init__(self, file: str, line: int, what: str) -> None:
+        self.file, self.line = file, line
+        super().__init__(f"{file}, line {line}: {what}.")
+
+
+class Source:
+    """The text of a lesson file, for errors that name a line.
+
+    Attributes:
+        path: of the file.
+        text: what stands in it.
+    """
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path, self.text = path, text
+
+    def error(self, place: Place, what: str) -> LessonError:
+        """The complaint ``what`` about what stands at ``place``; the key is named if there is one."""
+        return LessonError(self.path.name, line_of(self.text, place), f"{spelled(place)}{what}")
+
+
+def spelled(place: Place) -> str:
+    """A place as an author would name it, such as “steps 3, predict, kind: ”; empty for the whole file."""
+    said: list[str] = []
+    for part in place:
+        if isinstance(part, int) and said:
+            said[-1] += f" {part + 1}"
+        else:
+            said.append(str(part))
+    return ", ".join(said) + ": " if said else ""
+
+
+def line_of(text: str, place: Place) -> int:
+    """The line in which ``place`` begins, or the last table around it that has a line of its own."""
+    found, depth = 1, 0
+    here: Place = ()
+    counts: dict[Place, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = _HEADER.match(line)
+        if header:
+            here = _entered(header[2], header[1] == "[[", counts)
+            reached = here
+        else:
+            key = _KEY.match(line)
+            if key is None:
+                continue
+            reached = (*here, *([key[1] or key[2]] if key[3] is None else key[3].split(".")))
+        shared = min(len(reached), len(place))
+        if place[:shared] == reached[:shared] and shared > depth:
+            found, depth = number, shared
+    return found
+
+
+def _entered(name: str, is_list: bool, counts: dict[Place, int]) -> Place:
+    """The place of a table's header; ``counts`` says how many entries each list has had so far."""
+    here: Place = ()
+    parts = [part.strip().strip("\"'") for part in name.split(".")]
+    for depth, part in enumerate(parts):
+        here = (*here, part)
+        if is_list and depth == len(parts) - 1:
+            counts[here] = counts.get(here, -1) + 1
+        if here in counts:
+            here = (*here, counts[here])
+    return here

@@ -1,0 +1,89 @@
+"""Lesson files: TOML in, a :class:`Lesson` out, or a sentence that says file, line and key, and what would be right."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from grpo_core.lessons.lesson import Lesson, Word
+from grpo_core.lessons.place import LessonError, Source
+from grpo_core.lessons.steps import Offer, Steps, Vocabulary
+from grpo_core.lessons.table import Table
+
+LARGEST = 1_000_000
+"""Bytes of a lesson file."""
+_ID = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def load_lesson(path: Path, vocabulary: Vocabulary) -> Lesson:
+    """The lesson in a file.
+
+    Raises:
+        LessonError: file and line, what is wrong there, and what would be right.
+    """
+    try:
+        content = path.read_bytes()
+        if len(content) > LARGEST:
+            raise LessonError(path.name, 1, f"the file is larger than {LARGEST:,} bytes; a lesson is a short text")
+        text = content.decode("utf-8")
+    except OSError as error:
+        raise LessonError(path.name, 1, f"the file cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise LessonError(path.name, line, "this is not UTF-8; save the file as UTF-8") from None
+    return read_lesson(path, text, vocabulary)
+
+
+def read_lesson(path: Path, text: str, vocabulary: Vocabulary) -> Lesson:
+    """The lesson in the text of a file; ``path`` is what errors call it.
+
+    Raises:
+        LessonError: file and line, what is wrong there, and what would be right.
+    """
+    source = Source(path, text)
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+)", str(error))
+        line = int(found[1]) if found else max(len(text.splitlines()), 1)
+        raise LessonError(path.name, line, f"this is not TOML ({str(error).partition(' (at')[0]})") from None
+    except RecursionError:
+        raise LessonError(path.name, 1, "tables are nested too deeply") from None
+    return _lesson(Table(source, (), data), vocabulary)
+
+
+def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:
+    id = t.text("id")
+    if not _ID.fullmatch(id):
+        raise t.error("id", f"“{id}” is no id; small letters, digits and _ are, beginning with a letter")
+    title = t.text("title")
+    if not title.endswith("?"):
+        raise t.error("title", "a title is a question and ends with “?”")
+    name = t.text("interactive", "")
+    if name and name not in vocabulary.interactives:
+        t.word("interactive", sorted(vocabulary.interactives))
+    words = _words(t.table("words", {}))
+    reader = Steps(t, vocabulary, vocabulary.interactives.get(name, Offer()), {*words, *vocabulary.terms})
+    lesson = Lesson(
+        id=id, number=t.whole("number"), title=title, gist=t.text("gist", ""), interactive=name,
+        start=reader.start, steps=reader.steps, words=words, sources=t.texts("sources", ()),
+        covers=t.texts("covers", ()),
+    )  # fmt: skip
+    t.done()
+    if reader.steps[0].predict is not None:
+        raise t.source.error(("steps", 0, "predict"), "the first step has to show something; ask in a later one")
+    return lesson
+
+
+def _words(t: Table) -> dict[str, Word]:
+    words = {}
+    for term in t:
+        entry = t.table(term)
+        words[term.casefold()] = Word(
+            hover=entry.text("hover"), click=entry.text("click", ""), latex=entry.any("latex", "")
+        )
+        if not isinstance(words[term.casefold()].latex, str):
+            raise entry.error("latex", "a text is expected")
+        entry.done()
+    return words

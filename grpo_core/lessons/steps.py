@@ -1,0 +1,205 @@
+"""The steps of a lesson file, and the predictions in them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from grpo_core.config import Settings, described_at, language_settings
+from grpo_core.errors import SettingsError
+from grpo_core.explain import KINDS as QUANTITIES
+from grpo_core.explain import Quantity
+from grpo_core.lessons.lesson import KINDS, STAGES, Answer, Choice, LessonStep, Prediction
+from grpo_core.lessons.table import MISSING, Table
+from grpo_core.metrics import METRICS
+
+MOST_WORDS = 40
+"""Words that stand beside a picture."""
+MOST_KNOBS = 3
+MOST_UPDATES = 5000
+_TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """What an interactive understands.
+
+    Attributes:
+        shows: the words of a step's ``show``.
+        checks: the numbers that it answers with.
+        state: the keys of a step's ``state``.
+    """
+
+    shows: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    state: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary:
+    """What the program around a lesson has: panels, interactives, and words that are defined elsewhere."""
+
+    panels: tuple[str, ...] = ()
+    interactives: Mapping[str, Offer] = field(default_factory=dict)
+    terms: frozenset[str] = frozenset()
+
+
+def terms_in(text: str) -> list[str]:
+    """The terms that stand in brackets: [term], or [as it is said|term]."""
+    return [term or said for said, term in _TERM.findall(text)]
+
+
+def spoken(text: str) -> str:
+    """A text without the brackets."""
+    return _TERM.sub(r"\1", text)
+
+
+class Steps:
+    """Reads the steps; what a step does not say is as in the step before."""
+
+    def __init__(self, t: Table, vocabulary: Vocabulary, offer: Offer, terms: set[str]) -> None:
+        self._vocabulary, self._offer, self._terms = vocabulary, offer, terms
+        start = t.table("start", {})
+        self.start = self._start(start)
+        self._panels = self._known_panels(t)
+        self._knobs = self._known_knobs(t, self.start)
+        self._changed: dict[str, Any] = {}
+        self._state: dict[str, Any] = {}
+        self._last = LessonStep(text="", update=start.whole("updates", 0))
+        start.done()
+        steps = t.tables("steps", ())
+        if not steps:
+            raise t.error("steps", "a lesson has at least one [[steps]]")
+        self.steps = tuple(self._step(step) for step in steps)
+
+    def _start(self, t: Table) -> Settings:
+        policy = t.word("policy", ("bandit", "language"), "bandit")
+        start = language_settings() if policy == "language" else Settings()
+        return self._replaced(t, start, "settings")
+
+    def _replaced(self, t: Table, base: Settings, key: str) -> Settings:
+        """``base`` with the settings under ``key``, or the core's own complaint."""
+        table = t.table(key, {})
+        try:
+            return base.replace(table.plain())
+        except SettingsError as error:
+            raise table.error(error.field if error.field in table else "", str(error).rstrip(".")) from None
+
+    def _step(self, t: Table) -> LessonStep:
+        settings = t.table("settings", {})
+        self._changed |= settings.plain()
+        try:
+            here = self.start.replace(self._changed)
+        except SettingsError as error:
+            raise settings.error(error.field if error.field in settings else "", str(error).rstrip(".")) from None
+        state = t.table("state", {})
+        for key in state:
+            if key not in self._offer.state:
+                raise state.error(key, f"the interactive knows {', '.join(self._offer.state) or 'no state'}")
+        self._state |= state.plain()
+        passed = t.whole("pass", 0) - 1
+        row = t.whole("row", 0, low=0)
+        self._last = step = LessonStep(
+            text=self._text(t, "text"), speaker=t.text("speaker", ""),
+            update=_updates(t, self._last.update), settings=dict(self._changed),
+            stage=t.word("stage", STAGES, self._last.stage), passed=passed, row=row - 1 if row else self._last.row,
+            show=t.word("show", self._offer.shows, self._last.show) if "show" in t else self._last.show,
+            state=dict(self._state),
+            knobs=self._known_knobs(t, here) if "knobs" in t else self._knobs,
+            panels=self._known_panels(t) if "panels" in t else self._panels,
+            explain=_quantity(t.table("explain")) if "explain" in t else None,
+            predict=self._prediction(t.table("predict")) if "predict" in t else None,
+        )  # fmt: skip
+        t.done()
+        return step
+
+    def _text(self, t: Table, key: str, default: Any = MISSING) -> str:
+        text = t.text(key, default)
+        count = len(spoken(text).split())
+        if count > MOST_WORDS:
+            raise t.error(key, f"{count} words are too many beside a picture; at most {MOST_WORDS} are read")
+        for term in terms_in(text):
+            if term.casefold() not in self._terms:
+                raise t.error(key, f"“{term}” stands in brackets, but neither [words] nor the glossary defines it")
+        return text
+
+    def _known_knobs(self, t: Table, settings: Settings) -> tuple[str, ...]:
+        knobs = t.texts("knobs", ())
+        if len(knobs) > MOST_KNOBS:
+            raise t.error("knobs", f"a lesson shows at most {MOST_KNOBS} knobs; the whole program shows all")
+        for knob in knobs:
+            try:
+                described_at(knob)
+                settings.get(knob)
+            except (KeyError, AttributeError):
+                raise t.error("knobs", f"“{knob}” is no setting; an example is objective.beta") from None
+        return knobs
+
+    def _known_panels(self, t: Table) -> tuple[str, ...]:
+        panels = t.texts("panels", ())
+        for panel in panels:
+            if panel not in self._vocabulary.panels:
+                raise t.error(
+                    "panels", f"there is no panel “{panel}”; there are {', '.join(sorted(self._vocabulary.panels))}"
+                )
+        return panels
+
+    def _prediction(self, t: Table) -> Prediction:
+        kind = t.word("kind", KINDS)
+        choices = tuple(_choice(choice) for choice in t.tables("choices", ()))
+        if (kind == "choice") != (len(choices) > 1):
+            raise t.error("choices" if choices else "", "a choice, and nothing else, has two or more [[choices]]")
+        low, high = t.pair("range", (0.0, 1.0) if kind not in ("number", "ghost") else MISSING)
+        if kind in ("number", "ghost") and not low < high:
+            raise t.error("range", "the range has no width")
+        prediction = Prediction(
+            kind=kind, ask=self._text(t, "ask"), answer=self._answer(t.table("answer")),
+            within=t.number("within", 0.0 if kind in ("choice", "direction") else MISSING), low=low, high=high,
+            choices=choices, reveal=self._text(t, "reveal", ""), holds=t.pair("holds", (-math.inf, math.inf)),
+        )  # fmt: skip
+        t.done()
+        return prediction
+
+    def _answer(self, t: Table) -> Answer:
+        given = [key for key in ("metric", "quantity", "check") if key in t]
+        if len(given) != 1:
+            raise t.error("", "an answer has exactly one of “metric”, “quantity” and “check”")
+        answer = Answer(
+            metric=t.word("metric", sorted(METRICS)) if "metric" in t else "",
+            quantity=_quantity(t.table("quantity")) if "quantity" in t else None,
+            check=t.word("check", self._offer.checks) if "check" in t else "",
+            update=t.whole("update") if "update" in t else None,
+            since=t.whole("since") if "since" in t else None,
+        )
+        t.done()
+        if answer.check and (answer.update, answer.since) != (None, None):
+            raise t.error("check", "a check is of what the interactive shows and has neither “update” nor “since”")
+        return answer
+
+
+def _updates(t: Table, before: int) -> int:
+    updates = t.whole("update", before)
+    if updates > MOST_UPDATES:
+        raise t.error("update", f"a lesson trains at most {MOST_UPDATES} updates")
+    return updates
+
+
+def _choice(t: Table) -> Choice:
+    low, high = t.pair("when", MISSING)
+    choice = Choice(text=t.text("text"), low=low, high=high)
+    t.done()
+    return choice
+
+
+def _quantity(t: Table) -> Quantity:
+    """A number's address; rows, tokens, passes, places, actions and groups count from 1 in the file."""
+    name = t.word("name", sorted({*QUANTITIES, *METRICS}))
+    parts = {part: t.whole(part, low=1) - 1 for part in ("row", "token", "context", "action", "group") if part in t}
+    if "pass" in t and "after" in t:
+        raise t.error("after", "a number is of a pass or stands after so many passes, not both")
+    passed = t.whole("pass", low=1) - 1 if "pass" in t else t.whole("after", 0)
+    t.done()
+    return Quantity(name, passed=passed, **parts)

@@ -1,0 +1,141 @@
+"""A table of a lesson file that is read key by key: what has the wrong form, and what nobody reads, is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from grpo_core.lessons.place import LessonError, Place, Source
+
+MISSING = object()
+
+
+class Table:
+    """One table.
+
+    Attributes:
+        source: the file.
+        place: where in it the table stands.
+    """
+
+    def __init__(self, source: Source, place: Place, data: Any) -> None:
+        """
+        Raises:
+            LessonError: there is something else than a table.
+        """
+        self.source, self.place = source, place
+        if not isinstance(data, dict):
+            raise source.error(place, f"a table is expected here, not {_named(data)}")
+        self._data: dict[str, Any] = data
+        self._asked: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._data
+
+    def error(self, key: str, what: str) -> LessonError:
+        """The complaint ``what`` about one of its keys."""
+        return self.source.error((*self.place, key) if key else self.place, what)
+
+    def any(self, key: str, default: Any = MISSING) -> Any:
+        """What stands under ``key``.
+
+        Raises:
+            LessonError: nothing does, and there is no default.
+        """
+        self._asked.append(key)
+        value = self._data.get(key, default)
+        if value is MISSING:
+            raise self.error("", f"“{key}” is missing")
+        return value
+
+    def text(self, key: str, default: Any = MISSING) -> str:
+        """A text without line breaks and spaces around it."""
+        value = self.any(key, default)
+        if not isinstance(value, str) or (default is MISSING and not value.strip()):
+            raise self.error(key, f"a text is expected, not {_named(value)}")
+        return " ".join(value.split())
+
+    def number(self, key: str, default: Any = MISSING) -> float:
+        """A number, which may be infinite."""
+        value = self.any(key, default)
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value:
+            raise self.error(key, f"a number is expected, not {_named(value)}")
+        return float(value)
+
+    def whole(self, key: str, default: Any = MISSING, low: int = 0) -> int:
+        """A whole number of at least ``low``."""
+        value = self.any(key, default)
+        if not isinstance(value, int) or isinstance(value, bool) or value < low:
+            raise self.error(key, f"a whole number from {low} on is expected, not {_named(value)}")
+        return value
+
+    def word(self, key: str, allowed: Sequence[str], default: Any = MISSING) -> str:
+        """One of a few words."""
+        value = self.text(key, default)
+        if value not in allowed:
+            raise self.error(key, f"“{value}” is not known here; there {_there_is(allowed)}")
+        return value
+
+    def texts(self, key: str, default: Any = MISSING) -> tuple[str, ...]:
+        """A list of texts."""
+        values = self.any(key, default)
+        if not isinstance(values, (list, tuple)) or not all(isinstance(value, str) for value in values):
+            raise self.error(key, f"a list of texts is expected, not {_named(values)}")
+        return tuple(values)
+
+    def pair(self, key: str, default: Any = MISSING) -> tuple[float, float]:
+        """Two numbers, the lower first."""
+        values = self.any(key, default)
+        good = isinstance(values, (list, tuple)) and len(values) == 2
+        if not good or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+            raise self.error(key, f"two numbers [low, high] are expected, not {_named(values)}")
+        if not values[0] <= values[1]:
+            raise self.error(key, "the lower number comes first")
+        return float(values[0]), float(values[1])
+
+    def table(self, key: str, default: Any = MISSING) -> Table:
+        """A table inside."""
+        return Table(self.source, (*self.place, key), self.any(key, default))
+
+    def tables(self, key: str, default: Any = MISSING) -> list[Table]:
+        """A list of tables."""
+        values = self.any(key, default)
+        if not isinstance(values, (list, tuple)):
+            raise self.error(key, f"a list of tables, [[{key}]], is expected, not {_named(values)}")
+        return [Table(self.source, (*self.place, key, n), value) for n, value in enumerate(values)]
+
+    def done(self) -> None:
+        """Nothing else may stand in this table.
+
+        Raises:
+            LessonError: something does.
+        """
+        for key in self._data:
+            if key not in self._asked:
+                raise self.error(key, f"this key is not known here; there {_there_is(sorted(set(self._asked)))}")
+
+    def plain(self) -> dict[str, Any]:
+        """All of it as it stands, lists as tuples, for settings."""
+        self._asked += list(self._data)
+        return {key: tuple(value) if isinstance(value, list) else value for key, value in self._data.items()}
+
+
+def _there_is(words: Sequence[str]) -> str:
+    words = [f"“{word}”" if word else "nothing" for word in words]
+    if len(words) < 2:
+        return f"is only {words[0]}" if words else "is nothing"
+    return f"are {', '.join(words[:-1])} and {words[-1]}"
+
+
+def _named(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    shown = f"“{value}”" if isinstance(value, str) else str(value)
+    return shown if len(shown) <= 40 else shown[:39] + "…"

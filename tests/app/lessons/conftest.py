@@ -1,0 +1,14 @@
+"""A pupil in a program of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.conftest import Driver
+from tests.app.lessons.hands import Pupil
+
+
+@pytest.fixture
+def pupil(driver: Driver) -> Pupil:
+    driver.program.window.resize(1366, 768)
+    return Pupil(driver)

@@ -1,0 +1,113 @@
+"""A pupil at the keyboard: opens a lesson, predicts, walks on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from app.lessons.conductor import Conductor
+from app.lessons.inputs import Options
+from app.lessons.interactive import Interactive
+from app.lessons.page import LessonPage
+from app.lessons.prediction import Placed
+from app.lessons.value import Value
+from tests.app.conftest import Driver
+
+
+@dataclass
+class Pupil:
+    """What a pupil does, and sees."""
+
+    driver: Driver
+
+    @property
+    def conductor(self) -> Conductor:
+        return self.driver.program.lessons.conductor
+
+    @property
+    def page(self) -> LessonPage:
+        page = self.driver.program.lessons.panel.page
+        assert page is not None
+        return page
+
+    @property
+    def picture(self) -> Interactive:
+        assert self.page.interactive is not None
+        return self.page.interactive
+
+    def press(self, key: Qt.Key) -> None:
+        """A key for whatever has the focus, and time for what follows from it."""
+        QTest.keyClick(QApplication.focusWidget() or self.driver.program.window, key)
+        self.wait()
+
+    def wait(self) -> None:
+        """Until the lesson's run and picture have arrived."""
+        self.driver.qtbot.waitUntil(self._still, timeout=20_000)
+        self.driver.settle()
+
+    def _still(self) -> bool:
+        self.driver.program.workspace.request_frame()
+        placed = self.conductor.placed.get(self.conductor.place)
+        picture = self.page.interactive
+        open_ = placed is not None and placed.value is None and not self.conductor.problem
+        return not self.conductor.busy and not open_ and (picture is None or picture.ready)
+
+    def open(self, id: str) -> None:
+        """From the list, with Return."""
+        self.driver.program.window.activateWindow()
+        self.driver.qtbot.waitUntil(self.driver.program.window.isActiveWindow, timeout=2000)
+        self.driver.program.actions["lessons"].trigger()
+        self.driver.settle()
+        lessons = self.driver.program.lessons.panel
+        place = [lesson.id for lesson in lessons.lessons].index(id)
+        QTest.keyClick(lessons.list, Qt.Key.Key_Home)
+        for _ in range(place):
+            QTest.keyClick(lessons.list, Qt.Key.Key_Down)
+        QTest.keyClick(lessons.list, Qt.Key.Key_Return)
+        self.wait()
+        assert self.conductor.lesson is not None
+        assert self.conductor.lesson.id == id
+
+    def next(self) -> None:
+        self.press(Qt.Key.Key_Right)
+
+    def predict(self, guess: float) -> Placed:
+        """Place a prediction by keyboard: a number, or the place of a choice (of up, same, down: 0, 1, 2)."""
+        box = self.page.prediction.input
+        assert box is not None
+        assert box.hasFocus(), "the question has the keyboard"
+        if isinstance(box, Options):
+            QTest.keyClick(box, Qt.Key(Qt.Key.Key_1 + round(guess)))
+        else:
+            assert isinstance(box, Value)
+            QTest.keyClicks(box, f"{guess:.6g}")
+        self.press(Qt.Key.Key_Return)
+        return self.conductor.placed[self.conductor.place]
+
+    def walk_to(self, step: int) -> None:
+        """On to a step (from 1), past every question on the way; one at the step itself stays open."""
+        while self.conductor.place + 1 < step:
+            if self.conductor.covered:
+                self.press(Qt.Key.Key_S)
+            self.next()
+        assert self.conductor.place + 1 == step
+
+    def through(self) -> list[Placed]:
+        """From the first step to the last with every question answered; what became of the predictions."""
+        lesson = self.conductor.lesson
+        assert lesson is not None
+        for place, step in enumerate(lesson.steps):
+            assert self.conductor.place == place
+            if step.predict is not None:
+                assert self.conductor.covered
+                middle = (step.predict.low + step.predict.high) / 2
+                self.predict(0 if step.predict.kind in ("choice", "direction") else middle)
+            assert not self.conductor.covered
+            assert self.conductor.problem == ""
+            assert self.page.note.text() == ""
+            if place + 1 < len(lesson.steps):
+                self.next()
+        return [self.conductor.placed[place] for place in sorted(self.conductor.placed)]
