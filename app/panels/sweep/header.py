@@ -87,6 +87,7 @@ class Header(QWidget):
         self.table = toggle("Table", "Show the numbers as tables (T)", quiet=True)
         self.hand = QLabel()
         self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setAccessibleName("Value, drag to train at others")
         self.slider.setMinimumWidth(60)
         self.slider.setMaximumWidth(220)
         self.bar = QProgressBar()

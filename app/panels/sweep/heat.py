@@ -125,6 +125,7 @@ class HeatTable(QTableView):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setAccessibleName("Results over two settings")
         self.heat = HeatModel(self)
         self.setModel(self.heat)
         self.setShowGrid(False)
