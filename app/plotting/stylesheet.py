@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from PySide6.QtCore import QDir
 from PySide6.QtGui import QPalette
 
 from app.plotting.theme import RADIUS, Theme
@@ -62,18 +63,18 @@ QComboBox:disabled, QAbstractSpinBox:disabled, QLineEdit:disabled {{ color: {dea
 QLineEdit[refused="true"], QAbstractSpinBox[refused="true"] {{ border: 1px dashed {push_down}; }}
 QAbstractSpinBox QLineEdit {{ border: 0; padding: 0; background: transparent; }}
 QComboBox::drop-down {{ border: 0; width: {s20}px; }}
-QComboBox::down-arrow {{ image: url({glyphs}/down.svg); width: {s12}px; height: {s12}px; }}
+QComboBox::down-arrow {{ image: url(glyphs:down.svg); width: {s12}px; height: {s12}px; }}
 QComboBox QAbstractItemView {{ background: {ground}; border: 1px solid {border}; outline: 0;
   selection-background-color: {hover}; selection-color: {text}; }}
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ border: 0; width: {s16}px; background: transparent; }}
-QAbstractSpinBox::up-arrow {{ image: url({glyphs}/up.svg); width: {s10}px; height: {s10}px; }}
-QAbstractSpinBox::down-arrow {{ image: url({glyphs}/down.svg); width: {s10}px; height: {s10}px; }}
+QAbstractSpinBox::up-arrow {{ image: url(glyphs:up.svg); width: {s10}px; height: {s10}px; }}
+QAbstractSpinBox::down-arrow {{ image: url(glyphs:down.svg); width: {s10}px; height: {s10}px; }}
 
 QCheckBox, QRadioButton {{ spacing: {s8}px; }}
 QCheckBox::indicator, QRadioButton::indicator {{ width: {box}px; height: {box}px; border: 1px solid {muted};
   background: {ground}; border-radius: {s3}px; }}
 QRadioButton::indicator {{ border-radius: {round}px; }}
-QCheckBox::indicator:checked {{ background: {accent}; border-color: {accent}; image: url({glyphs}/{check}.svg); }}
+QCheckBox::indicator:checked {{ background: {accent}; border-color: {accent}; image: url(glyphs:{check}.svg); }}
 QRadioButton::indicator:checked {{ width: {s6}px; height: {s6}px; border: {s4}px solid {accent}; }}
 QCheckBox:focus, QRadioButton:focus {{ text-decoration: underline; }}
 
@@ -111,8 +112,8 @@ QHeaderView {{ background: {ground}; border: 0; }}
 QHeaderView::section {{ background: {ground}; color: {muted}; border: 0; border-bottom: 1px solid {border};
   padding: {s4}px {s6}px; font-size: {small}px; font-weight: 400; }}
 QHeaderView::section:hover {{ color: {text}; }}
-QHeaderView::up-arrow {{ image: url({glyphs}/up.svg); width: {s8}px; height: {s8}px; }}
-QHeaderView::down-arrow {{ image: url({glyphs}/down.svg); width: {s8}px; height: {s8}px; }}
+QHeaderView::up-arrow {{ image: url(glyphs:up.svg); width: {s8}px; height: {s8}px; }}
+QHeaderView::down-arrow {{ image: url(glyphs:down.svg); width: {s8}px; height: {s8}px; }}
 QProgressBar {{ border: 0; border-radius: {s2}px; background: {border}; max-height: {s4}px; text-align: center; }}
 QProgressBar::chunk {{ background: {accent}; border-radius: {s2}px; }}
 QGroupBox {{ border: 1px solid {border}; border-radius: {radius}px; margin-top: {s16}px; padding: {s8}px; }}
@@ -140,6 +141,8 @@ def stylesheet(theme: Theme, scale: float) -> str:
         "box": lengths["s6"] + 2 * lengths["s4"] - 2, "round": (lengths["s6"] + 2 * lengths["s4"]) // 2,
         "knob_out": out + ring, "knob_round": knob // 2 + ring,
     }  # fmt: skip
+    # Under a name of their own: a path with letters beyond ASCII makes Qt throw the whole sheet away.
+    QDir.setSearchPaths("glyphs", [str(GLYPHS)])
     check = "check-dark" if theme.dark else "check-light"
     names = ("ground", "surface", "border", "text", "muted", "accent", "selection", "dead", "push_down")
     colours = {name: theme.hex(name) for name in names} | {
@@ -150,7 +153,7 @@ def stylesheet(theme: Theme, scale: float) -> str:
         "agree_ink": theme.ink("entropy").name(),
         "wrong_ink": theme.ink("push_down").name(),
     }
-    return _SHEET.format(**lengths, **sizes, **colours, glyphs=GLYPHS.as_posix(), check=check)
+    return _SHEET.format(**lengths, **sizes, **colours, check=check)
 
 
 def palette(theme: Theme) -> QPalette:

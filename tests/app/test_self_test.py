@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QWidget
 
 from app.__main__ import lacking
 from app.build import this_build
+from app.plotting.stylesheet import GLYPHS, stylesheet
+from app.plotting.theme import LIGHT
 from app.self_test import drawn
 from app.self_test.golden import UPDATES, compared, golden_file, golden_numbers
 from app.self_test.numbers import explained
@@ -130,6 +133,30 @@ def test_a_blank_window_and_a_lost_glyph_are_noticed(
     monkeypatch.setattr(drawn, "picture", lambda *a: None)
     with pytest.raises(CheckFailed, match="was not drawn"):
         drawn.formula(step)
+
+
+def test_the_style_holds_in_a_folder_of_any_name(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ticked() -> QImage:
+        box = QCheckBox()
+        box.setChecked(True)
+        box.setStyleSheet(stylesheet(LIGHT, 2.0))
+        box.resize(60, 60)
+        return box.grab().toImage()
+
+    usual = ticked()
+    folder = tmp_path / "Für Übungen – πr² 空 (1)"
+    shutil.copytree(GLYPHS, folder)
+    monkeypatch.setattr("app.plotting.stylesheet.GLYPHS", folder)
+    assert ticked() == usual  # and a warning of Qt would fail the test
+    other = tmp_path / "other – ü"
+    shutil.copytree(folder, other)
+    shutil.copyfile(other / "up.svg", other / "check-light.svg")
+    monkeypatch.setattr("app.plotting.stylesheet.GLYPHS", other)
+    assert ticked() != usual
+    monkeypatch.undo()
+    assert ticked() == usual  # and the signs are found for the tests after this one
 
 
 def test_whatever_a_check_raises_becomes_one_line() -> None:
