@@ -40,7 +40,8 @@ def choose(app: QApplication, choice: str) -> Theme:
 def apply(app: QApplication, choice: str = "system", scale: float = 1.0, *, sheet: bool = True) -> Theme:
     """Dress the application and return the theme, with its font families filled in.
 
-    Fusion style, palette, fonts and, with ``sheet``, one stylesheet. Plots and painted widgets take the theme and the scale themselves.
+    Fusion style, palette, fonts and, with ``sheet``, one stylesheet. Plots and painted widgets take the theme and the
+    scale themselves.
     """
     hints = app.styleHints()
     if choice == "system":
