@@ -64,9 +64,21 @@ class Answer:
 
     @classmethod
     def from_json(cls, text: str) -> Answer:
-        """The inverse of :meth:`to_json`."""
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            ValueError, TypeError: it is not such a line.
+        """
         held: dict[str, Any] = json.loads(text)
         arrays: dict[str, Any] = {name: np.array(x) if isinstance(x, list) else x for name, x in held.items()}
+        per_token: list[Any] = [arrays.get(name) for name in ("tokens", "logp", "ref_logp", "dist_logp")]
+        if not all(isinstance(x, np.ndarray) and x.dtype.kind in "if" for x in (*per_token, arrays.get("parts"))):
+            raise ValueError("what should be numbers are none")
+        if len({len(x) for x in per_token}) > 1 or any(x.ndim != 1 for x in per_token[:3]):
+            raise ValueError("its arrays do not fit together")
+        reward, words = arrays.get("reward"), arrays.get("words", "")
+        if isinstance(reward, bool) or not isinstance(reward, (int, float)) or not isinstance(words, str):
+            raise ValueError("the reward is no number, or the words are none")
         return cls(**arrays)
 
 

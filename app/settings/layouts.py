@@ -153,7 +153,10 @@ def _unpacked(content: bytes) -> dict[str, Any]:
         raise LayoutError(f"it was saved with Qt {qt}, and this is Qt {qVersion()}")
     if sum_ != actual:
         raise LayoutError("its file is damaged, the checksum does not match")
-    state = json.loads(data)
+    try:
+        state = json.loads(data)
+    except (ValueError, RecursionError):
+        raise LayoutError("its file is damaged") from None
     if not isinstance(state, dict):
         raise LayoutError("its file is damaged")
     return state

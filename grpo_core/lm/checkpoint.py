@@ -81,7 +81,7 @@ def _size(about: dict[str, str]) -> dict[str, int] | None:
     try:
         held = json.loads(about["size"])
         return {name: int(held[name]) for name in SIZE}
-    except (KeyError, ValueError, TypeError, OverflowError):
+    except (KeyError, ValueError, TypeError, OverflowError, RecursionError):
         return None
 
 

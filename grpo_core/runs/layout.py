@@ -115,6 +115,6 @@ def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int,
             if min(shape, default=0) < 0 or not 0 <= offset <= whole - kind.itemsize * math.prod(shape):
                 raise ValueError(f"“{name}” does not fit into the record")
             places.append((str(name), kind, shape, int(offset)))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, SyntaxError, RecursionError) as error:
         raise RunFileError(f"The description of a record cannot be read ({error}); the file is damaged.") from None
     return whole, places

@@ -75,17 +75,30 @@ def meta_from(rows: Mapping[str, Any]) -> RunMeta:
     try:
         point = rows["parent_step"]
         return RunMeta(
-            id=rows["id"],
-            title=rows["title"],
+            id=_text(rows, "id"),
+            title=_text(rows, "title"),
             created=float(rows["created"]),
             settings=stored_settings(rows["settings"]),
-            parent=None if point is None else (rows["parent"], int(point)),
-            parent_path=rows["parent_path"],
+            parent=None if point is None else (_text(rows, "parent"), _whole(point)),
+            parent_path=_text(rows, "parent_path"),
             ended=bool(rows["ended"]),
-            version=rows["version"],
+            version=_text(rows, "version"),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RunFileError(f"The run does not say what it is ({error!r}); the file is damaged.") from None
+
+
+def _text(rows: Mapping[str, Any], key: str) -> str:
+    value = rows[key]
+    if not isinstance(value, str):
+        raise TypeError(f"{key} is no text")
+    return value
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{str(value)[:40]} is no update")
+    return value
 
 
 def stored_settings(text: str) -> Settings:
@@ -112,10 +125,14 @@ def origin_from(rows: Mapping[str, Any], arrays: tuple[str, bytes]) -> Origin:
         RunFileError: the file is damaged.
     """
     try:
-        told = json.loads(rows["origin"])
+        told = json.loads(_text(rows, "origin"))
+        if not isinstance(told, dict):
+            raise TypeError("it is no object")
         texts: dict[str, Any] = {name: tuple(told.get(name, ())) for name in _ORIGIN_TEXTS}
+        if not all(isinstance(text, str) for values in texts.values() for text in values):
+            raise TypeError("what should be texts are none")
         settings = stored_settings(told["settings"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunFileError(f"The run's start cannot be read ({error!r}); the file is damaged.") from None
     known: dict[str, Any] = {k: v for k, v in unpacked(*arrays).items() if k in _ORIGIN_ARRAYS}
     return Origin(settings=settings, **texts, **known)

@@ -106,7 +106,7 @@ class RunReader:
             ).fetchone()
         try:
             return None if row is None else answer_from_json(question, row[0])
-        except (ValueError, TypeError, LookupError):
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
             raise RunFileError(f"An answer kept in {self.path.name} is damaged; ask again in a copy.") from None
 
     def series(self, name: str, start: int = 0) -> np.ndarray:
@@ -167,7 +167,7 @@ class RunReader:
     def _series_names(self) -> list[str]:
         try:
             return [str(name) for name in json.loads(self._rows["series"])]
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             raise RunFileError(f"{self.path.name} does not name its series; the file is damaged.") from None
 
     def _branch_point(self, number: int) -> Step:
