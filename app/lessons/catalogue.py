@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.help.glossary import glossary
+from app.lessons.group import BuildGroup
 from app.lessons.interactive import Interactive
 from app.lessons.one_update import OneUpdate
 from app.resources import resource
 from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson, LessonError, Vocabulary, load_lesson
 
-INTERACTIVES: dict[str, type[Interactive]] = {"one_update": OneUpdate}
+INTERACTIVES: dict[str, type[Interactive]] = {
+    "one_update": OneUpdate,
+    "build_group": BuildGroup,
+}
 """What the files call the small interactives."""
 PANELS = (
     "policy_bars", "metrics", "training_history", "step_detail", "explain", "pipeline", "token_inspector", "evolution",

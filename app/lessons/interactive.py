@@ -35,10 +35,9 @@ class Interactive(QWidget):
         self.step = LessonStep(text="")
 
     def show_step(self, step: LessonStep) -> None:
-        """Take the state that a step of the lesson wants."""
-        changed = dict(step.state) != dict(self.step.state)
-        self.step = step
-        if changed or not step.state:
+        """Take the state that a step of the lesson wants; what is dragged meanwhile stays until another step comes."""
+        if step is not self.step:
+            self.step = step
             self.take(step.state)
 
     def take(self, state: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
@@ -10,7 +10,7 @@ from app.lessons.catalogue import INTERACTIVES
 from app.lessons.conductor import Conductor
 from app.lessons.interactive import Interactive
 from app.lessons.knobs import Knobs
-from app.lessons.prediction import PredictionBox
+from app.lessons.prediction import Placed, PredictionBox
 from app.lessons.text import LessonText
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -36,6 +36,10 @@ class LessonPage(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Lesson")
         self._shown: tuple[str, int, bool] | None = None
+        self._told: Placed | None = None
+        self._result = QTimer(self)
+        self._result.setSingleShot(True)
+        self._result.timeout.connect(self._on_result)
         self.interactive: Interactive | None = None
         self.title, self.count, self.note = QLabel(), QLabel(), QLabel()
         self.title.setWordWrap(True)
@@ -126,6 +130,9 @@ class LessonPage(QWidget):
         self.text.show_text(seen.text if conductor.covered else step.text, lesson.words, view.theme, view.scale)
         self.text.setVisible(not conductor.covered)
         self.prediction.show_prediction(step.predict, placed)
+        if placed is not None and placed.value is not None and self._told != placed:
+            self._told = placed
+            self._result.start()
         self.knobs.setVisible(bool(seen.knobs) and not conductor.covered)
         if seen.knobs:
             self.knobs.show_knobs(seen.knobs, view.wanted, bool(conductor.turned))
@@ -183,6 +190,11 @@ class LessonPage(QWidget):
         self.count.setFont(view.theme.font("body", view.scale))
         self.note.setFont(view.theme.font("body", view.scale))
         self.prediction.set_look(view.theme, view.scale)
+
+    @Slot()
+    def _on_result(self) -> None:
+        """The words have been laid out with the result among them: bring it to where it can be read."""
+        self.words.ensureWidgetVisible(self.prediction.sentence)
 
     def let_go(self) -> None:
         """The program closes."""

@@ -49,7 +49,7 @@ class Value(Input):
 
     def sizeHint(self) -> QSize:
         line = self.fontMetrics().height()
-        return QSize(line * (9 if self.bar else 20), round(line * (8.5 if self.bar else 4.4)))
+        return QSize(line * (9 if self.bar else 20), round(line * (7.0 if self.bar else 4.4)))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(self.sizeHint().width() // 2, self.sizeHint().height())

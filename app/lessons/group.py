@@ -1,0 +1,136 @@
+"""Build your own group: rewards that are dragged, and the advantages that the trainer's own function makes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from app.lessons.interactive import Interactive
+from app.lessons.signed_bars import SignedBars
+from app.plotting.numbers import shown
+from app.plotting.ranges import round_step
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.advantages import advantages, equal_rewards
+from grpo_core.config import Objective
+from grpo_core.lessons import Offer
+
+LOWEST = 1.0
+"""An axis of rewards reaches at least this far."""
+
+
+def of_group(objective: Objective, rewards: np.ndarray) -> np.ndarray:
+    """Advantages (G,) of one group's rewards (G,)."""
+    return np.asarray(advantages(objective, rewards[None])[0])
+
+
+def largest_possible(objective: Objective, count: int) -> float:
+    """The largest advantage that a group of ``count`` can hold: that of the only one that was paid at all."""
+    alone = np.zeros(count)
+    alone[-1] = 1.0
+    return float(of_group(objective.replace(std_epsilon=0.0), alone)[-1])
+
+
+class BuildGroup(Interactive):
+    """Rewards above, advantages below; dotted is the largest advantage that a group of this size can hold."""
+
+    offer = Offer(state=("rewards",), checks=("last", "last_change", "sum", "largest", "largest_possible", "scale"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.rewards = np.zeros(8)
+        self._taken = self._before = self.rewards
+        self._objective = Objective()
+        self.above = SignedBars("Rewards", up="reward", down="reward", movable=True, label="")
+        self.below = SignedBars("Advantages", up="push_up", down="push_down")
+        self.foot = QLabel()
+        self.above.dragged.connect(self._on_dragged)
+        self.above.picked.connect(self.touched)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        self.names = [QLabel("Rewards: drag a bar, or a digit and ▲ ▼"), QLabel("Advantages")]
+        for name, plot in zip(self.names, (self.above, self.below), strict=True):
+            name.setObjectName("section")
+            column.addWidget(name)
+            column.addWidget(plot, 1)
+        self.foot.setObjectName("muted")
+        self.foot.setWordWrap(True)
+        column.addWidget(self.foot)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        self._before = self._taken
+        self.rewards = self._taken = np.array(state.get("rewards", [0.0] * 8), dtype=float)
+
+    @property
+    def now(self) -> np.ndarray:
+        """Advantages (G,) of the rewards as they stand."""
+        return of_group(self._objective, self.rewards)
+
+    def draw(self, view: View) -> None:
+        self._objective = view.next_settings.objective
+        for plot in (self.above, self.below):
+            plot.set_look(view.theme, view.scale)
+        low, high = _axis(self.rewards)
+        self.above.show_bars(self.rewards, low, high)
+        now, count = self.now, len(self.rewards)
+        bounded = self._objective.std in ("sample", "population")
+        most = largest_possible(self._objective, count) if bounded else float(np.abs(now).max(initial=0.0))
+        reach = _up(max(most * 1.15, 1e-3))
+        levels = np.full(count, most) if bounded else None
+        self.below.show_bars(now, -reach, reach, levels=levels)
+        self.foot.setText(self._words(now, most if bounded else None))
+
+    def _words(self, now: np.ndarray, most: float | None) -> str:
+        said = f"Sum {shown(round(float(now.sum()), 9))}. Largest {shown(float(now.max(initial=0.0)))}"
+        said += f", at most {shown(most)} with {len(now)} samples." if most is not None else "."
+        dead = bool(equal_rewards(self.rewards[None])[0])
+        return f"{said} All rewards are equal: no signal." if dead else said
+
+    def summary(self, view: View) -> str:
+        rewards = ", ".join(shown(float(reward)) for reward in self.rewards)
+        return f"Rewards {rewards}; advantages {', '.join(shown(float(a)) for a in self.now)}. {self.foot.text()}"
+
+    # -- answers and input ---------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return {
+            "last": lambda: float(self.now[-1]),
+            "last_change": lambda: float(self.now[-1] - of_group(self._objective, self._before)[-1]),
+            "sum": lambda: float(self.now.sum()),
+            "largest": lambda: float(self.now.max()),
+            "largest_possible": lambda: largest_possible(self._objective, len(self.rewards)),
+            "scale": self._scale,
+        }
+
+    def _scale(self) -> float:
+        """How many times as large as against the mean of the whole group."""
+        usual = of_group(self._objective.replace(baseline="group_mean"), self.rewards)[-1]
+        return float(self.now[-1] / usual) if usual else float("nan")
+
+    @Slot(int, float)
+    def _on_dragged(self, place: int, reward: float) -> None:
+        rewards = self.rewards.copy()
+        rewards[place] = float(f"{reward:.3g}")
+        self.rewards = rewards
+        self.touched.emit()
+
+
+def _axis(rewards: np.ndarray) -> tuple[float, float]:
+    """Round ends around the rewards; zero is on the axis."""
+    high = _up(max(float(rewards.max(initial=0.0)) * 1.1, LOWEST))
+    low = float(rewards.min(initial=0.0))
+    return (-_up(-low * 1.1) if low < 0 else 0.0), high
+
+
+def _up(value: float) -> float:
+    """The next number from ``value`` on that an axis may end at."""
+    step = round_step(value / 5)
+    return math.ceil(value / step - 1e-9) * step
