@@ -8,6 +8,7 @@ from pathlib import Path
 from app.help.glossary import glossary
 from app.lessons.group import BuildGroup
 from app.lessons.interactive import Interactive
+from app.lessons.kl_explorer import KlExplorer
 from app.lessons.one_update import OneUpdate
 from app.resources import resource
 from grpo_core.errors import GrpoError
@@ -16,6 +17,7 @@ from grpo_core.lessons import Lesson, LessonError, Vocabulary, load_lesson
 INTERACTIVES: dict[str, type[Interactive]] = {
     "one_update": OneUpdate,
     "build_group": BuildGroup,
+    "kl_explorer": KlExplorer,
 }
 """What the files call the small interactives."""
 PANELS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,7 +40,7 @@ class DragBars(Plot):
         self, title: str, label: str, meaning: str, beside: str = "", *, movable: bool = True,
         parent: QWidget | None = None,
     ) -> None:  # fmt: skip
-        self._label = label
+        self._label = self._said = label
         super().__init__(title, Scale(label=label, low=0.4, high=5.6, whole=True), Scale(low=0, high=1), parent=parent)
         x = np.arange(1.0, 6.0)
         self.movable, self.chosen = movable, 0
@@ -62,7 +63,7 @@ class DragBars(Plot):
         x = np.arange(1.0, count + 1)
         if tuple(names) != self._names:
             self._names, self.chosen = tuple(names), min(self.chosen, count - 1)
-            self.set_scales(x=Scale(label=self._label, low=0.4, high=count + 0.6, whole=True))
+            self.set_scales(x=Scale(label=self._said, low=0.4, high=count + 0.6, whole=True))
             self.set_x_names([(n + 1.0, name) for n, name in enumerate(names)])
         self._heights, self._beside = heights, np.empty(0) if beside is None else beside
         self.bars.set_heights(heights, x)
@@ -80,8 +81,9 @@ class DragBars(Plot):
         pitch = self.view_box.width() / max(len(self._heights) + 0.2, 1)
         texts = [f"{p:.2f}" if p >= 0.005 else shown(float(p)) for p in self._heights]
         narrow = max((self.words.width(text) for text in texts), default=0) + 4 > pitch
+        above = np.maximum(self._heights, self._beside) if len(self._beside) else self._heights
         return [
-            Note(n + 1.0, float(self._heights[n]), text)
+            Note(n + 1.0, float(above[n]) + 0.015, text)
             for n, text in enumerate(texts)
             if not narrow or n == self.chosen
         ]
@@ -101,6 +103,12 @@ class DragBars(Plot):
             return []
         lines = [(f"{self._label} {self._names[place]}", "muted"), (shown(float(self._heights[place]), 6), "text")]
         return [*lines, (f"frame {shown(float(self._beside[place]), 6)}", "muted")] if len(self._beside) else lines
+
+    def label_below(self, there: bool) -> None:
+        """Whether the axis says what its places are; where there is little room, the heights need it more."""
+        if there == (not self.x_scale.label):
+            self._said = self._label if there else ""
+            self.set_scales(x=dataclasses.replace(self.x_scale, label=self._said))
 
     def choose(self, place: int) -> None:
         """Choose a bar for the keys."""

@@ -1,0 +1,192 @@
+"""Two policies that are dragged, how far apart they are, and what each estimator says and pulls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
+
+from app.lessons.drag_bars import DragBars
+from app.lessons.grouped_bars import GroupedBars, Part
+from app.lessons.interactive import Interactive
+from app.lessons.running_means import RunningMeans
+from app.plotting.axis import Scale
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.errors import SettingsError
+from grpo_core.experiments import by_hand
+from grpo_core.experiments.divergence import ANSWERS, Divergence
+from grpo_core.lessons import Offer
+
+SHOWS = ("policies", "values", "running", "gradients")
+"""The two policies alone, and with what stands below them."""
+POLICY, REFERENCE = (0.5, 0.2, 0.15, 0.1, 0.05), (0.2, 0.3, 0.1, 0.3, 0.1)
+SAMPLES, FEWEST, MOST = 1000, 50, 100_000
+K1, K2, K3 = (Part(name="k1", meaning="reward", style="outline"), Part(name="k2", meaning="entropy", style="hatch"),
+              Part(name="k3", meaning="kl"))  # fmt: skip
+"""The estimators' colours and fills: the same in all three pictures."""
+SCALED = Part(name="ratio × k3", meaning="policy", style="hatch")
+DOWN, BACK = (Part(name="−∇KL(π‖π_ref)", meaning="text", style="level"),
+              Part(name="−∇KL(π_ref‖π)", meaning="reference", style="level"))  # fmt: skip
+
+
+class KlExplorer(Interactive):
+    """Drag either policy. Above, the exact KL both ways; below, the estimators."""
+
+    offer = Offer(shows=SHOWS, checks=ANSWERS, state=("policy", "reference", "samples", "seed", "spread", "parts"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.policy = DragBars("Policy π", "action", "policy", "reference")
+        self.reference = DragBars("Reference π_ref", "action", "reference", "policy")
+        self.policy.dragged.connect(self._on_policy)
+        self.reference.dragged.connect(self._on_reference)
+        for bars in (self.policy, self.reference):
+            bars.picked.connect(self._on_picked)
+        nats = Scale(unit="nats")
+        self.values = GroupedBars("Sampled values", "action", nats, (K1, K2, K3))
+        self.running = RunningMeans("Mean of the samples so far", (K1, K2, K3))
+        self.gradients = GroupedBars("Average step", "action", Scale(), (K1, K2, K3, SCALED, DOWN, BACK))
+        self.twins = {
+            "values": TwinStack(self.values, [part.entry for part in (K1, K2, K3)]),
+            "running": TwinStack(self.running),
+            "gradients": TwinStack(self.gradients, [part.entry for part in self.gradients.parts]),
+        }
+        self.tops = [TwinStack(self.policy), TwinStack(self.reference)]
+        self.numbers, self.note = QLabel(), QLabel()
+        self.note.setObjectName("muted")
+        self.note.setWordWrap(True)
+        self.numbers.setWordWrap(True)
+        self._build()
+        self.found = self._computed(POLICY, REFERENCE, SAMPLES, 1)
+        self._spread, self._hidden = True, frozenset[str]()
+
+    def _build(self) -> None:
+        self._both = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._both.setSpacing(12)
+        for twin in self.tops:
+            self._both.addWidget(twin, 1)
+        self.below = QWidget()
+        self._stack = QStackedLayout(self.below)
+        for twin in self.twins.values():
+            self._stack.addWidget(twin)
+        self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
+        self._parts.setSpacing(4)
+        self._parts.addLayout(self._both, 5)
+        self._parts.addWidget(self.below, 5)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.numbers)
+        column.addLayout(self._parts, 1)
+        column.addWidget(self.note)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        self._spread = bool(state.get("spread", True))
+        wanted = state.get("parts", tuple(part.name for part in self.gradients.parts))
+        self._hidden = frozenset(part.name for part in self.gradients.parts) - frozenset(map(str, wanted))
+        try:
+            self.found = self._computed(
+                state.get("policy", POLICY), state.get("reference", REFERENCE),
+                int(state.get("samples", SAMPLES)), int(state.get("seed", 1)),
+            )  # fmt: skip
+        except (SettingsError, TypeError, ValueError):
+            self.found = self._computed(POLICY, REFERENCE, SAMPLES, 1)
+
+    def _computed(self, policy: Any, reference: Any, samples: int, seed: int) -> Divergence:
+        logp, ref_logp = by_hand.from_weights(policy), by_hand.from_weights(reference)
+        if len(logp) != len(ref_logp):
+            raise SettingsError("reference", tuple(reference), f"give {len(logp)} numbers, one an action")
+        return Divergence(logp, ref_logp, min(max(samples, FEWEST), MOST), max(seed, 0))
+
+    def _drag(self, logp: np.ndarray, ref_logp: np.ndarray) -> None:
+        self.found = Divergence(logp, ref_logp, self.found.samples, self.found.seed)
+        self.touched.emit()
+
+    @Slot(int, float)
+    def _on_policy(self, action: int, prob: float) -> None:
+        self._drag(by_hand.with_probability(self.found.logp, action, prob), self.found.ref_logp)
+
+    @Slot(int, float)
+    def _on_reference(self, action: int, prob: float) -> None:
+        self._drag(self.found.logp, by_hand.with_probability(self.found.ref_logp, action, prob))
+
+    @Slot(int)
+    def _on_picked(self, action: int) -> None:
+        self.touched.emit()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        found, what = self.found, self.step.show or SHOWS[0]
+        names = [str(n + 1) for n in range(len(found.logp))]
+        prob, ref = np.exp(found.logp), np.exp(found.ref_logp)
+        for twin in (*self.tops, *self.twins.values()):
+            twin.set_look(view.theme, view.scale)
+        self.policy.show_heights(prob, names, ref)
+        self.reference.show_heights(ref, names, prob)
+        self._fit(view.scale)
+        self.below.setVisible(what in self.twins)
+        if what in self.twins:
+            self._stack.setCurrentWidget(self.twins[what])
+            self._draw_below(what, names)
+            self.twins[what].refresh()
+        for twin in self.tops:
+            twin.refresh()
+        self.numbers.setFont(view.theme.font("strong", view.scale * 1.15))
+        self.numbers.setText(f"KL(π‖π_ref) {shown(found.both[0])} nats · KL(π_ref‖π) {shown(found.both[1])} nats")
+        self.note.setFont(view.theme.font("small", view.scale))
+        self.note.setText(self._told(what))
+
+    def _draw_below(self, what: str, names: list[str]) -> None:
+        found = self.found
+        if what == "values":
+            self.values.show_heights(found.by_action, names)
+        elif what == "running":
+            self.running.show_means(found.sampled.running, found.both[0])
+        else:
+            down, back = found.descents
+            heights = {**found.pulls, DOWN.name: down, BACK.name: back}
+            nothing = np.full(len(names), np.nan)
+            shown_parts = [part for part in self.gradients.parts if part.name not in self._hidden]
+            self.gradients.show_heights(
+                {
+                    part.name: nothing if part.name in self._hidden else heights[part.name]
+                    for part in self.gradients.parts
+                },
+                names,
+            )
+            self.twins[what].legend.set_entries([part.entry for part in shown_parts])
+
+    def _fit(self, scale: float) -> None:
+        """In large type the policies stand one above the other, left of what follows from them."""
+        low, directions = self.height() < 330 * scale, QBoxLayout.Direction
+        self._both.setDirection(directions.TopToBottom if low else directions.LeftToRight)
+        self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
+        for plot in (self.policy, self.reference):
+            plot.label_below(not low)
+
+    def _told(self, what: str) -> str:
+        found = self.found
+        if what == "gradients":
+            names = [name for name in ("k1", "k2", "k3", SCALED.name) if name not in self._hidden]
+            return f"Largest bar: {' · '.join(f'{name} {shown(found.size(name))}' for name in names)}."
+        if what == "policies" or not self._spread:
+            return ""
+        spread = " · ".join(f"{name} {shown(mean)} ± {shown(sd)}" for name, (mean, sd) in found.moments.items())
+        return f"Mean ± spread: {spread}."
+
+    def summary(self, view: View) -> str:
+        return f"{self.numbers.text()}. {self.note.text()}"
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return self.found.answers()
