@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.help.glossary import glossary
+from app.lessons.dead_groups import DeadGroups
 from app.lessons.group import BuildGroup
 from app.lessons.interactive import Interactive
 from app.lessons.kl_explorer import KlExplorer
@@ -17,6 +18,7 @@ from grpo_core.lessons import Lesson, LessonError, Vocabulary, load_lesson
 INTERACTIVES: dict[str, type[Interactive]] = {
     "one_update": OneUpdate,
     "build_group": BuildGroup,
+    "dead_groups": DeadGroups,
     "kl_explorer": KlExplorer,
 }
 """What the files call the small interactives."""

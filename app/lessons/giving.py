@@ -89,3 +89,4 @@ class Lessons(QObject):
         """Somebody has arranged the docks, as presenting does: the lesson goes on among them."""
         if self.given:
             self._layout.show(self.conductor.seen.panels, self._workspace.scale, again=True)
+            self.panel.focus_list()

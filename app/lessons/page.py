@@ -151,10 +151,14 @@ class LessonPage(QWidget):
         here = lesson.id, conductor.place, conductor.covered
         if here != self._shown:
             self._shown = here
-            if conductor.covered:
-                self.prediction.take_focus()
-            else:
-                self.setFocus(Qt.FocusReason.OtherFocusReason)
+            self.take_focus()
+
+    def take_focus(self) -> None:
+        """Give the keyboard to the question that stands open, or else to nobody in particular: keys walk on."""
+        if self._conductor.covered:
+            self.prediction.take_focus()
+        else:
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Words stand beside the picture, whose size then never changes; below it only where the page is narrow."""

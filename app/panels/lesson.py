@@ -76,8 +76,10 @@ class LessonPanel(Panel):
 
     def focus_list(self) -> None:
         """Give the keyboard to the list, or to the lesson."""
-        given = self.page is not None and self._stack.currentWidget() is self.page
-        (self.page if given and self.page is not None else self.list).setFocus()
+        if self.page is not None and self._stack.currentWidget() is self.page:
+            self.page.take_focus()
+        else:
+            self.list.setFocus()
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

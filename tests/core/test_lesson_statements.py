@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.advantages import advantages
+from grpo_core.advantages import advantages, equal_rewards
 from grpo_core.bandit.learner import BanditLearner
+from grpo_core.bandit.simulate import updates
 from grpo_core.config import Objective, Settings
 from grpo_core.learners import learner
+from grpo_core.lessons.theory import bias_of, dead_share
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
 
@@ -106,3 +108,51 @@ def test_leave_one_out_is_the_group_mean_stretched(seed: int) -> None:
 def test_a_rare_success_is_pushed_harder_than_a_common_one(count: int) -> None:
     found = [of(Objective(), *[0.0] * (count - right), *[1.0] * right)[-1] for right in range(1, count)]
     assert found == sorted(found, reverse=True)
+
+
+# -- L5: same rewards, and G = 1 --------------------------------------------------------------------------------------
+
+COINS: dict[str, object] = {
+    "task.landscape": "custom", "task.actions": 2, "task.custom": (0, 1), "task.levels": (0.0,) * 64,
+    "task.bias_action": 2, "objective.beta": 0.0, "learner.mu": 1,
+}  # fmt: skip
+
+
+def coins(chance: float, size: int, **changes: object) -> Settings:
+    return Settings().replace({**COINS, "task.bias": bias_of(chance), "learner.group_size": size, **changes})
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+@pytest.mark.parametrize("chance", [0.0, 0.1, 0.3, 0.5, 0.8, 0.9, 1.0])
+def test_the_share_of_dead_groups_is_the_expected_one(chance: float, size: int) -> None:
+    done = next(updates(coins(chance, size), range(32)))
+    dead = equal_rewards(done.batch.rewards.reshape(32, 64, size))
+    expected = dead_share(chance, size)
+    spread = math.sqrt(expected * (1 - expected) / dead.size)
+    assert dead.mean() == pytest.approx(expected, abs=4 * spread + 1e-12)  # four standard errors of 2,048 groups
+    assert dead_share(chance, size) == pytest.approx(dead_share(1 - chance, size))
+    assert np.all(done.advantage.reshape(32, 64, size)[dead] == 0.0)
+
+
+@pytest.mark.parametrize("chance", [0.0, 1.0])
+def test_all_right_and_all_wrong_have_no_gradient_at_all(chance: float) -> None:
+    (step,) = steps(coins(chance, 8), 1)
+    assert metrics(step)["grad_norm"] == 0.0
+    assert metrics(step)["dead_groups"] == 1.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_group_of_one_never_moves(seed: int) -> None:
+    for landscape in ("single_peak", "double_peak", "linear"):
+        settings = changed(seed=seed, learner__group_size=1, objective__beta=0.0, task__landscape=landscape)
+        for step in steps(settings, 5):
+            assert step.dist_logp is not None
+            assert np.array_equal(step.dist_logp[-1], step.dist_logp[0])
+
+
+def test_groups_drawn_again_are_hardly_ever_dead() -> None:
+    done = next(updates(coins(0.9, 8, **{"learner.resample_dead": True}), range(32)))
+    dead = equal_rewards(done.batch.rewards.reshape(32, 64, 8))
+    expected = dead_share(0.9, 8) ** 11
+    assert dead.mean() <= expected + 4 * math.sqrt(expected / dead.size)
+    assert done.batch.redrawn.sum() > 0.4 * dead.size

@@ -1,0 +1,152 @@
+"""Same rewards: groups from a policy that is right with a chance one drags, and how many of them teach nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QVBoxLayout, QWidget
+
+from app.lessons.interactive import Interactive
+from app.lessons.tiles import Tiles
+from app.plotting.axis import Scale
+from app.plotting.numbers import share
+from app.plotting.plot import Plot
+from app.plotting.pyramid import Pyramid
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core import learners, recompute
+from grpo_core.advantages import equal_rewards
+from grpo_core.bandit.simulate import updates
+from grpo_core.config import Settings
+from grpo_core.lessons import Offer
+from grpo_core.lessons.theory import bias_of, dead_share
+from grpo_core.record import Step
+
+SEEDS = range(64)
+"""Runs that the share of dead groups is counted over."""
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+PLACES = 101
+"""Points of the curve from p = 0 to 1."""
+
+
+@lru_cache(maxsize=64)
+def first_update(settings: Settings) -> Step:
+    """The first update of a run under ``settings``."""
+    return next(iter(learners.learner(settings)))
+
+
+@lru_cache(maxsize=64)
+def counted(settings: Settings) -> tuple[int, int]:
+    """How many groups of the first update are dead, and how many there are, over all seeds together."""
+    done = next(updates(settings, SEEDS))
+    dead = equal_rewards(done.batch.rewards.reshape(len(SEEDS), -1, settings.learner.group_size))
+    return int(dead.sum()), dead.size
+
+
+def chance_of(settings: Settings) -> float:
+    """Probability of the right one of two actions at the start."""
+    origin = learners.origin(settings)
+    assert origin.dist_logp is not None
+    return float(np.exp(origin.dist_logp[0, 1]))
+
+
+class DeadGroups(Interactive):
+    """Tiles above; below, the share of dead groups over the chance of a right answer: counted, and expected."""
+
+    offer = Offer(checks=("dead", "dead_change", "dead_change_from_eight", "expected"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._base = Settings()
+        self._wanted: float | None = None
+        self._before: Settings | None = None
+        self.tiles = Tiles()
+        self.curve = Plot("Dead groups", Scale(label="chance of a right answer p", low=0, high=1), Scale(low=0, high=1))
+        self.line = self.curve.add_curve("expected", "", "dead", Pyramid(), first=0.0)
+        self.line.spacing = 1 / (PLACES - 1)
+        self.point = self.curve.add_points("text", "o", 10, filled=True)
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setRange(0, 100)
+        self.slider.setAccessibleName("Chance of a right answer")
+        self.slider.valueChanged.connect(self._on_slid)
+        self.name, self.foot = QLabel("Chance of a right answer p"), QLabel()
+        self.name.setObjectName("muted")
+        self.foot.setWordWrap(True)
+        drag = QHBoxLayout()
+        drag.addWidget(self.name)
+        drag.addWidget(self.slider, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(self.tiles, 3)
+        column.addLayout(drag)
+        column.addWidget(self.foot)
+        column.addWidget(self.curve, 2)
+
+    # -- what it shows -------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        self._wanted, self._before = None, self._base
+
+    @property
+    def settings(self) -> Settings:
+        """Those of the lesson's run, with the chance that was dragged."""
+        return self._base if self._wanted is None else self._base.replace({"task.bias": bias_of(self._wanted)})
+
+    def draw(self, view: View) -> None:
+        self._base = view.run.origin.settings
+        step = first_update(self.settings)
+        rewards = recompute.grouped(step, step.rewards)
+        self.tiles.show_groups(rewards > 0.5, recompute.dead_groups(step), view.theme)
+        chance, size = chance_of(self.settings), self.settings.learner.group_size
+        with QSignalBlocker(self.slider):
+            self.slider.setValue(round(100 * chance))
+        self.curve.setVisible(self.height() > 330 * view.scale)
+        self.curve.set_look(view.theme, view.scale)
+        expected = Pyramid()
+        expected.extend(np.array([dead_share(p, size) for p in np.linspace(0, 1, PLACES)]))
+        self.line.series = expected
+        dead, groups = counted(self.settings)
+        self.point.set_points(np.array([chance]), np.array([dead / groups]))
+        self.curve.set_summary(self.summary(view))
+        self.curve.refresh()
+        self.foot.setFont(view.theme.font("strong", view.scale))
+        self.foot.setText(self.summary(view))
+
+    def summary(self, view: View) -> str:
+        dead, groups = counted(self.settings)
+        chance, size = chance_of(self.settings), self.settings.learner.group_size
+        drawn = recompute.dead_groups(first_update(self.settings))
+        power = str(size).translate(RAISED)
+        theory = f"expected p{power} + (1 − p){power} = {share(dead_share(chance, size), 1)}"
+        if self.settings.learner.resample_dead:
+            theory = "dead ones were drawn again"
+        return (
+            f"p = {chance:.2f}, G = {size}: {int(drawn.sum())} of these {len(drawn)} groups are dead; "
+            f"{share(dead / groups, 1)} of {groups:,} ({theory})."
+        )
+
+    # -- answers and input ---------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        def dead(settings: Settings) -> float:
+            found, groups = counted(settings)
+            return found / groups
+
+        return {
+            "dead": lambda: dead(self.settings),
+            "dead_change": lambda: dead(self.settings) - dead(self._before or self._base),
+            "dead_change_from_eight": lambda: (
+                dead(self.settings) - dead(self.settings.replace({"learner.group_size": 8}))
+            ),
+            "expected": lambda: dead_share(chance_of(self.settings), self.settings.learner.group_size),
+        }
+
+    @Slot(int)
+    def _on_slid(self, percent: int) -> None:
+        self._wanted = percent / 100
+        self.touched.emit()

@@ -1,0 +1,25 @@
+"""What theory expects, for lessons to hold their counts against."""
+
+from __future__ import annotations
+
+import math
+
+SURE = 50.0
+"""A logit this far above the others is chosen always: 1 − p is below 1e-21."""
+
+
+def dead_share(chance: float, group_size: int) -> float:
+    """Chance that all G answers of a group are right, or all are wrong: p^G + (1 − p)^G.
+
+    Args:
+        chance: p, of a right answer, 0 to 1; the answers of a group are independent.
+        group_size: G, at least 1.
+    """
+    return chance**group_size + (1 - chance) ** group_size
+
+
+def bias_of(chance: float) -> float:
+    """The logit that makes one of two actions come with probability ``chance``: log p / (1 − p), at most 50 in size."""
+    if not 0 < chance < 1:
+        return SURE if chance >= 1 else -SURE
+    return min(max(math.log(chance / (1 - chance)), -SURE), SURE)
