@@ -163,7 +163,6 @@ class Program(QObject):
             BarAction(text="Language model", run=self.deeds.new_language_run, closes=False),
             BarAction(text="Lessons", run=self.deeds.show_lessons, closes=False),
             BarAction(text="Open a run…", run=self.deeds.open_run, closes=False),
-            BarAction(text="Keys", run=self.deeds.show_sheet, closes=False),
         )
         self.window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id="welcome"))
 

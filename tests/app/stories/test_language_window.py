@@ -100,14 +100,14 @@ def test_a_checkpoint_is_chosen_in_a_dialog_and_waits_for_a_new_run(
 # -- the first start, layouts ------------------------------------------------------------------------------------------
 
 
-def test_the_first_strip_offers_a_model_a_run_and_the_keys(driver: Driver) -> None:
+def test_the_first_strip_offers_a_model_the_lessons_and_a_run(driver: Driver) -> None:
     driver.program.welcome()
     line = next(line for line in driver.program.window.messages.lines if line.message.id == "welcome")
-    assert [button.text() for button in line.buttons] == ["Language model", "Open a run…", "Keys"]
-    line.buttons[2].click()
-    assert driver.program.sheet.isVisible()
-    driver.program.sheet.close()
-    assert driver.messages, "whoever looks at the keys has still everything to choose"
+    assert [button.text() for button in line.buttons] == ["Language model", "Lessons", "Open a run…"]
+    line.buttons[1].click()
+    driver.settle()
+    assert driver.program.window.panels["lesson"].seen
+    assert driver.messages, "whoever looks at the lessons has still everything to choose"
 
 
 def test_the_strip_about_the_bandit_goes_with_the_bandit(driver: Driver, tmp_path: Path) -> None:
