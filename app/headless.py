@@ -36,12 +36,17 @@ def run_offscreen(why: str, folder: Path) -> int:
         paths = find_paths({"GRPO_LAB_HOME": home})
         program = Program(application, paths, Preferences(theme="light", speed=None))
         program.window.show()
+        run = program.workspace.run
+        assert run is not None
         loop = QEventLoop()
         done = 0
         for moment in MOMENTS:
             if moment > done:
                 program.player.run_n(moment - done)
-                while program.controller.state not in (State.PAUSED, State.FAILED):
+                # the run pauses before its first update as well, when it is ready
+                while program.controller.state is not State.FAILED and (
+                    run.head < moment or program.controller.state is not State.PAUSED
+                ):
                     QTimer.singleShot(20, loop.quit)
                     loop.exec()
                 done = moment
@@ -51,8 +56,6 @@ def run_offscreen(why: str, folder: Path) -> int:
             picture = folder / f"window-update-{moment}.png"
             program.window.grab().save(str(picture))
             print(f"  {picture}")
-        run = program.workspace.run
-        assert run is not None
         target = folder / "run.grpo"
         try:
             program.session.save_as(run, target)
