@@ -12,6 +12,7 @@ from app.plotting.theme import DARK, LIGHT, THEMES, Theme
 
 CHOICES = ("light", "dark", "projector", "system")
 SCALES = (0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5)
+FUSION = "fusion_is_set"
 """What Ctrl + and Ctrl - go through."""
 
 
@@ -52,8 +53,9 @@ def apply(app: QApplication, choice: str = "system", scale: float = 1.0, *, shee
     sans, mono = families()
     theme = dataclasses.replace(theme, sans=sans, mono=mono)
     scale = clamp(scale)
-    if app.style().objectName().lower() != "fusion":
+    if not app.property(FUSION):  # under a stylesheet the style no longer knows its own name, and setting it costs much
         app.setStyle("Fusion")
+        app.setProperty(FUSION, True)
     app.setPalette(palette(theme))
     app.setFont(theme.font("body", scale))
     app.setStyleSheet(stylesheet(theme, scale) if sheet else "")

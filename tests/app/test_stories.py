@@ -450,7 +450,7 @@ def test_every_command_runs_at_every_moment(driver: Driver, monkeypatch: pytest.
     monkeypatch.setattr("PySide6.QtWidgets.QFileDialog.getOpenFileName", lambda *_: ("", ""))
     monkeypatch.setattr("PySide6.QtWidgets.QFileDialog.getSaveFileName", lambda *_: ("", ""))
     monkeypatch.setattr("PySide6.QtWidgets.QInputDialog.getText", lambda *_: ("", False))
-    for moment in range(3):
+    for moment in range(2):
         for name in [action.command.id for action in driver.program.actions]:
             if name in ("quit", "close_run") or name.startswith("layout."):
                 continue
