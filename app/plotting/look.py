@@ -12,8 +12,9 @@ from app.plotting.theme import DARK, LIGHT, THEMES, Theme
 
 CHOICES = ("light", "dark", "projector", "system")
 SCALES = (0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5)
-FUSION = "fusion_is_set"
 """What Ctrl + and Ctrl - go through."""
+FUSION = "fusion_is_set"
+"""Property of the application."""
 
 
 def families() -> tuple[str, str]:
