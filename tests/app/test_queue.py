@@ -69,6 +69,7 @@ def button(line: Any, text: str) -> QPushButton:
     return next(one for one in line.findChildren(QPushButton) if one.text() == text)
 
 
+@pytest.mark.long
 def test_it_is_paused_killed_cancelled_and_gone_on_with(qtbot: QtBot, background: Background, tmp_path: Path) -> None:
     failures: list[str] = []
     background.failed.connect(failures.append)

@@ -108,6 +108,7 @@ def test_given_up_anywhere_it_goes_on_to_the_same_bits(tmp_path: Path, queue: ru
     assert same_content(whole, folder)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 def test_a_killed_process_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     sets = [f"--set={name}={value}" for name, value in TINY.items()]
