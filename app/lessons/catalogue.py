@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.help.glossary import glossary
+from app.lessons.clip import Clip
 from app.lessons.dead_groups import DeadGroups
 from app.lessons.group import BuildGroup
 from app.lessons.interactive import Interactive
@@ -19,6 +20,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "one_update": OneUpdate,
     "build_group": BuildGroup,
     "dead_groups": DeadGroups,
+    "clip": Clip,
     "kl_explorer": KlExplorer,
 }
 """What the files call the small interactives."""

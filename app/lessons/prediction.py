@@ -49,7 +49,8 @@ def verdict(prediction: Prediction, placed: Placed) -> str:
         return "The run is being computed."
     if placed.value != placed.value:
         return "This run has no such number, so nothing can be scored."
-    said = f"This run: {shown(placed.value)}."
+    whole = prediction.kind == "choice" and placed.value.is_integer()
+    said = f"This run: {shown(int(placed.value) if whole else placed.value)}."
     if placed.guess is None:
         return f"Skipped. {said}"
     return f"{'Right.' if placed.right else 'Not this time.'} {said}"

@@ -12,9 +12,11 @@ from grpo_core.advantages import advantages, equal_rewards
 from grpo_core.bandit.learner import BanditLearner
 from grpo_core.bandit.simulate import updates
 from grpo_core.config import Objective, Settings
+from grpo_core.experiments.ensemble import ensembles
 from grpo_core.learners import learner
 from grpo_core.lessons.theory import bias_of, dead_share
 from grpo_core.metrics import metrics
+from grpo_core.objective import evaluate, gradient
 from grpo_core.record import Step
 
 SEEDS = range(24)
@@ -156,3 +158,49 @@ def test_groups_drawn_again_are_hardly_ever_dead() -> None:
     expected = dead_share(0.9, 8) ** 11
     assert dead.mean() <= expected + 4 * math.sqrt(expected / dead.size)
     assert done.batch.redrawn.sum() > 0.4 * dead.size
+
+
+# -- L11: clipping -----------------------------------------------------------------------------------------------------
+
+MANY_PASSES: dict[str, object] = {"objective.beta": 0.0, "learner.mu": 16, "optimizer.learning_rate": 1.0}
+NO_CLIP: dict[str, object] = {"objective.clip_low": 1e6, "objective.clip_high": 1e6}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_with_one_pass_nothing_is_ever_clipped(seed: int) -> None:
+    settings = changed(seed=seed, objective__beta=0.0, learner__mu=1, optimizer__learning_rate=5.0)
+    for step in steps(settings, 20):
+        assert metrics(step)["clip_fraction"] == 0.0
+        assert np.all(recompute.terms(step, 0).ratio == 1.0)
+
+
+@pytest.mark.parametrize("low", [0.1, 0.2, 0.9])
+@pytest.mark.parametrize("high", [0.1, 0.28, 2.0])
+def test_two_of_the_four_corners_are_never_clipped(low: float, high: float) -> None:
+    ratio = np.array([[(1 - low) / 2], [1 + 2 * high]] * 2)
+    advantage = np.array([1.0, 1.0, -1.0, -1.0])
+    goal = Objective(beta=0.0, clip_low=low, clip_high=high)
+    given = np.log(ratio), np.zeros((4, 1)), advantage, np.ones((4, 1), dtype=bool)
+    assert evaluate(goal, *given).clipped[:, 0].tolist() == [False, True, True, False]
+    push = gradient(goal, *given)[:, 0]
+    assert push[[1, 2]].tolist() == [0.0, 0.0]
+    assert push[[0, 3]] == pytest.approx(-advantage[[0, 3]] * ratio[[0, 3], 0] / 4)  # at full strength
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_clip_stops_the_push_and_not_the_ratio(seed: int) -> None:
+    (step,) = steps(Settings().replace({**MANY_PASSES, "seed": seed}), 1)
+    ratios = [recompute.terms(step, n).ratio for n in range(step.passes)]
+    assert np.max(ratios) > 1.2
+    last = recompute.terms(step, step.passes - 1)
+    push, _ = recompute.token_gradient(step, step.passes - 1)
+    assert np.all(push[last.clipped] == 0.0)
+
+
+def test_many_passes_without_the_clip_end_on_another_action_more_often() -> None:
+    both = [Settings().replace(MANY_PASSES), Settings().replace({**MANY_PASSES, **NO_CLIP})]
+    first = [ensemble.measures for ensemble in ensembles(both, range(128), 1)]
+    with_clip, without = ensembles(both, range(128), 20)
+    spread = math.sqrt((with_clip.stuck * (1 - with_clip.stuck) + without.stuck * (1 - without.stuck)) / 128)
+    assert without.stuck - with_clip.stuck > 3 * spread
+    assert [ensemble["entropy"][-1].mean() for ensemble in first] == pytest.approx([2.27, 0.4], abs=0.2)

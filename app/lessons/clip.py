@@ -1,0 +1,191 @@
+"""Clipping: the surrogate over the ratio for both signs of the advantage, and where the tokens of a real pass stand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+import numpy as np
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSlider, QVBoxLayout, QWidget
+
+from app.lessons.interactive import Interactive
+from app.plotting.axis import Scale
+from app.plotting.numbers import shown
+from app.plotting.plot import Plot
+from app.plotting.pyramid import Pyramid
+from app.plotting.table_model import Column, Rows
+from app.workspace.cursor import Stage
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core import recompute
+from grpo_core.config import Objective
+from grpo_core.lessons import Offer
+from grpo_core.objective import Terms, evaluate
+from grpo_core.record import Step
+
+POINTS = 161
+"""Ratios at which a curve is computed."""
+WIDEST = 2.0
+"""Ratio up to which a plot reaches at least."""
+
+
+@lru_cache(maxsize=64)
+def at_ratios(objective: Objective, ratios: tuple[float, ...], sign: float) -> Terms:
+    """The loss of tokens that stand at ``ratios``, each a completion of its own, with an advantage of ``sign``."""
+    logp = np.log(np.array(ratios))[:, None]
+    plain = objective.replace(beta=0.0)
+    return evaluate(plain, logp, np.zeros_like(logp), np.full(len(ratios), sign), np.ones(logp.shape, dtype=bool))
+
+
+def corners(objective: Objective) -> dict[tuple[int, str], bool]:
+    """Which of the four corners outside the clip range stop the push: (sign of A, side of the range) -> clipped."""
+    low, high = max(1 - objective.clip_low, 0) / 2, 1 + 2 * objective.clip_high
+    found: dict[tuple[int, str], bool] = {}
+    for sign in (1, -1):
+        clipped = at_ratios(objective, (max(low, 1e-6), high), float(sign)).clipped[:, 0]
+        found |= {(sign, "below"): bool(clipped[0]), (sign, "above"): bool(clipped[1])}
+    return found
+
+
+class SidePlot(Plot):
+    """One sign of the advantage: the surrogate per unit of |A|, and the tokens of the pass on it."""
+
+    def __init__(self, title: str, sign: int) -> None:
+        super().__init__(title, Scale(label="ratio r", low=0, high=WIDEST), Scale(low=-WIDEST, high=WIDEST))
+        self.sign = sign
+        meaning = "push_up" if sign > 0 else "push_down"
+        self.line = self.add_curve("surrogate", "", meaning, Pyramid(), first=0.0)
+        self.free = self.add_points(meaning, "o", 9, filled=True)
+        self.stopped = self.add_points("text", "s", 10, filled=False)
+        self._drawn: tuple[object, ...] | None = None
+        self._rows: list[list[object]] = []
+
+    def show_tokens(self, objective: Objective, ratio: np.ndarray, clipped: np.ndarray, reach: float) -> None:
+        """Draw the curve of ``objective`` up to ratio ``reach``, and the tokens at ``ratio`` (n,)."""
+        if (objective, reach) != self._drawn:
+            self._drawn = objective, reach
+            self.set_scales(
+                x=Scale(label="ratio r", low=0, high=reach),
+                y=Scale(low=0, high=reach) if self.sign > 0 else Scale(low=-reach, high=0),
+            )
+            grid = np.linspace(reach / POINTS, reach, POINTS)
+            series = Pyramid()
+            series.extend(at_ratios(objective, tuple(grid), float(self.sign)).surrogate[:, 0])
+            self.line.series, self.line.first, self.line.spacing = series, reach / POINTS, reach / POINTS
+        height = at_ratios(objective, tuple(ratio), float(self.sign)).surrogate[:, 0] if len(ratio) else np.empty(0)
+        self.free.set_points(ratio[~clipped], height[~clipped])
+        self.stopped.set_points(ratio[clipped], height[clipped])
+        rows = zip(ratio.tolist(), height.tolist(), clipped.tolist(), strict=True)
+        self._rows = [[r, h, "clip" if c else ""] for r, h, c in rows]
+        self.set_summary(f"{self.title}: {len(ratio)} tokens, {int(clipped.sum())} clipped.")
+        self.refresh()
+
+    def table(self) -> tuple[list[Column], Rows]:
+        """One row a token."""
+        columns = [Column("ratio", "r"), Column("surrogate", "Surrogate / |A|"), Column("clip", "Clip", kind="chip")]
+        return columns, self._rows
+
+
+class Clip(Interactive):
+    """The four quadrants and one slider: the inner pass."""
+
+    offer = Offer(checks=("clipped_corners", "largest_ratio", "smallest_ratio", "clipped_share"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._step: Step | None = None
+        self._objective = Objective()
+        self.sides = {1: SidePlot("Praised, A > 0", 1), -1: SidePlot("Blamed, A < 0", -1)}
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setAccessibleName("Inner pass")
+        self.slider.setRange(1, 1)
+        self.slider.valueChanged.connect(self._on_slid)
+        self.name, self.foot = QLabel("Inner pass"), QLabel()
+        self.name.setObjectName("muted")
+        self.foot.setWordWrap(True)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        for place, plot in enumerate(self.sides.values()):
+            title = QLabel(plot.title)
+            title.setObjectName("section")
+            grid.addWidget(title, 0, place)
+            grid.addWidget(plot, 1, place)
+        grid.setRowStretch(1, 1)
+        drag = QHBoxLayout()
+        drag.addWidget(self.name)
+        drag.addWidget(self.slider, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addLayout(grid, 1)
+        column.addLayout(drag)
+        column.addWidget(self.foot)
+
+    # -- what it shows -------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self._step, self._objective = view.step.step, view.step.objective
+        step = self._step
+        for plot in self.sides.values():
+            plot.set_look(view.theme, view.scale)
+        if step is None:
+            return
+        passed = view.step.passed
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(1, step.passes)
+            self.slider.setValue(passed + 1)
+        terms = recompute.terms(step, passed)
+        here = step.mask
+        sign = np.sign(np.broadcast_to(recompute.advantage(step)[:, None], here.shape))
+        reach = _reach(max(self._ratios().max(), 1 + min(self._objective.clip_high, 1.0)))
+        for side, plot in self.sides.items():
+            chosen = here & (sign == side)
+            plot.show_tokens(self._objective, terms.ratio[chosen], terms.clipped[chosen], reach)
+        self.foot.setFont(view.theme.font("strong", view.scale))
+        self.foot.setText(self.summary(view))
+
+    def _ratios(self) -> np.ndarray:
+        """Ratios of every token in every pass, (n,)."""
+        step = self._step
+        if step is None:
+            return np.ones(1)
+        return np.concatenate([recompute.terms(step, n).ratio[step.mask] for n in range(step.passes)])
+
+    def summary(self, view: View) -> str:
+        step = self._step
+        if step is None:
+            return "No update yet."
+        terms = recompute.terms(step, view.step.passed)
+        ratio, clipped = terms.ratio[step.mask], terms.clipped[step.mask]
+        return (
+            f"Pass {view.step.passed + 1} of {step.passes}: {int(clipped.sum())} of {len(clipped)} tokens are clipped; "
+            f"ratios from {shown(float(ratio.min()), 2)} to {shown(float(ratio.max()), 2)}."
+        )
+
+    # -- answers and input ---------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return {
+            "clipped_corners": lambda: float(sum(corners(self._objective).values())),
+            "largest_ratio": lambda: float(self._ratios().max()),
+            "smallest_ratio": lambda: float(self._ratios().min()),
+            "clipped_share": self._clipped_share,
+        }
+
+    def _clipped_share(self) -> float:
+        """Of all tokens, in the last pass."""
+        step = self._step
+        if step is None:
+            return math.nan
+        return float(recompute.terms(step, step.passes - 1).clipped[step.mask].mean())
+
+    @Slot(int)
+    def _on_slid(self, number: int) -> None:
+        self.workspace.show_stage(Stage.UPDATE, number - 1)
+
+
+def _reach(ratio: float) -> float:
+    """Where an axis that shows ``ratio`` ends."""
+    return WIDEST if ratio <= WIDEST else float(math.ceil(ratio))
