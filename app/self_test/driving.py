@@ -25,7 +25,7 @@ class Driven:
     """A program in folders of its own below ``home``.
 
     Attributes:
-        program: with its window shown.
+        program: with its window shown, as at a first start.
         home: the folder; it also takes what the checks write.
     """
 
@@ -34,6 +34,7 @@ class Driven:
         paths = find_paths({"GRPO_LAB_HOME": str(home / "home")})
         self.program = Program(application, paths, Preferences(theme="light", speed=None))
         self.program.window.show()
+        self.program.welcome()
         self.settle()
 
     def wait(self, reached: Callable[[], bool], what: str, seconds: float) -> None:

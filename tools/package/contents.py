@@ -10,6 +10,8 @@ from pathlib import Path, PurePosixPath
 
 HIDDEN = ("ziamath", "ziafont", "latex2mathml")
 """Imported by name at the first formula, so that no analysis sees it."""
+WHOLE = ("array_api_compat.common", "array_api_compat.numpy", "array_api_compat.torch")
+"""Packages that import their own modules by names they put together."""
 METADATA = ("latex2mathml",)
 """Those that ask for their own version when they are imported."""
 
@@ -77,6 +79,11 @@ _SHARED = (".", "PySide6/Qt/lib")
 def excluded(kind: str) -> list[str]:
     """Modules that a package of this kind does without."""
     return [*_UNUSED, *(_NOT_OF_TORCH if kind == "full" else (*_OF_TORCH, "setuptools"))]
+
+
+def whole(kind: str) -> tuple[str, ...]:
+    """Packages all of whose modules a package of this kind holds."""
+    return tuple(name for name in WHOLE if kind == "full" or not name.endswith(".torch"))
 
 
 def kept(toc: Iterable[Entry], needs: Callable[[str], Iterable[str]] | None = None) -> list[Entry]:
