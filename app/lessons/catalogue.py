@@ -12,6 +12,7 @@ from app.lessons.group import BuildGroup
 from app.lessons.interactive import Interactive
 from app.lessons.kl_explorer import KlExplorer
 from app.lessons.one_update import OneUpdate
+from app.lessons.ratio_explorer import RatioExplorer
 from app.resources import resource
 from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson, LessonError, Vocabulary, load_lesson
@@ -22,6 +23,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "dead_groups": DeadGroups,
     "clip": Clip,
     "kl_explorer": KlExplorer,
+    "ratio_explorer": RatioExplorer,
 }
 """What the files call the small interactives."""
 PANELS = (

@@ -62,9 +62,10 @@ class DragBars(Plot):
         count = len(heights)
         x = np.arange(1.0, count + 1)
         if tuple(names) != self._names:
-            self._names, self.chosen = tuple(names), min(self.chosen, count - 1)
+            self._names = tuple(names)
             self.set_scales(x=Scale(label=self._said, low=0.4, high=count + 0.6, whole=True))
             self.set_x_names([(n + 1.0, name) for n, name in enumerate(names)])
+        self.chosen = min(self.chosen, count - 1)
         self._heights, self._beside = heights, np.empty(0) if beside is None else beside
         self.bars.set_heights(heights, x)
         self.frames.set_heights(np.zeros(count) if beside is None else beside, x)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -53,3 +54,62 @@ def ratio_terms(objective: Objective, logp: np.ndarray, old_logp: np.ndarray, ad
     alone = objective.replace(beta=0.0, entropy_bonus=0.0)
     each = np.full(len(logp), float(advantage))
     return loss.evaluate(alone, logp[:, None], old_logp[:, None], each, np.ones((len(logp), 1), dtype=bool))
+
+
+def ratio_of_each(objective: Objective, old_logp: np.ndarray, gain: float) -> np.ndarray:
+    """Ratio of every action when it alone gains ``gain`` of probability, or as much as there is, (A,)."""
+    prob = np.exp(old_logp)
+    moved = [with_probability(old_logp, action, float(prob[action]) + gain) for action in range(len(prob))]
+    return np.array([ratio_terms(objective, logp, old_logp, 1.0).ratio[action, 0] for action, logp in enumerate(moved)])
+
+
+class Ratios:
+    """An old policy, the one that a hand has made of it, and every ratio between them.
+
+    Attributes:
+        old_logp, logp: log π_old and log π, (A,).
+        action: the one that was moved.
+        gain: what each action is given in turn, in :attr:`alone`.
+    """
+
+    def __init__(self, objective: Objective, old_logp: np.ndarray, logp: np.ndarray, action: int, gain: float) -> None:
+        self.objective, self.old_logp, self.logp, self.action, self.gain = objective, old_logp, logp, action, gain
+
+    @cached_property
+    def ratio(self) -> np.ndarray:
+        """π / π_old, (A,)."""
+        return np.asarray(ratio_terms(self.objective, self.logp, self.old_logp, 1.0).ratio[:, 0])
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """The ratio of each action after ``gain``, (A,)."""
+        return ratio_of_each(self.objective, self.old_logp, self.gain)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """1 − ε and 1 + ε."""
+        return 1 - float(self.objective.clip_low), 1 + float(self.objective.clip_high)
+
+    def outside(self, ratio: np.ndarray) -> int:
+        """How many of the ratios lie outside of the bounds."""
+        low, high = self.bounds
+        return int(((ratio < low) | (ratio > high)).sum())
+
+    def answers(self) -> dict[str, Callable[[], float]]:
+        """The numbers that predictions are held against, by name."""
+        rarest, likeliest = int(self.old_logp.argmin()), int(self.old_logp.argmax())
+        return {
+            "moved_ratio": lambda: float(self.ratio[self.action]),
+            "others_spread": lambda: float(np.ptp(np.delete(self.ratio, self.action))),
+            "others_ratio": lambda: float(np.delete(self.ratio, self.action).mean()),
+            "mean_ratio": lambda: float(np.exp(self.old_logp) @ self.ratio),
+            "outside": lambda: float(self.outside(self.ratio)),
+            "rare_over_likely": lambda: float(self.alone[rarest] / self.alone[likeliest]),
+            "alone_outside": lambda: float(self.outside(self.alone)),
+            "alone_largest": lambda: float(self.alone.max()),
+            "likeliest_limit": lambda: float(ratio_of_each(self.objective, self.old_logp, 1.0)[likeliest]),
+        }
+
+
+RATIO_ANSWERS = tuple(Ratios(Objective(), np.zeros(1), np.zeros(1), 0, 0.0).answers())
+"""The names of those numbers."""

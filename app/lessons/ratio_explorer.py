@@ -1,0 +1,140 @@
+"""A policy dragged away from the one that drew the samples, and the ratio of every action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.lessons.drag_bars import DragBars
+from app.lessons.interactive import Interactive
+from app.lessons.log_bars import LogBars
+from app.plotting.legend import Entry
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Objective
+from grpo_core.experiments.by_hand import RATIO_ANSWERS, Ratios, from_weights, with_probability
+from grpo_core.lessons import Offer
+
+SHOWS = ("policy", "ratios", "alone")
+"""The policy; with the ratios that follow; with the ratio of each action where it alone gains a little."""
+GAIN = 0.01
+
+
+class RatioExplorer(Interactive):
+    """Above, the policy that is dragged over frames of the old one; below, ratios."""
+
+    offer = Offer(shows=SHOWS, checks=RATIO_ANSWERS, state=("action", "probability", "gain"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.policy = DragBars("Policy π", "action", "policy", "old")
+        self.policy.dragged.connect(self._on_dragged)
+        self.policy.picked.connect(self.touched)
+        self.ratios = LogBars("Ratio π / π_old", "action")
+        self.top = TwinStack(
+            self.policy, [Entry("π now", "policy"), Entry("π_old, which drew the samples", "old", "outline")]
+        )
+        self.below = TwinStack(self.ratios, [Entry("clip range", "reference", "line")])
+        self.numbers = QLabel()
+        self.numbers.setWordWrap(True)
+        self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
+        self._parts.setSpacing(4)
+        self._parts.addWidget(self.top, 1)
+        self._parts.addWidget(self.below, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(self._parts, 1)
+        column.addWidget(self.numbers)
+        self._old: np.ndarray | None = None
+        self._objective = Objective()
+        self._moves: list[tuple[int, float]] = []
+        self._gain = GAIN
+        self.found: Ratios | None = None
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """``action`` (from 1) is dragged to ``probability`` at first; each action gains ``gain`` in turn."""
+        action, prob, gain = state.get("action"), state.get("probability"), state.get("gain", GAIN)
+        there = isinstance(action, int) and isinstance(prob, (int, float))
+        self._moves = [(int(action) - 1, float(prob))] if there else []  # type: ignore[arg-type]
+        self.policy.chosen = max(self._moves[0][0], 0) if self._moves else 0
+        self._gain = float(gain) if isinstance(gain, (int, float)) else GAIN
+        self.found = None
+
+    def _compute(self) -> Ratios:
+        """The old policy with everything done to it that a hand has done."""
+        assert self._old is not None
+        logp, action = self._old, 0
+        for action, prob in self._moves:
+            action = min(max(action, 0), len(logp) - 1)
+            logp = with_probability(logp, action, prob)
+        return Ratios(self._objective, self._old, logp, action, self._gain)
+
+    @Slot(int, float)
+    def _on_dragged(self, action: int, prob: float) -> None:
+        if self._moves and self._moves[-1][0] == action:
+            self._moves[-1] = action, prob
+        else:
+            self._moves.append((action, prob))
+        self.found = None
+        self.touched.emit()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        for twin in (self.top, self.below):
+            twin.set_look(view.theme, view.scale)
+        now = view.step.now
+        if now is None:
+            return
+        old = from_weights(np.maximum(now[0], 1e-8).tolist())
+        goal = view.next_settings.objective
+        if self._old is None or not np.array_equal(old, self._old) or goal != self._objective:
+            self._old, self._objective, self.found = old, goal, None
+        self.found = self._compute() if self.found is None else self.found
+        self._show(view)
+
+    def _show(self, view: View) -> None:
+        found, what = self.found, self.step.show or SHOWS[0]
+        assert found is not None
+        names = view.step.origin.vocabulary[: len(found.logp)]
+        old = np.exp(found.old_logp)
+        self.policy.movable = what != "alone"  # there every action moves in turn
+        self.policy.show_heights(np.exp(found.logp) if self.policy.movable else old, names, old)
+        self.below.setVisible(what != "policy")
+        low, directions = self.height() < 330 * view.scale, QBoxLayout.Direction
+        self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
+        if what != "policy":
+            ratio = found.alone if what == "alone" else found.ratio
+            said = f"Ratio, if one action alone gains {shown(self._gain)}" if what == "alone" else "Ratio π / π_old"
+            self.below.title.setText(said)
+            self.ratios.show_ratios(ratio, names, found.bounds)
+            self.ratios.set_summary(
+                f"{said}: {', '.join(f'{n} {shown(float(r))}' for n, r in zip(names, ratio, strict=True))}."
+            )
+            self.below.refresh()
+        self.top.refresh()
+        self.numbers.setFont(view.theme.font("strong", view.scale))
+        self.numbers.setText(self._told(found, what))
+
+    def _told(self, found: Ratios, what: str) -> str:
+        low, high = found.bounds
+        if what == "policy":
+            return ""
+        ratio = found.alone if what == "alone" else found.ratio
+        outside = f"{found.outside(ratio)} of {len(ratio)} outside {shown(low, 2)} to {shown(high, 2)}"
+        return f"Smallest {shown(float(ratio.min()))} · largest {shown(float(ratio.max()))} · {outside}"
+
+    def summary(self, view: View) -> str:
+        return self.numbers.text() or self.policy.accessibleDescription()
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return {} if self.found is None else self.found.answers()
