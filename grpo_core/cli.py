@@ -20,6 +20,7 @@ from grpo_core.experiments.command import add_commands as add_experiments
 from grpo_core.learners import Learner, learner
 from grpo_core.metrics import metrics
 from grpo_core.pretrain_command import add_command as add_pretrain
+from grpo_core.runs.export_command import add_command as add_export
 from grpo_core.runs.library import Lineage, remove
 from grpo_core.runs.run_file import RunReader, RunWriter
 
@@ -200,6 +201,7 @@ def _parser() -> argparse.ArgumentParser:
     add = partial(_interruptible_command, commands)
     add_pretrain(add)
     add_experiments(add)
+    add_export(add)
     for name, command, help in (
         ("presets", list_presets, "list the presets"),
         ("settings", list_settings, "list the settings"),

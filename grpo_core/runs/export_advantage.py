@@ -1,0 +1,102 @@
+"""The code of a script that computes one update, first half: its constants, and from rewards to advantages.
+
+Each function returns lines of Python, for plain NumPy and only the branches that the objective takes;
+``export_script.py`` puts them below the data they read. The formulas are those of ``advantages.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grpo_core.advantages import EQUAL
+from grpo_core.record import Step
+
+
+def setting_lines(step: Step) -> list[str]:
+    """The constants that the rest reads."""
+    o, learner = step.settings.objective, step.settings.learner
+    said: dict[str, object] = {}
+    if o.std != "none" and step.advantage is None:
+        said["STD_EPSILON"] = o.std_epsilon
+    if o.surrogate in ("clip", "gmpo"):
+        said |= {"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high}
+    if o.surrogate == "cispo":
+        said["CAP"] = o.clip_high
+    if o.dual_clip is not None:
+        said["DUAL_CLIP"] = o.dual_clip
+    if o.log_ratio_limit is not None:
+        said["LIMIT"] = o.log_ratio_limit
+    if o.surrogate == "sapo":
+        said |= {"TAU_POS": o.sapo_temperature_pos, "TAU_NEG": o.sapo_temperature_neg}
+    if o.surrogate == "vespo":
+        said |= {"K_POS": o.vespo_k_pos, "LAMBDA_POS": o.vespo_lambda_pos}
+        said |= {"K_NEG": o.vespo_k_neg, "LAMBDA_NEG": o.vespo_lambda_neg}
+    if o.reduction == "constant":
+        said["MAX_TOKENS"] = o.max_tokens
+    if o.baseline == "given" and step.advantage is None:
+        said |= {"GAMMA": learner.gamma, "LAMBDA": learner.lam}
+    if o.entropy_bonus:
+        said["ENTROPY_BONUS"] = o.entropy_bonus
+    said["BETA"] = o.beta
+    lines = [f"{name} = {value!r}" for name, value in said.items()]
+    return [*lines, "B, T = MASK.shape", "L = np.maximum(MASK.sum(1, keepdims=True), 1)  # (B, 1)"]
+
+
+def advantage_lines(step: Step) -> list[str]:
+    """From ``REWARD`` to ``A``, (B, T)."""
+    o = step.settings.objective
+    if step.advantage is not None:
+        return ["A = ADVANTAGE", _spread(step.advantage.ndim)]
+    if o.baseline == "given":
+        return [
+            "A = np.zeros((B, T))  # generalised advantage estimation; the reward is paid at the last token",
+            "for i in np.flatnonzero(~np.isnan(REWARD)):",
+            "    paid, following, estimate = REWARD[i], 0.0, 0.0",
+            "    for t in reversed(np.flatnonzero(MASK[i])):",
+            "        delta = paid + GAMMA * following - VALUE[i, t]",
+            "        estimate = delta + GAMMA * LAMBDA * estimate",
+            "        A[i, t], paid, following = estimate, 0.0, VALUE[i, t]",
+            _spread(2),
+        ]
+    reward, lines = "REWARD", []
+    if o.kl_in == "reward" and step.ref_logp is not None:
+        reward = "PAID"
+        lines = ["PAID = REWARD - BETA * (OLD_LOGP - REF_LOGP).sum(1)  # the KL is paid for in the reward"]
+    unscored = bool(np.isnan(step.rewards).any())
+    scored = f"{reward}[~np.isnan({reward})]" if unscored else reward
+    if o.std == "batch" or o.baseline not in ("group_mean", "leave_one_out"):
+        lines += [f"scored = {scored}"] if unscored else []
+        scored = "scored" if unscored else reward
+    if o.std == "batch":
+        lines += [f"std = {scored}.std(ddof=1) + STD_EPSILON if not {_equal(scored)} else 1.0"]
+    lines += ["A = np.zeros(B)", "for group in np.unique(GROUP):"]
+    lines += [f"    rows = (GROUP == group) & ~np.isnan({reward})" if unscored else "    rows = GROUP == group"]
+    lines += [f"    r = {reward}[rows]"]
+    relative = o.baseline in ("group_mean", "leave_one_out")
+    skip = "len(r) == 0 or " * unscored
+    if relative:
+        lines += [f"    if {skip}{_equal('r')}:", "        continue  # all are equal: no signal, the advantage is 0"]
+    elif unscored:
+        lines += ["    if len(r) == 0:", "        continue"]
+    baseline = {
+        "group_mean": "r.mean()", "leave_one_out": "(r.sum() - r) / (len(r) - 1)",
+        "batch_mean": f"{scored}.mean()", "none": "0.0",
+    }[o.baseline]  # fmt: skip
+    scale = ""
+    if o.std in ("sample", "population"):
+        ddof = 1 if o.std == "sample" else 0
+        spread = f"r.std(ddof={ddof}) + STD_EPSILON"
+        lines += [f"    std = {spread}" if relative else f"    std = {spread} if not {_equal('r')} else 1.0"]
+    if o.std != "none":
+        scale = " / std"
+    return [*lines, f"    A[rows] = (r - {baseline}){scale}", _spread(1)]
+
+
+def _spread(axes: int) -> str:
+    """From one a completion, or one a token, to ``A`` (B, T)."""
+    return f"A = np.where(MASK, A{'[:, None]' if axes == 1 else ''}, 0.0)  # (B, T)"
+
+
+def _equal(name: str) -> str:
+    """Rounding is not a signal."""
+    return f"np.ptp({name}) <= {EQUAL!r} * max(1.0, np.abs({name}).max())"

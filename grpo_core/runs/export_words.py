@@ -1,0 +1,62 @@
+"""What is said of a run beside its numbers, in captions and at the head of scripts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grpo_core.config import Settings
+from grpo_core.config.presets import nearest_preset
+from grpo_core.config.settings import described_at, language_settings
+from grpo_core.record import Step
+
+
+def one_line(text: str) -> str:
+    """``text`` without line breaks and control characters: a title may hold anything."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def differing(settings: Settings) -> str:
+    """The preset, and every setting that is not what the preset and the defaults say; the seed apart."""
+    name, changed = nearest_preset(settings)
+    base = language_settings() if settings.is_language else Settings()
+    switches = ("objective.", "learner.resample_dead", "learner.critic")
+    told = {path: value for path, (_, value) in changed.items()}
+    for path, (value, _) in settings.differences(base).items():
+        if not path.startswith(switches) and path not in ("seed", "task"):
+            told[path] = value
+    return ", ".join([name, *(f"{_named(path)} {_shown(value)}" for path, value in told.items())])
+
+
+def caption(settings: Settings, version: str, *, run: str, step: Step | None, last: int, passed: int = -1) -> str:
+    """One paragraph for a picture: the run, the update, its settings, seed and program version.
+
+    Args:
+        settings: what the update ran under.
+        version: of the program, in words.
+        run: title of the run.
+        step: the update; None before the first.
+        last: newest update of the run.
+        passed: the pass shown, counted from 0; below 0 the last.
+    """
+    parts = [one_line(run)]
+    if step is None:
+        parts.append("before the first update")
+    else:
+        shown = step.passes if passed < 0 else passed + 1
+        parts.append(f"update {step.step:,} of {last:,}" + (f", pass {shown} of {step.passes}" * (step.passes > 1)))
+    return " · ".join([*parts, differing(settings), f"seed {settings.seed}", version])
+
+
+def _named(path: str) -> str:
+    """Title of the setting, with its letter where it has one."""
+    what = described_at(path)
+    title = what.title[:1].lower() + what.title[1:] if what.title[1:2].islower() else what.title
+    return f"{title} {what.symbol}".strip()
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_shown, value)) + ")"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else one_line(str(value))
