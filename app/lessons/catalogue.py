@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.help.glossary import glossary
+from app.lessons.beta_sweep import BetaSweep
 from app.lessons.clip import Clip
 from app.lessons.dead_groups import DeadGroups
 from app.lessons.group import BuildGroup
@@ -22,6 +23,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "build_group": BuildGroup,
     "dead_groups": DeadGroups,
     "clip": Clip,
+    "beta_sweep": BetaSweep,
     "kl_explorer": KlExplorer,
     "ratio_explorer": RatioExplorer,
 }

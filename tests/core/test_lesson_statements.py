@@ -13,6 +13,7 @@ from grpo_core.bandit.learner import BanditLearner
 from grpo_core.bandit.simulate import updates
 from grpo_core.config import Objective, Settings
 from grpo_core.experiments.ensemble import ensembles
+from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from grpo_core.learners import learner
 from grpo_core.lessons.theory import bias_of, dead_share
 from grpo_core.metrics import metrics
@@ -204,3 +205,52 @@ def test_many_passes_without_the_clip_end_on_another_action_more_often() -> None
     spread = math.sqrt((with_clip.stuck * (1 - with_clip.stuck) + without.stuck * (1 - without.stuck)) / 128)
     assert without.stuck - with_clip.stuck > 3 * spread
     assert [ensemble["entropy"][-1].mean() for ensemble in first] == pytest.approx([2.27, 0.4], abs=0.2)
+
+
+# -- L13: beta sweep ---------------------------------------------------------------------------------------------------
+
+AGAINST_KL = Settings().replace(
+    {
+        "objective.baseline": "leave_one_out", "objective.std": "none", "objective.surrogate": "log_prob",
+        "learner.mu": 1, "learner.group_size": 64, "optimizer.learning_rate": 2.0,
+    }
+)  # fmt: skip
+AS_GRPO: dict[str, object] = {
+    "objective.baseline": "group_mean", "objective.std": "sample", "objective.surrogate": "clip",
+}  # fmt: skip
+OVER = (0.2, 0.5, 1.0)
+
+
+def final_kl(first: int, **changes: object) -> tuple[np.ndarray, np.ndarray]:
+    """Mean final KL at every β of ``OVER``, and its standard error, over sixteen seeds from ``first`` on."""
+    points = [AGAINST_KL.replace({**changes, "objective.beta": beta}) for beta in OVER]
+    last = np.array([runs.measures["kl"][-1] for runs in ensembles(points, range(first, first + 16), 400)])
+    return last.mean(axis=-1), last.std(axis=-1, ddof=1) / 4
+
+
+THEORY = np.array([tilt_measures(AGAINST_KL, beta)["kl"] for beta in OVER])
+
+
+@pytest.mark.parametrize("first", [0, 500])
+@pytest.mark.parametrize("name", ["exact", "k2", "ratio × k3"])
+def test_reinforce_against_a_kl_with_the_right_gradient_arrives_where_theory_says(name: str, first: int) -> None:
+    found, error = final_kl(first, **ESTIMATORS[name])
+    assert np.all(np.abs(found - THEORY) <= 4 * error + 0.01 * THEORY)  # a hundredth of the way is not yet gone
+
+
+@pytest.mark.parametrize("first", [0, 500])
+def test_k3_arrives_elsewhere_and_k1_does_nothing(first: int) -> None:
+    found, error = final_kl(first, **ESTIMATORS["k3"])
+    assert found[0] - THEORY[0] > 10 * error[0]
+    free, _ = final_kl(first, **ESTIMATORS["k1"])
+    assert np.ptp(free) < 0.05
+    assert np.all(free > 2.2)
+
+
+@pytest.mark.parametrize("first", [0, 500])
+def test_grpo_does_not_feel_beta_and_then_falls_off_a_cliff(first: int) -> None:
+    flat = final_kl(first, **{**AS_GRPO, **ESTIMATORS["exact"]})[0]
+    assert np.all(flat[:2] > 2.2)
+    assert flat[2] < 1.2
+    gentle = final_kl(first, **{**AS_GRPO, **ESTIMATORS["k3"]})[0]
+    assert np.all(np.diff(gentle) < -0.4), "with k3 there is a slope, and no cliff"
