@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.help.glossary import glossary
+from app.lessons.advantage_histogram import AdvantageHistogram
 from app.lessons.beta_sweep import BetaSweep
 from app.lessons.clip import Clip
 from app.lessons.dead_groups import DeadGroups
@@ -26,6 +27,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "beta_sweep": BetaSweep,
     "kl_explorer": KlExplorer,
     "ratio_explorer": RatioExplorer,
+    "advantage_histogram": AdvantageHistogram,
 }
 """What the files call the small interactives."""
 PANELS = (

@@ -26,7 +26,9 @@ class DragBars(Plot):
     """Probabilities from 0 to 1; thin frames show another distribution beside them.
 
     Attributes:
+        movable: whether the bars are dragged.
         chosen: the bar that keys move, counted from 0.
+        ringed: whether the chosen bar has a ring also where it is not dragged.
 
     Signals:
         dragged: a bar, counted from 0, and the height that is wanted for it.
@@ -41,9 +43,11 @@ class DragBars(Plot):
         parent: QWidget | None = None,
     ) -> None:  # fmt: skip
         self._label = self._said = label
-        super().__init__(title, Scale(label=label, low=0.4, high=5.6, whole=True), Scale(low=0, high=1), parent=parent)
+        super().__init__(
+            title, Scale(label=label, low=0.4, high=5.6, whole=True), Scale(low=0, high=1.05), parent=parent
+        )
         x = np.arange(1.0, 6.0)
-        self.movable, self.chosen = movable, 0
+        self.movable, self.ringed, self.chosen = movable, False, 0
         self._grip: int | None = None
         self._heights, self._beside = np.empty(0), np.empty(0)
         self._names: tuple[str, ...] = ()
@@ -70,7 +74,9 @@ class DragBars(Plot):
         self.bars.set_heights(heights, x)
         self.frames.set_heights(np.zeros(count) if beside is None else beside, x)
         marked = np.arange(count) == self.chosen
-        self.ring.set_heights(np.where(marked & self.movable, np.maximum(heights, 0.02) + 0.02, np.nan), x)
+        self.ring.set_heights(
+            np.where(marked & (self.movable or self.ringed), np.maximum(heights, 0.02) + 0.02, np.nan), x
+        )
         self.tops.set_heights(heights if self.movable else np.full(count, np.nan), x)
         self.set_notes(self._numbers())
         said = ", ".join(f"{name} {shown(float(p))}" for name, p in zip(names, heights, strict=True))
@@ -80,7 +86,7 @@ class DragBars(Plot):
     def _numbers(self) -> list[Note]:
         """The height above each bar, where there is room for all, else above the chosen one."""
         pitch = self.view_box.width() / max(len(self._heights) + 0.2, 1)
-        texts = [f"{p:.2f}" if p >= 0.005 else shown(float(p)) for p in self._heights]
+        texts = [f"{p:.2f}" if p >= 0.005 or p == 0 else shown(float(p)) for p in self._heights]
         narrow = max((self.words.width(text) for text in texts), default=0) + 4 > pitch
         above = np.maximum(self._heights, self._beside) if len(self._beside) else self._heights
         return [

@@ -1,0 +1,191 @@
+"""One action among a thousand groups: every advantage that it was given, and the groups behind each bar."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.lessons.drag_bars import DragBars
+from app.lessons.histogram import Histogram
+from app.lessons.interactive import Interactive
+from app.plotting.legend import Entry
+from app.plotting.numbers import share as percent
+from app.plotting.numbers import shown
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.plotting.twin_stack import TwinStack
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.many_batches import BATCH_ANSWERS, OfAction, many_batches
+from grpo_core.lessons import Offer
+
+SHOWS = ("rewards", "histogram")
+BATCHES, MOST = 1000, 5000
+LISTED = 200
+"""Groups listed behind a bar."""
+COLUMNS = (
+    Column("batch", "Batch", chars=6, decimals=0, help="Which of the batches."),
+    Column("mean", "Mean", chars=6, help="Mean reward of its group."),
+    Column("advantage", "A", chars=9, kind="push", help="The advantage that the action was given there."),
+    Column("others", "The group's actions", chars=24, kind="text", help="All actions of the group, in order."),
+)
+
+
+class AdvantageHistogram(Interactive):
+    """Rewards above, to pick an action; below, the histogram of its advantages and the groups of one bar."""
+
+    offer = Offer(shows=SHOWS, checks=BATCH_ANSWERS, state=("action", "batches", "bar"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.rewards = DragBars("Reward", "action", "reward", movable=False)
+        self.rewards.ringed = True
+        self.rewards.picked.connect(self._on_picked)
+        self.average = self.rewards.add_levels(np.ones(1), 1.01, "text")
+        self.histogram = Histogram("Advantages that it was given", "advantage")
+        self.histogram.opened.connect(self._on_opened)
+        self.top = TwinStack(self.rewards, [Entry("the policy's average", "text", "line")])
+        self.below = TwinStack(self.histogram)
+        self.groups = TableTwin(COLUMNS, title="The groups behind the bar")
+        self.numbers = QLabel()
+        self.numbers.setWordWrap(True)
+        self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
+        self._opened = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._lower = QWidget()
+        self._build()
+        self._drawn: tuple[Settings, bytes, int] | None = None
+        self._count, self._wanted_bar = BATCHES, ""
+        self.problem = ""
+        self.found: OfAction | None = None
+
+    def _build(self) -> None:
+        self._opened.setContentsMargins(0, 0, 0, 0)
+        self._opened.setSpacing(12)
+        self._opened.addWidget(self.below, 3)
+        self._opened.addWidget(self.groups, 2)
+        self._lower.setLayout(self._opened)
+        self._parts.setSpacing(4)
+        self._parts.addWidget(self.top, 2)
+        self._parts.addWidget(self._lower, 3)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.numbers)
+        column.addLayout(self._parts, 1)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """``action`` from 1; ``batches``; ``bar``: “lowest” or “highest” opens that one."""
+        action, count = state.get("action", 5), state.get("batches", BATCHES)
+        self.rewards.chosen = max(action - 1, 0) if isinstance(action, int) else 0
+        self._count = min(max(count, 2), MOST) if isinstance(count, int) else BATCHES
+        self.histogram.chosen, self._wanted_bar = None, str(state.get("bar", ""))
+        self.found = None
+
+    @Slot(int)
+    def _on_picked(self, action: int) -> None:
+        self.histogram.chosen, self.found = None, None
+        self.touched.emit()
+
+    @Slot(int)
+    def _on_opened(self, bar: int) -> None:
+        self.touched.emit()
+
+    def _compute(self, view: View) -> None:
+        """The batches of the run's present policy, drawn again where it or the settings are others."""
+        dist = view.step.now
+        settings = view.wanted
+        if dist is None:
+            self.found, self.problem = None, "This run has no policy that can be drawn from."
+            return
+        stamp = (settings, dist.tobytes(), self._count)
+        if stamp == self._drawn and self.found is not None:
+            return
+        if stamp != self._drawn:
+            try:
+                logp = np.log(np.maximum(dist, 1e-300))
+                self.batches = many_batches(settings, logp, self._count, settings.seed)
+                self.problem = ""
+            except SettingsError as error:
+                self.found, self.problem, self._drawn = None, str(error), None
+                return
+            self._drawn, self.histogram.chosen = stamp, None
+        self.found = self.batches.of(min(self.rewards.chosen, len(self.batches.action_rewards) - 1))
+        if self._wanted_bar and len(self.found.advantage):
+            there = np.flatnonzero(self.found.counts)
+            self.histogram.chosen = int(there[0 if self._wanted_bar == "lowest" else -1])
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        for part in (self.top, self.below, self.groups):
+            part.set_look(view.theme, view.scale)
+        self._compute(view)
+        self.numbers.setFont(view.theme.font("strong", view.scale))
+        found = self.found
+        if found is None:
+            self.numbers.setText(self.problem)
+            return
+        table = found.batches.action_rewards
+        names = view.step.origin.vocabulary[: len(table)]
+        self.rewards.show_heights(table, names)
+        x = np.arange(1.0, len(table) + 1)
+        self.average.set_heights(np.full(len(table), found.batches.expected), x)
+        self.top.refresh()
+        drawn = (self.step.show or SHOWS[0]) == "histogram"
+        low, opened = self.height() < 330 * view.scale, drawn and self.histogram.chosen is not None
+        directions = QBoxLayout.Direction
+        self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
+        self.rewards.label_below(not low)
+        self._lower.setVisible(drawn)
+        self.groups.setVisible(opened)
+        self.top.setVisible(not (low and opened))
+        if drawn:
+            self.histogram.show_counts(found.counts, found.edges)
+            self.histogram.set_summary(self._told(found, True))
+            self.below.refresh()
+        if opened:
+            self.groups.set_rows(self._rows(found))
+        self.numbers.setText(self._told(found, drawn))
+
+    def _rows(self, found: OfAction) -> list[list[object]]:
+        assert self.histogram.chosen is not None
+        rows: list[list[object]] = []
+        for n in found.behind(self.histogram.chosen)[:LISTED]:
+            batch = int(found.batch[n])
+            actions = ", ".join(str(int(a) + 1) for a in found.batches.actions[batch])
+            rows.append([batch + 1, float(found.batches.rewards[batch].mean()), float(found.advantage[n]), actions])
+        return rows
+
+    def _told(self, found: OfAction, drawn: bool) -> str:
+        """What the reward is worth on average, and what became of it."""
+        answers = found.answers()
+        own, average = float(found.batches.action_rewards[found.action]), found.batches.expected
+        side = "above" if own > average else "below" if own < average else "at"
+        said = f"Action {found.action + 1} pays {shown(own)}, {side} the policy's average of {shown(average)}"
+        if not drawn:
+            return f"{said}."
+        if not len(found.advantage):
+            return f"{said}; it was never drawn."
+        shares = [percent(answers[name]()) for name in ("punished", "silent", "praised")]
+        return (
+            f"{said}. Of {len(found.advantage):,} samples {shares[0]} were pushed down, {shares[1]} not at all, "
+            f"{shares[2]} up."
+        )
+
+    def summary(self, view: View) -> str:
+        return self.numbers.text()
+
+    def answer(self, check: str) -> float:
+        return math.nan if self.found is None else super().answer(check)
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return {} if self.found is None else self.found.answers()

@@ -1,0 +1,139 @@
+"""Many groups drawn from one policy: how the advantage of the same action comes out from group to group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from grpo_core.advantages import advantages
+from grpo_core.bandit.layout import runs_last
+from grpo_core.bandit.sampling import draw
+from grpo_core.bandit.simulate import never
+from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.tasks import task
+from grpo_core.config import Settings
+from grpo_core.errors import SettingsError
+
+BINS = 41
+"""Bars of a histogram; an odd number has one for advantages around 0."""
+ROUNDING = 1e-9
+"""An advantage below this in size is that of a reward equal to its group's mean."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batches:
+    """N groups of G samples each.
+
+    Attributes:
+        actions: (N, G) integer.
+        rewards, advantage: (N, G).
+        action_rewards: (A,).
+        expected: the policy's expected reward.
+    """
+
+    actions: np.ndarray
+    rewards: np.ndarray
+    advantage: np.ndarray
+    action_rewards: np.ndarray
+    expected: float
+
+    def of(self, action: int) -> OfAction:
+        """What became of ``action``, counted from 0."""
+        return OfAction(self, action)
+
+
+class OfAction:
+    """The samples of one action among many batches.
+
+    Attributes:
+        batches: all of them.
+        action: which, counted from 0.
+        batch, place: (n,) integer, where each of its samples stands.
+        advantage: (n,).
+    """
+
+    def __init__(self, batches: Batches, action: int) -> None:
+        self.batches, self.action = batches, action
+        self.batch, self.place = np.nonzero(batches.actions == action)
+        self.advantage = batches.advantage[self.batch, self.place]
+
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """Limits of the histogram's bars, symmetric around 0, (:data:`BINS` + 1,)."""
+        widest = float(np.abs(self.batches.advantage).max(initial=0.0))
+        return np.linspace(-1, 1, BINS + 1) * (widest * 1.0001 if widest > 0 else 1.0)
+
+    @cached_property
+    def bar(self) -> np.ndarray:
+        """The bar in which each sample lies, (n,) integer."""
+        return np.clip(np.searchsorted(self.edges, self.advantage, side="right") - 1, 0, BINS - 1)
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Samples in each bar, (:data:`BINS`,)."""
+        return np.bincount(self.bar, minlength=BINS)
+
+    def behind(self, bar: int | np.integer) -> np.ndarray:
+        """The samples in a bar: places in :attr:`batch`."""
+        return np.flatnonzero(self.bar == bar)
+
+    def _share(self, which: np.ndarray) -> float:
+        return float(which.mean()) if len(which) else float("nan")
+
+    def answers(self) -> dict[str, Callable[[], float]]:
+        """The numbers that predictions are held against, by name."""
+        return {
+            "punished": lambda: self._share(self.advantage < -ROUNDING),
+            "praised": lambda: self._share(self.advantage > ROUNDING),
+            "silent": lambda: self._share(np.abs(self.advantage) <= ROUNDING),
+            "mean_advantage": lambda: float(self.advantage.mean()) if len(self.advantage) else float("nan"),
+            "above": lambda: float(self.batches.action_rewards[self.action] - self.batches.expected),
+            "samples": lambda: float(len(self.advantage)),
+            "values": lambda: float(len(np.unique(np.round(self.advantage, 9)))),
+        }
+
+
+class _OneUpdate(Streams):
+    """Numbers for a single update, without those of the updates that would follow it."""
+
+    def uniforms(self, step: int, count: int) -> np.ndarray:
+        return runs_last(self.again(step, count, 0, np.arange(self.runs)))
+
+
+def many_batches(settings: Settings, logp: np.ndarray, count: int, seed: int) -> Batches:
+    """``count`` groups of the first prompt, drawn and compared as in training.
+
+    Args:
+        settings: task of one decision, group size, baseline and std.
+        logp: log π (C, A) of the policy that draws.
+        count: N.
+        seed: group n has the stream of ``seed`` + n.
+
+    Raises:
+        SettingsError: an action of this task has no reward of its own, or the baseline is one that must be given.
+    """
+    work = task(settings.bandit)
+    if work.action_rewards is None:
+        raise SettingsError("task.landscape", settings.bandit.landscape, "choose a task of one decision")
+    streams = _OneUpdate(range(seed, seed + count))
+    dist = runs_last(np.broadcast_to(logp, (streams.runs, *logp.shape)))
+    drawn = draw(settings.learner, work, dist, 1, streams, never)
+    size = settings.learner.group_size
+    grouped = (streams.runs, -1, size)
+    rewards = drawn.rewards.reshape(grouped)
+    alone = settings.objective.replace(kl_in="loss")
+    table = work.action_rewards[0]
+    return Batches(
+        actions=drawn.completions.tokens[..., 0].reshape(grouped)[:count, 0], rewards=rewards[:count, 0],
+        advantage=np.asarray(advantages(alone, rewards))[:count, 0], action_rewards=table,
+        expected=float(np.exp(logp[0]) @ table),
+    )  # fmt: skip
+
+
+BATCH_ANSWERS = (
+    "punished", "praised", "silent", "mean_advantage", "above", "samples", "values",
+)  # fmt: skip
+"""The names of those numbers."""
