@@ -10,6 +10,7 @@ from app.lessons.advantage_histogram import AdvantageHistogram
 from app.lessons.beta_sweep import BetaSweep
 from app.lessons.clip import Clip
 from app.lessons.dead_groups import DeadGroups
+from app.lessons.fair_race import FairRace
 from app.lessons.group import BuildGroup
 from app.lessons.interactive import Interactive
 from app.lessons.kl_explorer import KlExplorer
@@ -25,6 +26,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "dead_groups": DeadGroups,
     "clip": Clip,
     "beta_sweep": BetaSweep,
+    "fair_race": FairRace,
     "kl_explorer": KlExplorer,
     "ratio_explorer": RatioExplorer,
     "advantage_histogram": AdvantageHistogram,

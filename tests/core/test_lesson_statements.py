@@ -12,7 +12,8 @@ from grpo_core.advantages import advantages, equal_rewards
 from grpo_core.bandit.learner import BanditLearner
 from grpo_core.bandit.simulate import updates
 from grpo_core.config import Objective, Settings
-from grpo_core.experiments.ensemble import ensembles
+from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.race import race
 from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from grpo_core.learners import learner
 from grpo_core.lessons.theory import bias_of, dead_share
@@ -254,3 +255,64 @@ def test_grpo_does_not_feel_beta_and_then_falls_off_a_cliff(first: int) -> None:
     assert flat[2] < 1.2
     gentle = final_kl(first, **{**AS_GRPO, **ESTIMATORS["k3"]})[0]
     assert np.all(np.diff(gentle) < -0.4), "with k3 there is a slope, and no cliff"
+
+
+# -- L17: a fair race --------------------------------------------------------------------------------------------------
+
+RACERS = ("GRPO (DeepSeekMath)", "Dr. GRPO", "REINFORCE + baseline", "REINFORCE", "PPO-clip")
+OPEN = Settings().replace({"objective.beta": 0.0, "learner.mu": 1, "optimizer.learning_rate": 0.3})
+
+
+def raced(first: int, fairness: str, **changes: object) -> dict[str, Ensemble]:
+    settings = OPEN.replace({path.replace("__", "."): value for path, value in changes.items()})
+    return dict(race(settings, RACERS, seeds=range(first, first + 48), updates=50, fairness=fairness))
+
+
+def best(runs: Ensemble) -> tuple[float, float]:
+    """Mean probability of the best action at the end, and its standard error."""
+    last = runs.measures["best_prob"][-1]
+    return float(last.mean()), float(last.std(ddof=1) / math.sqrt(len(last)))
+
+
+def ahead(one: Ensemble, other: Ensemble) -> float:
+    """How many standard errors the first is ahead by."""
+    (a, spread), (b, other_spread) = best(one), best(other)
+    return (a - b) / math.hypot(spread, other_spread)
+
+
+@pytest.mark.parametrize("first", [0, 700])
+def test_at_equal_step_length_the_std_changes_nothing_on_one_prompt(first: int) -> None:
+    equal = raced(first, "step_length")
+    grpo = equal["GRPO (DeepSeekMath)"].measures["best_prob"]
+    for name in ("Dr. GRPO", "REINFORCE + baseline"):
+        assert np.abs(equal[name].measures["best_prob"] - grpo).max() < 1e-9
+    updates_ = raced(first, "updates")
+    assert ahead(updates_["GRPO (DeepSeekMath)"], updates_["REINFORCE + baseline"]) > 10
+
+
+@pytest.mark.parametrize("first", [0, 700])
+def test_a_constant_breaks_plain_reinforce_and_no_baseline_hears_it(first: int) -> None:
+    without, with_ten = raced(first, "step_length"), raced(first, "step_length", task__levels=(10.0,))
+    assert ahead(without["REINFORCE"], with_ten["REINFORCE"]) > 4
+    for name in ("GRPO (DeepSeekMath)", "Dr. GRPO", "REINFORCE + baseline"):
+        found, usual = (runs[name].measures["best_prob"][-1] for runs in (with_ten, without))
+        assert found == pytest.approx(usual, abs=1e-6)
+
+
+@pytest.mark.parametrize("first", [0, 700])
+def test_prompts_of_different_level_are_where_the_group_mean_earns_its_keep(first: int) -> None:
+    usual = raced(first, "step_length", task__levels=(0.0, 5.0, 10.0))
+    grpo = usual["GRPO (DeepSeekMath)"]
+    assert ahead(grpo, usual["REINFORCE + baseline"]) > 10
+    assert ahead(grpo, usual["PPO-clip"]) > 4, "a critic has to learn first what the group's mean is"
+    fast = raced(first, "step_length", task__levels=(0.0, 5.0, 10.0), learner__critic_rate=1.0)
+    assert best(fast["PPO-clip"])[0] == pytest.approx(best(grpo)[0], abs=0.05)
+
+
+@pytest.mark.parametrize("first", [0, 700])
+def test_at_equal_samples_reinforce_is_stuck_more_often(first: int) -> None:
+    equal = raced(first, "samples")
+    plain, grpo = equal["REINFORCE"], equal["GRPO (DeepSeekMath)"]
+    assert len(plain.measures["reward"]) == 401
+    assert plain.stuck - grpo.stuck > 2 * math.sqrt(plain.stuck * (1 - plain.stuck) / 48)
+    assert plain.measures["reward"].mean() > grpo.measures["reward"].mean(), "it is ahead for most of the way"

@@ -25,7 +25,7 @@ MYTHS = {
     "temperature is free": r"temperature[^.]{0,20}(is free|does not matter)",
     "the loss is progress": r"loss[^.]{0,20}(tells|shows|measures|means)[^.]{0,12}progress",
     "a falling loss": r"loss (falls|goes down|sinks)[^.]{0,40}(learn|improv|better)",
-    "the critic is as large": r"critic[^.]{0,20}(always )?(as large|the same size)",
+    "the critic is as large": r"critic[^.]{0,12}(always|is just)[^.]{0,8}(as large|the same size)",
 }
 SAID = (
     "GRPO has lower variance than REINFORCE with a baseline.", "A baseline always reduces variance.",

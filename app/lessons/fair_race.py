@@ -1,0 +1,158 @@
+"""A fair race: the same seeds, one thing made equal, and what is left of the differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from app.lessons.interactive import Interactive
+from app.panels.race.desk import Desk
+from app.panels.race.lanes import short, spoken
+from app.panels.race.plan import Plan, base_of
+from app.panels.race.plot import RacePlot
+from app.panels.race.results import Results
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.lessons import Offer
+
+GRPO, GLOBAL, CRITIC, PLAIN = "GRPO (DeepSeekMath)", "REINFORCE + baseline", "PPO-clip", "REINFORCE"
+EQUAL = {"updates": "equal updates", "samples": "equal samples", "step_length": "equal step length"}
+
+
+class FairRace(Interactive):
+    """Probability of the best action over training: medians and middle halves over the same 64 seeds."""
+
+    offer = Offer(
+        state=("names", "fairness", "levels", "constant", "updates"),
+        checks=("grpo", "lead", "plain_change", "grpo_change", "behind_critic", "plain_stuck", "stuck_apart"),
+    )
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._plan: Plan | None = None
+        self._before: Plan | None = None
+        self._done: dict[Plan, Results] = {}
+        self._state: Mapping[str, Any] = {}
+        self._base = Settings()
+        self.desk = Desk(self)
+        self.desk.changed.connect(self._on_changed)
+        self.plot = RacePlot()
+        self.twin = TwinStack(self.plot)
+        self.head, self.foot = QLabel(), QLabel()
+        self.head.setObjectName("section")
+        self.foot.setWordWrap(True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.head)
+        column.addWidget(self.twin, 1)
+        column.addWidget(self.foot)
+        self.twin.title.hide()
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        self._before, self._state = self._plan, state
+
+    def _planned(self) -> Plan:
+        state = self._state
+        return Plan(
+            base=base_of(self._base), names=tuple(state.get("names", (GRPO, GLOBAL))),
+            fairness=state.get("fairness", "updates"), updates=int(state.get("updates", 50)),
+            constant=float(state.get("constant", 0.0)),
+            levels=tuple(float(level) for level in state.get("levels", (0.0,))),
+        )  # fmt: skip
+
+    @property
+    def results(self) -> Results | None:
+        """What has come of the race that the step wants."""
+        if self._plan in self._done:
+            return self._done[self._plan]
+        here = self.desk.results
+        return here if here is not None and here.plan == self._plan else None
+
+    @property
+    def ready(self) -> bool:
+        return self._plan in self._done or bool(self.desk.problem)
+
+    @property
+    def said(self) -> str:
+        if self.desk.problem:
+            return self.desk.problem
+        return f"{short(self.desk.running)} is running." if self.desk.busy and not self.ready else ""
+
+    def draw(self, view: View) -> None:
+        self._base = view.next_settings
+        wanted = self._planned()
+        if wanted != self._plan:
+            self._plan = wanted
+        if wanted not in self._done and (self.desk.asked != wanted or not (self.desk.busy or self.desk.problem)):
+            self.desk.start(wanted)
+        self.twin.set_look(view.theme, view.scale)
+        self.foot.setFont(view.theme.font("body", view.scale))
+        results = self.results
+        if results is not None:
+            self.plot.show_race(results, "best_prob", samples=wanted.fairness == "samples")
+        self.plot.set_stale(results is None)
+        self.head.setText(f"Probability of the best action, {EQUAL[wanted.fairness]}, {wanted.seeds} seeds")
+        self.foot.setText(self.summary(view))
+        self.twin.set_summary(self.summary(view))
+        self.twin.refresh()
+
+    def summary(self, view: View) -> str:
+        results = self.results
+        if results is None:
+            return "The race is running."
+        ends = [f"{short(name)} {shown(_best(runs), 2)}" for name, runs in results.lanes.items()]
+        alike = [" and ".join(spoken(name) for name in group) for group in results.coinciding()]
+        same = f" The same runs: {'; '.join(alike)}." if alike else ""
+        return f"At the end: {', '.join(ends)}.{same}"
+
+    @Slot()
+    def _on_changed(self) -> None:
+        here = self.desk.results
+        if here is not None and here.complete:
+            self._done[here.plan] = here
+        self.touched.emit()
+
+    def let_go(self) -> None:
+        self.desk.close()
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        def best(name: str, plan: Plan | None = None) -> float:
+            runs = self._runs(name, plan or self._plan)
+            return math.nan if runs is None else _best(runs)
+
+        def stuck(name: str) -> float:
+            runs = self._runs(name, self._plan)
+            return math.nan if runs is None else runs.stuck
+
+        return {
+            "grpo": lambda: best(GRPO),
+            "lead": lambda: best(GRPO) - best(GLOBAL),
+            "plain_change": lambda: best(PLAIN) - best(PLAIN, self._before),
+            "grpo_change": lambda: best(GRPO) - best(GRPO, self._before),
+            "behind_critic": lambda: best(GRPO) - best(CRITIC),
+            "plain_stuck": lambda: stuck(PLAIN),
+            "stuck_apart": lambda: stuck(PLAIN) - stuck(GRPO),
+        }
+
+    def _runs(self, name: str, plan: Plan | None) -> Ensemble | None:
+        results = self._done.get(plan) if plan is not None else None
+        return None if results is None else results.lanes.get(name)
+
+
+def _best(runs: Ensemble) -> float:
+    """Probability of the best action after the last update, mean over the seeds."""
+    return float(np.mean(runs.measures["best_prob"][-1]))
