@@ -14,6 +14,7 @@ from app.lessons.fair_race import FairRace
 from app.lessons.group import BuildGroup
 from app.lessons.interactive import Interactive
 from app.lessons.kl_explorer import KlExplorer
+from app.lessons.memory_bill import MemoryBill
 from app.lessons.one_update import OneUpdate
 from app.lessons.ratio_explorer import RatioExplorer
 from app.resources import resource
@@ -30,6 +31,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "kl_explorer": KlExplorer,
     "ratio_explorer": RatioExplorer,
     "advantage_histogram": AdvantageHistogram,
+    "memory_bill": MemoryBill,
 }
 """What the files call the small interactives."""
 PANELS = (

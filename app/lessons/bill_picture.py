@@ -1,0 +1,198 @@
+"""A memory ledger as bars: one row a model, one block a part, as long as it is large; estimates are hatched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app.plotting.numbers import shown
+from app.plotting.theme import LIGHT, RADIUS, Theme
+from grpo_core.memory import GIB, Block
+
+Key = Qt.Key
+MODELS = ("policy", "critic", "reference", "reward model")
+COLOURS = {"policy": "policy", "critic": "text", "reference": "reference", "reward model": "reward"}
+STRENGTHS = {"weights": 0.85, "gradients": 0.6, "optimizer states": 0.35}
+"""How strong a part is in its model's colour."""
+
+
+def size_of(blocks: Sequence[Block]) -> str:
+    """The bytes of some blocks, in words."""
+    size = sum(block.bytes for block in blocks)
+    return f"{shown(size / GIB, 1)} GiB" if size >= 0.05 * GIB else f"{shown(size / 2**20, 1)} MiB"
+
+
+class BillPicture(QWidget):
+    """Takes any ledger: one that is computed from settings, or one that is counted from real tensors.
+
+    Attributes:
+        chosen: the block that is open, by its place in the ledger.
+
+    Signals:
+        opened: another block is open.
+    """
+
+    opened = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme, self.factor = LIGHT, 1.0
+        self.blocks: list[Block] = []
+        self._off: list[Block] = []
+        self.chosen = 0
+        self._areas: list[QRectF] = []
+        self.setAccessibleName("Memory by model and part")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    def show_blocks(self, blocks: Sequence[Block], all_of_them: Sequence[Block] = ()) -> None:
+        """Draw ``blocks``; of ``all_of_them``, models that are switched off stay as dashed frames."""
+        on = {block.model for block in blocks}
+        self.blocks = sorted(blocks, key=lambda block: _row(block.model))
+        self._off = [block for block in all_of_them if block.model not in on]
+        self.chosen = min(self.chosen, max(len(self.blocks) - 1, 0))
+        self.setAccessibleDescription(
+            "; ".join(f"{b.model}, {b.part}{', estimate' if b.estimate else ''}: {size_of([b])}" for b in self.blocks)
+        )
+        self.update()
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Other colours, another size."""
+        if (theme, scale) != (self.theme, self.factor):
+            self.theme, self.factor = theme, scale
+            self.updateGeometry()
+            self.update()
+
+    @property
+    def block(self) -> Block | None:
+        """The block that is open."""
+        return self.blocks[self.chosen] if self.blocks else None
+
+    def choose(self, place: int) -> None:
+        """Open a block."""
+        if 0 <= place < len(self.blocks):
+            self.chosen = place
+            self.opened.emit(place)
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(round(420 * self.factor), round(220 * self.factor))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(round(200 * self.factor), round(90 * self.factor))
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def _rows(self) -> dict[str, list[Block]]:
+        """Blocks by model, those that are switched off among them."""
+        every = [*self.blocks, *self._off]
+        names = [*MODELS, *sorted({block.model for block in every} - set(MODELS))]
+        return {name: there for name in names if (there := [block for block in every if block.model == name])}
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme, rows = QPainter(self), self.theme, self._rows()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(theme.font("body", self.factor))
+        metrics = painter.fontMetrics()
+        left = max((metrics.horizontalAdvance(name) for name in rows), default=0) + 18 * self.factor
+        right = metrics.horizontalAdvance("0000.0 GiB") + 10 * self.factor
+        longest = max((sum(block.bytes for block in row) for row in rows.values()), default=1.0) or 1.0
+        pitch = (self.height() - 4) / max(len(rows), 1)
+        high, wide = min(pitch * 0.72, 64 * self.factor), max(self.width() - left - right, 40.0)
+        self._areas = [QRectF() for _ in self.blocks]
+        for n, (name, row) in enumerate(rows.items()):
+            top, x = 2 + n * pitch + (pitch - high) / 2, left
+            off = row[0] in self._off
+            painter.setPen(theme.ink("muted" if off else "text"))
+            middle = int(Qt.AlignmentFlag.AlignVCenter)
+            painter.drawText(QRectF(6 * self.factor, top, left, high), middle, name)
+            for block in row:
+                area = QRectF(x, top, wide * block.bytes / longest, high)
+                self._paint_block(painter, block, area, off)
+                x = area.right()
+            painter.setPen(theme.ink("muted" if off else "text"))
+            said = "off" if off else size_of(row)
+            painter.drawText(QRectF(x + 8 * self.factor, top, right, high), middle, said)
+        self._paint_ring(painter)
+
+    def _paint_block(self, painter: QPainter, block: Block, area: QRectF, off: bool) -> None:
+        theme, inner = self.theme, area.adjusted(0.5, 0.5, -0.5, -0.5)
+        colour = theme.colour(COLOURS.get(block.model, "text"))
+        pen = QPen(theme.faint("muted", 0.6) if off else colour, 1.2 * self.factor)
+        pen.setStyle(Qt.PenStyle.DashLine if off else Qt.PenStyle.SolidLine)
+        painter.setPen(pen)
+        fill = theme.faint(COLOURS.get(block.model, "text"), STRENGTHS.get(block.part, 0.5))
+        if off:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+        else:
+            painter.setBrush(QBrush(colour, Qt.BrushStyle.BDiagPattern) if block.estimate else QBrush(fill))
+            self._areas[self.blocks.index(block)] = area
+        painter.drawRect(inner)
+        if not off:
+            self._paint_name(painter, block, inner, fill)
+
+    def _paint_name(self, painter: QPainter, block: Block, area: QRectF, fill: QColor) -> None:
+        """The part's name in its block, where there is room; an estimate says so on a ground of its own."""
+        painter.setFont(self.theme.font("small", self.factor))
+        metrics = painter.fontMetrics()
+        text = f"{block.part} (estimate)" if block.estimate else block.part
+        if block.estimate and metrics.horizontalAdvance(text) + 8 * self.factor >= area.width():
+            text = "estimate"
+        size = metrics.horizontalAdvance(text) + 8 * self.factor
+        if size < area.width():
+            if block.estimate:
+                box = QRectF(0, 0, size, metrics.height() + 2)
+                box.moveCenter(area.center())
+                painter.fillRect(box, self.theme.colour("ground"))
+            painter.setPen(self.theme.colour("text") if block.estimate else self.theme.on(fill))
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, text)
+        painter.setFont(self.theme.font("body", self.factor))
+
+    def _paint_ring(self, painter: QPainter) -> None:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        if self.blocks and self._areas[self.chosen].isValid():
+            painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
+            painter.drawRect(self._areas[self.chosen].adjusted(-1, -1, 1, 1))
+        if self.hasFocus():
+            painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width, Qt.PenStyle.DotLine))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
+
+    # -- input ---------------------------------------------------------------------------------------------------------
+
+    def _at(self, point: QPointF) -> int | None:
+        return next((n for n, area in enumerate(self._areas) if area.contains(point)), None)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        way = {Key.Key_Down: 1, Key.Key_Up: -1}.get(Key(event.key()))
+        if way is not None:
+            self.choose(self.chosen + way)
+        elif event.key() in (Key.Key_Return, Key.Key_Enter):
+            self.choose(self.chosen)
+        else:
+            super().keyPressEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        place = self._at(event.position())
+        if place is not None:
+            self.choose(place)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        place = self._at(event.position())
+        block = None if place is None else self.blocks[place]
+        said = "" if block is None else f"{block.model}, {block.part}: {block.formula} = {size_of([block])}"
+        QToolTip.showText(event.globalPosition().toPoint(), said, self)
+
+    def focusInEvent(self, event: QEvent) -> None:
+        self.update()
+
+    def focusOutEvent(self, event: QEvent) -> None:
+        self.update()
+
+
+def _row(model: str) -> int:
+    return MODELS.index(model) if model in MODELS else len(MODELS)

@@ -1,0 +1,179 @@
+"""What training keeps in memory: four models to switch off, a few knobs, every block with its formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
+
+from app.lessons.bill_picture import BillPicture, size_of
+from app.lessons.grouped_bars import GroupedBars, Part
+from app.lessons.interactive import Interactive
+from app.panels.controls.row import Row
+from app.panels.controls.rows import row_for
+from app.plotting.axis import Scale
+from app.plotting.numbers import share as percent
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config.fields import about
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.bill import BILL_ANSWERS, FOUR, Bill, changed, known_of
+from grpo_core.lessons import Offer
+from grpo_core.memory import Training
+
+SHOWS = ("bill", "compute")
+SWITCHES = ("critic", "reward_model", "reference")
+KNOBS = ("parameters", "weight_bytes", "optimizer", "trained_share", "helper_share", "generated", "length", "tokens")
+BILLION, PETA = 1e9, 1e15
+PPO, OWN = "PPO, one completion", "this training"
+
+
+def rows() -> dict[str, Row]:
+    """A row for every field that can be turned; parameters are counted in billions."""
+    made = {}
+    for name in (*SWITCHES, *KNOBS):
+        what, default = about(Training, name), getattr(Training(), name)
+        if name == "parameters":
+            what = replace(what, title="Parameters, in billions", low=1e-3, high=1000, usual=(0.1, 700))
+        made[name] = row_for(name, what, default)
+    return made
+
+
+class MemoryBill(Interactive):
+    """The bill as bars, or the work of one prompt, and the rows that change both."""
+
+    offer = Offer(shows=SHOWS, checks=BILL_ANSWERS, state=(*SWITCHES, *KNOBS, "knobs", "block"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.bill = Bill(Training(**FOUR))
+        self.picture = BillPicture()
+        self.picture.opened.connect(self._on_opened)
+        self.work = GroupedBars(
+            "Operations for one prompt, from sampling to the gradient", "", Scale(label="PFLOP", low=0),
+            (Part(name=PPO, meaning="reference", style="outline"), Part(name=OWN, meaning="policy")),
+        )  # fmt: skip
+        self.twin = TwinStack(self.work, [part.entry for part in self.work.parts])
+        self.rows = rows()
+        self.total, self.formula = QLabel(), QLabel()
+        for label in (self.total, self.formula):
+            label.setWordWrap(True)
+        self._knobs: tuple[str, ...] = KNOBS[:2]
+        self._build()
+
+    def _build(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(self.total)
+        pictures = QWidget()
+        self._stack = QStackedLayout(pictures)
+        self._stack.addWidget(self.picture)
+        self._stack.addWidget(self.twin)
+        column.addWidget(pictures, 1)
+        column.addWidget(self.formula)
+        self._switches = QWidget()
+        for names, holder in ((SWITCHES, self._switches), (KNOBS, None)):
+            line = QHBoxLayout()
+            line.setContentsMargins(0, 0, 0, 0)
+            line.setSpacing(24)
+            for name in names:
+                self.rows[name].edited.connect(self._on_edited)
+                line.addWidget(self.rows[name], 1)
+            if holder is not None:
+                holder.setLayout(line)
+                column.addWidget(holder)
+            else:
+                column.addLayout(line)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """Fields of :class:`Training`; ``knobs``: those that can be turned; ``block``: “model/part”, opened."""
+        known = {name: value for name, value in state.items() if name in (*SWITCHES, *KNOBS)}
+        try:
+            training = changed(Training(**FOUR), **known)
+        except SettingsError:
+            training = Training(**FOUR)
+        self._set(training)
+        wanted = state.get("knobs", ())
+        self._knobs = tuple(name for name in wanted if name in self.rows) if isinstance(wanted, (list, tuple)) else ()
+        model, _, part = str(state.get("block", "")).partition("/")
+        places = [n for n, b in enumerate(self.picture.blocks) if (b.model, b.part) == (model, part)]
+        self.picture.chosen = places[0] if places else 0
+
+    def _set(self, training: Training) -> None:
+        self.bill = Bill(training)
+        self.picture.show_blocks(self.bill.blocks, self.bill.all_four)
+
+    @Slot(tuple, object, object)
+    def _on_edited(self, paths: tuple[str, ...], value: object, gesture: object) -> None:
+        name = paths[0]
+        if name == "parameters" and isinstance(value, (int, float)):
+            value = value * BILLION
+        try:
+            self._set(changed(self.bill.training, **{name: value}))
+            self.rows[name].accept()
+        except SettingsError as error:
+            self.rows[name].refuse(str(error))
+        self.touched.emit()
+
+    @Slot(int)
+    def _on_opened(self, place: int) -> None:
+        self.touched.emit()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        what = self.step.show or SHOWS[0]
+        self.picture.set_look(view.theme, view.scale)
+        self.twin.set_look(view.theme, view.scale)
+        self._stack.setCurrentIndex(SHOWS.index(what))
+        training = self.bill.training
+        for name, row in self.rows.items():
+            value = getattr(training, name)
+            row.show_value(value / BILLION if name == "parameters" else value)
+            row.setVisible(name in self._knobs)
+        self._switches.setVisible(any(name in self._knobs for name in SWITCHES))
+        if what == "compute":
+            self._draw_work()
+        self.total.setFont(view.theme.font("strong", view.scale * 1.15))
+        self.total.setText(self._told(what))
+        self.formula.setFont(view.theme.font("body", view.scale))
+        block = self.picture.block
+        self.formula.setVisible(what == "bill" and block is not None)
+        if block is not None:
+            estimate = ", an estimate for a dense transformer" if block.estimate else ""
+            self.formula.setText(f"{block.model}, {block.part}: {block.formula} = {size_of([block])}{estimate}")
+
+    def _draw_work(self) -> None:
+        work = self.bill.work()
+        names = list(work[PPO])
+        self.work.show_heights({part: np.array(list(by.values())) / PETA for part, by in work.items()}, names)
+        self.work.set_summary(self._told("compute"))
+        self.twin.refresh()
+
+    def _told(self, what: str) -> str:
+        answers = self.bill.answers()
+        if what == "compute":
+            return (
+                f"{self.bill.training.generated} completions of {self.bill.training.length:,} tokens: "
+                f"{shown(answers['work_over_ppo'](), 2)} times the work of PPO with one completion."
+            )
+        known = known_of(self.bill.blocks)
+        return (
+            f"{size_of(self.bill.blocks)}, of which {size_of(known)} without estimates: "
+            f"{percent(answers['share_of_four']())} of what all four models take."
+        )
+
+    def summary(self, view: View) -> str:
+        return f"{self.total.text()} {self.picture.accessibleDescription()}"
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return self.bill.answers()

@@ -1,0 +1,71 @@
+"""The memory bill of training: as it stands, with all four of PPO's models, and what a group costs instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from grpo_core import memory
+from grpo_core.memory import GIB, Block, Training
+
+FOUR: dict[str, Any] = {"critic": True, "reward_model": True, "reference": True}
+"""What PPO keeps beside its policy."""
+
+
+class Bill:
+    """A training's ledger, and the same with all four models.
+
+    Attributes:
+        training: what is billed.
+        blocks: its ledger.
+        all_four: the ledger with critic, reward model and reference.
+    """
+
+    def __init__(self, training: Training) -> None:
+        self.training = training
+        self.blocks = memory.ledger(training)
+        self.all_four = memory.ledger(changed(training, **FOUR))
+
+    def work(self) -> dict[str, dict[str, float]]:
+        """Floating-point operations for one prompt: PPO with one completion, and this training; by who does them."""
+        ppo = memory.compute(changed(self.training, **FOUR, generated=1))
+        own = memory.compute(self.training)
+        return {"PPO, one completion": ppo, "this training": {who: own.get(who, 0.0) for who in ppo}}
+
+    def answers(self) -> dict[str, Callable[[], float]]:
+        """The numbers that predictions are held against, by name; “known” leaves estimates out."""
+        known, four = known_of(self.blocks), known_of(self.all_four)
+        policy = [block for block in known if block.model == "policy"]
+        states = [block for block in policy if block.part == "optimizer states"]
+        return {
+            "gib": lambda: memory.total(self.blocks) / GIB,
+            "known_gib": lambda: memory.total(known) / GIB,
+            "share_of_four": lambda: memory.total(known) / memory.total(four),
+            "share_with_estimates": lambda: memory.total(self.blocks) / memory.total(self.all_four),
+            "optimizer_share": lambda: memory.total(states) / memory.total(policy),
+            "estimated_share": lambda: 1 - memory.total(known) / memory.total(self.blocks),
+            "work_over_ppo": lambda: _ratio(*(sum(part.values()) for part in self.work().values())),
+        }
+
+
+def changed(training: Training, **changes: object) -> Training:
+    """``training`` with other fields.
+
+    Raises:
+        SettingsError: a value that is not allowed.
+        TypeError: there is no such field.
+    """
+    return Training(**{**vars(training), **changes})
+
+
+def known_of(blocks: list[Block]) -> list[Block]:
+    """The blocks that rest on the settings alone."""
+    return [block for block in blocks if not block.estimate]
+
+
+def _ratio(below: float, above: float) -> float:
+    return above / below
+
+
+BILL_ANSWERS = tuple(Bill(Training()).answers())
+"""The names of those numbers."""
