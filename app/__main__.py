@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
+from pathlib import Path
 
 
 def main() -> int:
     """Run the program; returns the process's exit status."""
     multiprocessing.freeze_support()  # first of all: a frozen child must not open a window
+    if len(sys.argv) > 1 and is_command(sys.argv[1]):
+        from grpo_core import cli
+
+        return cli.main(sys.argv[1:])
     try:
         from app.start import start
     except ImportError as error:
@@ -18,6 +23,13 @@ def main() -> int:
         print(why, file=sys.stderr)
         return 1
     return start(sys.argv[1:])
+
+
+def is_command(argument: str) -> bool:
+    """Whether an argument is one of the commands that need no window, such as “train”: a plain word, and no file."""
+    if argument == "export":  # draws panels, so that it starts on the window's side
+        return False
+    return argument.isascii() and argument.isalpha() and not Path(argument).exists()
 
 
 def lacking(said: str) -> str:

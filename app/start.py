@@ -18,9 +18,15 @@ from app.display import missing_display
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
 
+COMMANDS = "Without a window: grpo-lab train, inspect, race, sweep, export and more; grpo-lab train --help says how."
+
 
 def start(arguments: list[str]) -> int:
-    """Open the window and stay until it is closed; returns the exit status."""
+    """Open the window and stay until it is closed, or ``export``; returns the exit status."""
+    if arguments[:1] == ["export"]:
+        from app.export.command import main as export
+
+        return export(arguments[1:])
     options = _parser().parse_args(arguments)
     if options.version:
         print(described())
@@ -38,7 +44,9 @@ def start(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="grpo-lab", description="Every number of a GRPO update, live.")
+    parser = argparse.ArgumentParser(
+        prog="grpo-lab", description="Every number of a GRPO update, live.", epilog=COMMANDS
+    )
     parser.add_argument("run", nargs="?", type=Path, help="a run (.grpo) or a session (.grposession) to open")
     parser.add_argument("--present", type=Path, metavar="FILE", help="open a file full screen, for a projector")
     parser.add_argument("--reset-layout", action="store_true", help="start with every panel where it stood at first")

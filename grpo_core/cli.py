@@ -162,7 +162,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m grpo_core", description="Train and inspect GRPO runs without a window.")
+    parser = _Parser(
+        prog="grpo-lab" if getattr(sys, "frozen", False) else "python -m grpo_core",
+        description="Train and inspect GRPO runs without a window.",
+    )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -27,7 +27,7 @@ class Paths:
         config: preferences and window layouts.
         cache: what can be made again.
         log: log files.
-        said: one sentence for each folder that had to be replaced by a temporary one.
+        said: one sentence if folders had to be replaced by temporary ones.
     """
 
     data: Path
@@ -55,19 +55,36 @@ class Paths:
 def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
     """The user's folders, made if need be. Never raises: what cannot be written is replaced, and said."""
     wanted = _wanted(environment.get(HOME_VARIABLE, ""))
-    found: dict[str, Path] = {}
-    said = []
-    for kind, folder in wanted.items():
-        refusal = _refusal(folder)
-        if refusal:
-            replacement = Path(tempfile.mkdtemp(prefix=f"grpo-lab-{kind}-"))
-            said.append(
-                f"The folder for {_PURPOSE[kind]}, {folder}, cannot be written: {refusal}. "
-                f"Until that is put right they go to {replacement}, which the system may clear."
-            )
-            folder = replacement
-        found[kind] = folder
-    return Paths(**found, said=tuple(said))
+    refused = {kind: why for kind, folder in wanted.items() if (why := _refusal(folder))}
+    if not refused:
+        return _paths(wanted)
+    root = Path(tempfile.mkdtemp(prefix="grpo-lab-"))
+    for kind in refused:
+        (root / kind).mkdir()
+    said = _told({kind: (wanted[kind], why) for kind, why in refused.items()}, root)
+    return _paths(wanted | {kind: root / kind for kind in refused}, said)
+
+
+def _paths(folders: Mapping[str, Path], *said: str) -> Paths:
+    data, config, cache, log = (folders[kind] for kind in _PURPOSE)
+    return Paths(data=data, config=config, cache=cache, log=log, said=said)
+
+
+def _told(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
+    """What could not be used and why, in one sentence however many folders it is, and where it goes instead."""
+    names = [_PURPOSE[kind] for kind in refused]
+    places, reasons = zip(*refused.values(), strict=True)
+    if len(names) == 1:
+        start = f"The folder for {names[0]}, {places[0]},"
+    else:
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        one_drive = len({place.drive for place in places}) == 1
+        shown = f"below {os.path.commonpath(places)}" if one_drive else ", ".join(map(str, places))
+        start = f"The folders for {listed}, {shown},"
+    return (
+        f"{start} cannot be written: {reasons[0]}. "
+        f"Until that is put right they go to {root}, which the system may clear."
+    )
 
 
 def _wanted(home: str) -> dict[str, Path]:

@@ -15,7 +15,7 @@ import pytest
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QCheckBox, QWidget
 
-from app.__main__ import lacking
+from app.__main__ import is_command, lacking
 from app.build import this_build
 from app.plotting.stylesheet import GLYPHS, stylesheet
 from app.plotting.theme import LIGHT
@@ -171,6 +171,22 @@ def test_whatever_a_check_raises_becomes_one_line() -> None:
     assert told[0].startswith("FAILED  a thing works, because of KeyError: 'gone' (broken, line ")
     assert told[1:] == ["ok      another works: well"]
     assert (report.failed, report.passed) == (1, 1)
+
+
+@pytest.mark.parametrize(("argument", "command"), [("train", True), ("run.grpo", False), ("--new", False), ("", False)])
+def test_a_plain_word_is_a_command_unless_it_is_a_file(
+    argument: str, command: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert is_command(argument) is command
+    (tmp_path / "train").write_bytes(b"")
+    assert not is_command("train")
+
+
+def test_the_program_takes_the_commands_that_need_no_window() -> None:
+    command = [sys.executable, "-m", "app", "presets"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50, check=True)
+    assert "GRPO (DeepSeekMath)" in done.stdout
 
 
 def test_a_library_that_the_system_lacks_is_named_with_what_to_install() -> None:

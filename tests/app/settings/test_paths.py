@@ -25,9 +25,11 @@ def test_an_unwritable_place_is_replaced_by_a_temporary_one_and_said(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "home").write_text("a file where a folder is wanted")
     paths = find_paths({"GRPO_LAB_HOME": str(tmp_path / "home")})
-    assert len(paths.said) == 4
-    assert "a part of the path is a file" in paths.said[0]
-    assert str(paths.data) in paths.said[0]
+    (told,) = paths.said  # four bars would hide the window
+    assert "runs, preferences, temporary pictures and log files" in told
+    assert f"below {tmp_path / 'home'}, cannot be written: a part of the path is a file" in told
+    assert str(paths.data.parent) in told
+    assert len({paths.data, paths.config, paths.cache, paths.log}) == 4
     (paths.data / "x").write_text("can be written")
 
 
