@@ -201,7 +201,10 @@ class ControlsPanel(Panel):
         self.workspace.editing.restrict((), ())
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        named: dict[QWidget, tuple[str, str]] = {self.kind: ("policy", "the policy"), self.preset: ("algorithm", "the algorithm")}
+        named: dict[QWidget, tuple[str, str]] = {
+            self.kind: ("policy", "the policy"),
+            self.preset: ("algorithm", "the algorithm"),
+        }
         found = control_under(event, self, named)
         if found is not None:
             menu = restraint_menu(self, self.workspace.editing, *found, self._on_lifted)
