@@ -29,7 +29,8 @@ def is_command(argument: str) -> bool:
     """Whether an argument is one of the commands that need no window, such as “train”: a plain word, and no file."""
     if argument == "export":  # draws panels, so that it starts on the window's side
         return False
-    return argument.isascii() and argument.isalpha() and not Path(argument).exists()
+    plain = argument.isascii() and argument.isalpha() and not Path(argument).exists()
+    return plain and argument != "export"  # which draws panels as well
 
 
 def lacking(said: str) -> str:

@@ -173,7 +173,9 @@ def test_whatever_a_check_raises_becomes_one_line() -> None:
     assert (report.failed, report.passed) == (1, 1)
 
 
-@pytest.mark.parametrize(("argument", "command"), [("train", True), ("run.grpo", False), ("--new", False), ("", False)])
+@pytest.mark.parametrize(
+    ("argument", "command"), [("train", True), ("export", False), ("run.grpo", False), ("--new", False)]
+)
 def test_a_plain_word_is_a_command_unless_it_is_a_file(
     argument: str, command: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
