@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -34,6 +35,9 @@ CREATE TABLE note(step INTEGER NOT NULL, created REAL NOT NULL, text TEXT NOT NU
 _FULL = "the disk is full; free some space and go on"
 _DAMAGED = "the file is damaged or was cut short"
 _READ_ONLY = "the file or its folder is read-only"
+_TOO_LONG = "its path is too long; choose a folder nearer to the root of the disk"
+_LONGEST_PATH = 500
+"""Bytes of a path, the endings of its companions left out, beyond which SQLite opens nothing."""
 _REASONS = {
     "ENOSPC": _FULL,
     "EDQUOT": _FULL,
@@ -125,7 +129,9 @@ def explained(path: Path, doing: str = "read") -> Iterator[None]:
     except UnicodeDecodeError as error:  # damage that reached the text of SQLite's own message
         raise RunFileError(f"{path.name} cannot be {doing}: {_DAMAGED}.") from error
     except (sqlite3.Error, OSError) as error:
-        raise RunFileError(f"{path.name} cannot be {doing}: {_reason(error)}.") from error
+        longest = isinstance(error, sqlite3.OperationalError) and len(os.fsencode(path.absolute())) > _LONGEST_PATH
+        why = _TOO_LONG if longest else _reason(error)
+        raise RunFileError(f"{path.name} cannot be {doing}: {why}.") from error
 
 
 def _code(error: sqlite3.Error) -> int:

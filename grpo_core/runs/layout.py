@@ -17,6 +17,7 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.record import ARRAYS, Step
+from grpo_core.runs.soundness import check
 
 _ALIGNMENT = 8
 _PLAIN = "biuf"
@@ -82,7 +83,7 @@ def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step
         elif name in ARRAYS:  # a newer version may record more; it is left alone
             plain[name] = array
     try:
-        return Step(step=number, settings=settings, measurements=measurements, resume=resume, **plain)
+        return check(Step(step=number, settings=settings, measurements=measurements, resume=resume, **plain))
     except TypeError as error:
         raise RunFileError(f"The record of update {number} is incomplete ({error}).") from None
 

@@ -17,7 +17,7 @@ import numpy as np
 from grpo_core.config import Settings, language_settings, settings_from_json
 from grpo_core.errors import GrpoError
 from grpo_core.learners import learner
-from grpo_core.metrics import METRICS
+from grpo_core.metrics import METRICS, metrics
 from grpo_core.questions import Answer, Question
 from grpo_core.runs.manifest import manifest_from, manifest_text
 from grpo_core.runs.run_file import RunReader, RunWriter
@@ -65,6 +65,25 @@ def read_run(path: Path) -> None:
             sentence(lambda name=name: reader.series(name))  # type: ignore[misc]
         for number in range(reader.first, min(reader.last, reader.first + 20) + 1):
             sentence(lambda number=number: reader.step(number))  # type: ignore[misc]
+
+
+def poke_record(content: bytes, path: Path, step: int, changes: list[tuple[int, int]]) -> None:
+    """A run file in which bytes of one update's arrays are others, under a checksum that says they should be."""
+    path.write_bytes(content)
+    with closing(sqlite3.connect(path)) as connection:
+        data = bytearray(connection.execute("SELECT record FROM step WHERE step = ?", (step,)).fetchone()[0])
+        for place, byte in changes:
+            data[place % len(data)] = byte
+        connection.execute("UPDATE step SET record = ?, crc = ? WHERE step = ?", (bytes(data), zlib.crc32(data), step))
+        connection.commit()
+
+
+def compute(path: Path, number: int) -> None:
+    """What the window computes of an update. Its numbers may be anything; its indices lead somewhere."""
+    with RunReader.open(path) as reader:
+        step = reader.step(number)
+    with np.errstate(all="ignore"):
+        assert set(metrics(step)) <= set(METRICS)
 
 
 QUESTION = Question(step=1, group=0, completion="5")

@@ -23,9 +23,11 @@ from tests.fuzz.readers import (
     GOOD_ANSWER,
     GOOD_MANIFEST,
     GOOD_SETTINGS,
+    compute,
     good_run,
     good_session,
     poke,
+    poke_record,
     read_answer,
     read_manifest,
     read_run,
@@ -86,6 +88,20 @@ def test_a_run_file_with_odd_values_and_right_checksums(tmp_path: Path, examples
         assert [entry.path for entry in library.entries(tmp_path)] == [path]
 
     tried(examples, places, check)
+
+
+@SHARES
+def test_a_record_of_odd_numbers_under_a_right_checksum(tmp_path: Path, examples: int) -> None:
+    path = tmp_path / "run.grpo"
+    byte = st.sampled_from([0, 1, 127, 128, 255]) | st.integers(0, 255)
+    changes = st.lists(st.tuples(st.integers(0, 20_000), byte), min_size=1, max_size=6)
+
+    def check(given: tuple[int, list[tuple[int, int]]]) -> None:
+        number, places = given
+        poke_record(good_run(), path, number, places)
+        sentence(lambda: compute(path, number))
+
+    tried(examples, st.tuples(st.integers(1, 6), changes), check)
 
 
 @SHARES

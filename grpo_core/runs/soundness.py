@@ -1,0 +1,75 @@
+"""Whether the arrays of a decoded step fit together, so that whoever computes with them need not ask.
+
+A checksum shows that a record is what was written; not that whoever wrote it knew what a step is.
+"""
+
+from __future__ import annotations
+
+from grpo_core.errors import RunFileError
+from grpo_core.record import Step
+
+_WHOLE, _REAL, _TRUTH = "iu", "f", "b"
+
+
+def check(step: Step) -> Step:
+    """``step`` itself.
+
+    Raises:
+        RunFileError: an array has another shape or kind than the record's others imply, or an index points nowhere.
+    """
+    batch, length = step.tokens.shape if step.tokens.ndim == 2 else (0, 0)
+    if not batch or not length:
+        raise _damaged(step, "tokens")
+    passes = len(step.part) if step.part.ndim == 2 else 0
+    micro = step.denominator.shape[-1] if step.denominator is not None else 0
+    shapes: dict[str, tuple[str, tuple[int, ...]]] = {
+        "tokens": (_WHOLE, (batch, length)), "group": (_WHOLE, (batch,)), "row_id": (_WHOLE, (batch,)),
+        "mask": (_TRUTH, (batch, length)), "rewards": (_REAL, (batch,)), "old_logp": (_REAL, (batch, length)),
+        "logp": (_REAL, (passes + 1, batch, length)), "part": (_WHOLE, (passes, batch)),
+        "ref_logp": (_REAL, (batch, length)), "sampling_logp": (_REAL, (batch, length)),
+        "gate": (_REAL, (batch, length)), "values": (_REAL, (batch, length)), "context": (_WHOLE, (batch, length)),
+        "denominator": (_REAL, (passes, micro)),
+    }  # fmt: skip
+    for name, (kinds, shape) in shapes.items():
+        array = getattr(step, name)
+        if array is not None and (array.shape != shape or array.dtype.kind not in kinds):
+            raise _damaged(step, name)
+    _check_other_shapes(step, batch, length)
+    _check_indices(step, batch, micro)
+    return step
+
+
+def _check_other_shapes(step: Step, batch: int, length: int) -> None:
+    """Arrays whose own sizes are free."""
+    if step.reward_parts is not None and (step.reward_parts.ndim != 2 or len(step.reward_parts) != batch):
+        raise _damaged(step, "reward_parts")
+    if step.advantage is not None and step.advantage.shape not in ((batch,), (batch, length)):
+        raise _damaged(step, "advantage")
+    for name in ("prompt_tokens", "watched_tokens", "ref_dist_logp"):
+        array = getattr(step, name)
+        if array is not None and array.ndim != 2:
+            raise _damaged(step, name)
+    if step.dist_logp is not None and (step.dist_logp.ndim != 3 or len(step.dist_logp) not in (2, step.passes + 1)):
+        raise _damaged(step, "dist_logp")
+    both = step.dist_logp is not None and step.ref_dist_logp is not None
+    if both and step.ref_dist_logp.shape != step.dist_logp.shape[1:]:  # type: ignore[union-attr]
+        raise _damaged(step, "ref_dist_logp")
+
+
+def _check_indices(step: Step, batch: int, micro: int) -> None:
+    """Numbers that point into other arrays."""
+    if step.group.min() < 0 or step.group.max() >= batch:
+        raise _damaged(step, "group")
+    most = batch if step.denominator is None else micro  # no more micro-batches than completions
+    if step.part.size and (step.part.min() < -1 or step.part.max() >= most or step.part.max(axis=1).min() < 0):
+        raise _damaged(step, "part")
+    if step.dist_logp is not None:
+        places, words = step.dist_logp.shape[1:]
+        if step.tokens[step.mask].max(initial=0) >= words or step.tokens.min() < -1:
+            raise _damaged(step, "tokens")
+        if step.context is not None and (step.context.min() < -1 or step.context.max() >= places):
+            raise _damaged(step, "context")
+
+
+def _damaged(step: Step, name: str) -> RunFileError:
+    return RunFileError(f"The record of update {step.step} does not fit together ({name}); it is damaged.")
