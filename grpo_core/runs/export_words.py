@@ -7,7 +7,6 @@ from typing import Any
 from grpo_core.config import Settings
 from grpo_core.config.presets import nearest_preset
 from grpo_core.config.settings import described_at, language_settings
-from grpo_core.record import Step
 
 
 def one_line(text: str) -> str:
@@ -27,24 +26,20 @@ def differing(settings: Settings) -> str:
     return ", ".join([name, *(f"{_named(path)} {_shown(value)}" for path, value in told.items())])
 
 
-def caption(settings: Settings, version: str, *, run: str, step: Step | None, last: int, passed: int = -1) -> str:
+def caption(settings: Settings, version: str, *, run: str, update: int, last: int, shown: str = "") -> str:
     """One paragraph for a picture: the run, the update, its settings, seed and program version.
 
     Args:
         settings: what the update ran under.
         version: of the program, in words.
         run: title of the run.
-        step: the update; None before the first.
+        update: the update; 0 before the first.
         last: newest update of the run.
-        passed: the pass shown, counted from 0; below 0 the last.
+        shown: what of it is shown, such as "pass 2 of 4"; empty for all.
     """
-    parts = [one_line(run)]
-    if step is None:
-        parts.append("before the first update")
-    else:
-        shown = step.passes if passed < 0 else passed + 1
-        parts.append(f"update {step.step:,} of {last:,}" + (f", pass {shown} of {step.passes}" * (step.passes > 1)))
-    return " · ".join([*parts, differing(settings), f"seed {settings.seed}", version])
+    place = f"update {update:,} of {last:,}" if update else "before the first update"
+    parts = [one_line(run), f"{place}, {shown}" if shown else place, differing(settings), f"seed {settings.seed}"]
+    return " · ".join([*parts, version])
 
 
 def _named(path: str) -> str:

@@ -1,0 +1,1 @@
+"""Getting pictures and tables out of the program, from the window and from the command line."""

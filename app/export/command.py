@@ -1,0 +1,139 @@
+"""``python -m app export``: panels as pictures and tables, without a display; what needs no window is the core's."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from grpo_core.errors import GrpoError
+from grpo_core.runs.export_command import run_export, span
+
+if TYPE_CHECKING:
+    from app.panels.base import Panel
+
+FAILED = 2
+FORMATS = ("png", "svg", "pdf", "csv")
+THEMES = ("light", "dark", "projector")
+LEAST, MOST = 24, 8192
+"""Pixels of a side of a picture."""
+STORIES = (
+    "timeline", "controls", "metrics", "pipeline", "policy_bars", "training_history", "token_inspector", "evolution",
+    "step_detail", "explain",
+)  # fmt: skip
+"""The panels that “all” stands for: those that show a recorded run. The others compute something of their own."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Export as the arguments say; 0, or 2 after an error told in one sentence."""
+    options = _parser().parse_args(arguments)
+    try:
+        if options.panel is None:
+            return _without_window(options)
+        kinds, steps = panels_named(options.panel), span(options.step, options.steps)
+        size, scale = _size(options.size), _scale(options.scale)
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+        from app.export.pictures import Wanted, export_pictures
+
+        wanted = Wanted(
+            kinds=tuple(kinds), steps=steps, several=options.panel == "all" or options.steps is not None, size=size,
+            theme=options.theme, scale=scale, caption=not options.no_caption, format=options.format, row=options.row,
+            explained=options.explain,
+        )  # fmt: skip
+        for said in export_pictures(options.run, options.out, wanted, force=options.force):
+            print(said, flush=True)
+    except GrpoError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def panels_named(name: str) -> list[type[Panel]]:
+    """The panel called ``name``, by its id or its title, or all that “all” stands for.
+
+    Raises:
+        GrpoError: there is none; the sentence offers the closest.
+    """
+    from app.main_window import PANELS
+
+    if name == "all":
+        return [kind for kind in PANELS if kind.id in STORIES]
+    known = {_plain(word): kind for kind in PANELS for word in (kind.title, kind.id)}
+    if _plain(name) in known:
+        return [known[_plain(name)]]
+    ids = [_plain(kind.id) for kind in PANELS]
+    close = difflib.get_close_matches(_plain(name), known, n=1)
+    if close:
+        raise GrpoError(f"There is no panel “{name}”; did you mean {_plain(known[close[0]].id)}?")
+    raise GrpoError(f"There is no panel “{name}”; there are {', '.join(ids)}, and all.")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "-", name.casefold()).strip("-")
+
+
+def _without_window(options: argparse.Namespace) -> int:
+    if options.out.suffix.lower().lstrip(".") in FORMATS:
+        raise GrpoError(f"Say what {options.out.name} is to show: add --panel and its name, such as policy-bars.")
+    return run_export(options, lambda: None)
+
+
+def _size(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d{1,6})[xX×](\d{1,6})", text)
+    if match is None or not all(LEAST <= int(side) <= MOST for side in match.groups()):
+        raise GrpoError(f"--size cannot be “{text}”: give width and height from {LEAST} to {MOST}, such as 1600x900.")
+    return int(match[1]), int(match[2])
+
+
+def _scale(text: str) -> float:
+    from app.plotting.look import SCALES
+
+    try:
+        scale = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        scale = 0.0
+    if not SCALES[0] <= scale <= SCALES[-1]:
+        raise GrpoError(f"--scale cannot be “{text}”: allowed is a number {SCALES[0]} to {SCALES[-1]}, as in 1.5.")
+    return scale
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(FAILED, f"{message[:1].upper()}{message[1:]}; {self.prog} --help says what is possible.\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="grpo-lab export",
+        description="Write panels of a run as pictures or tables, the run as CSV, or an update as a NumPy script.",
+    )
+    parser.add_argument("run", type=Path, metavar="FILE", help="a run file")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="PATH",
+        help="a picture (.png, .svg, .pdf), a table (.csv), a folder for several or, without a panel, a folder for "
+        "CSV files or a script (.py)",
+    )  # fmt: skip
+    parser.add_argument("--panel", metavar="NAME", help="what is shown, such as token-inspector, or all")
+    parser.add_argument("--step", metavar="N", help="the update (default the last)")
+    parser.add_argument("--steps", metavar="M:N", help="a sequence of updates, one file each")
+    parser.add_argument("--pass", dest="passed", metavar="N", help="of a script: one inner pass (default all)")
+    parser.add_argument("--format", choices=FORMATS, default="png", help="of the files in a folder (default png)")
+    parser.add_argument("--theme", choices=THEMES, default="light")
+    parser.add_argument("--size", metavar="WxH", help="of the picture in pixels (default what suits the panel)")
+    parser.add_argument("--scale", default="1", metavar="X", help="of everything in it, 0.8 to 2.5 (default 1)")
+    parser.add_argument("--row", metavar="N", help="the completion that is selected")
+    parser.add_argument("--explain", metavar="NAME", help="the number that the panel “explain” explains (default loss)")
+    parser.add_argument("--no-caption", action="store_true", help="no line with update, settings, seed and version")
+    parser.add_argument("--force", action="store_true", help="replace what exists")
+    return parser

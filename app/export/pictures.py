@@ -1,0 +1,245 @@
+"""Panels of a run file as pictures and tables: a workspace without a window, one panel and one update at a time."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, QSize, qInstallMessageHandler
+from PySide6.QtWidgets import QApplication
+
+from app.docks import LANGUAGE
+from app.export.stage import Studio, caption_of, settle, themed, usual_size
+from app.panels.base import Panel
+from app.plotting import look
+from app.plotting.export import Paper, drawn
+from app.plotting.export_table import table_csv, tables, targets
+from app.settings.files import reason, write_atomically
+from app.workspace.run_handle import RunHandle
+from app.workspace.workspace import Workspace
+from grpo_core.errors import GrpoError
+from grpo_core.explain import Quantity
+from grpo_core.explain.quantity import KINDS
+from grpo_core.metrics import METRICS
+from grpo_core.runs.export_command import whole
+
+PATIENCE_S = 600
+"""An experiment that a panel begins by itself may take as long as this."""
+LOWEST = 24
+"""Pixels that a caption must leave for the picture."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is to be exported.
+
+    Attributes:
+        kinds: the panels.
+        steps: the updates; None for the last.
+        several: the files go into a folder, however many they are.
+        size: of a whole picture in pixels; None for what suits each panel.
+        theme: its name.
+        scale: 1 = 100 %.
+        caption: whether there is one.
+        format: of files in a folder.
+        row: the completion that is selected, as a person counts; None for none.
+        explained: the number to be explained; None for the loss.
+    """
+
+    kinds: tuple[type[Panel], ...]
+    steps: range | None = None
+    several: bool = False
+    size: tuple[int, int] | None = None
+    theme: str = "light"
+    scale: float = 1.0
+    caption: bool = True
+    format: str = "png"
+    row: str | None = None
+    explained: str | None = None
+
+
+def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False) -> Iterator[str]:
+    """Write what is wanted of the run file ``run`` to ``out``, a file or a folder; yields a sentence for each file.
+
+    Raises:
+        GrpoError: the run cannot be read, an update or a table is not there, or a file cannot be written.
+    """
+    handle = RunHandle.open(run)
+    try:
+        steps = _checked(handle, wanted.steps)
+        unsuited = ("policy_bars",) if handle.origin.settings.is_language else LANGUAGE
+        if len(wanted.kinds) > 1:
+            wanted = replace(wanted, kinds=tuple(kind for kind in wanted.kinds if kind.id not in unsuited))
+        places = _places(out, wanted, steps)
+        _refuse_existing(list(places.values()), force)
+        application = QApplication.instance() or QApplication(sys.argv[:1])
+        assert isinstance(application, QApplication)
+        before = qInstallMessageHandler(_quiet)
+        try:
+            yield from _exported(application, handle, places, wanted, force)
+        finally:
+            qInstallMessageHandler(before)
+    finally:
+        handle.let_go()
+
+
+def _exported(
+    app: QApplication, run: RunHandle, places: dict[tuple[type[Panel], int], Path], wanted: Wanted, force: bool
+) -> Iterator[str]:
+    look.apply(app, wanted.theme, wanted.scale)
+    workspace = Workspace(run.origin.settings, themed(wanted.theme), wanted.scale)
+    workspace.activate(run)
+    with closing(Studio(workspace)) as studio:
+        for kind in wanted.kinds:
+            mine = {step: place for (panel, step), place in places.items() if panel is kind}
+            panel = studio.panel(kind, usual_size(kind.id, wanted.scale), fixed=wanted.size is not None)
+            try:
+                yield from _exported_panel(app, panel, mine, wanted, force)
+            finally:
+                studio.drop(panel)
+
+
+def _exported_panel(
+    app: QApplication, panel: Panel, places: dict[int, Path], wanted: Wanted, force: bool
+) -> Iterator[str]:
+    captions = {step: _at(panel, step, wanted) for step in places} if wanted.caption else {}
+    papers = {step: _paper(panel, captions.get(step, ""), wanted) for step in places}
+    width = wanted.size[0] if wanted.size else panel.width()
+    below = max(paper.caption_height(width) for paper in papers.values())  # one for all, so that nothing jumps
+    if wanted.size is not None:
+        height = wanted.size[1] - below
+        if height < LOWEST:
+            raise GrpoError(
+                f"--size {width}x{wanted.size[1]} leaves no room beside the caption: choose a larger one, "
+                "or add --no-caption."
+            )
+        panel.resize(QSize(width, height))
+    for step, place in places.items():
+        _at(panel, step, wanted)
+        _drawn(app, panel)
+        if place.suffix.lower() == ".csv":
+            yield from _written_tables(panel, place, force)
+        else:
+            _write(place, drawn(panel, place.suffix.lower().lstrip("."), papers[step], below))
+            yield str(place)
+
+
+def _written_tables(panel: Panel, place: Path, force: bool) -> Iterator[str]:
+    found = tables(panel)
+    if not found:
+        raise GrpoError(f"The panel {panel.id.replace('_', '-')} has no table; export it as a picture.")
+    files = targets(place, [title for title, _, _ in found])
+    if files != [place]:
+        _refuse_existing(files, force)
+    for file, (_, columns, rows) in zip(files, found, strict=True):
+        _write(file, table_csv(columns, rows))
+        yield str(file)
+
+
+def _at(panel: Panel, step: int, wanted: Wanted) -> str:
+    """Put the eye on update ``step``, with what is wanted selected and explained; the caption that belongs to it."""
+    workspace = panel.workspace
+    workspace.move_to(step)
+    record = workspace.view.step.step
+    if record is not None:
+        row = None if wanted.row is None else whole("--row", wanted.row) - 1
+        if row is not None and row >= len(record.rewards):
+            raise GrpoError(
+                f"Update {step} has no completion {row + 1}; it has completions 1 to {len(record.rewards)}."
+            )
+        workspace.select(row=row)
+        workspace.explain(_quantity(wanted.explained or "loss", record.passes, row))
+    return caption_of(panel)
+
+
+def _quantity(name: str, passes: int, row: int | None) -> Quantity:
+    """The number of a name: of the last pass and, where it has places, of the completion selected or the first."""
+    if name in METRICS and (name not in KINDS or (row is None and "row" in KINDS[name].axes)):
+        return Quantity(name)
+    if name not in KINDS:
+        close = difflib.get_close_matches(name, [*KINDS, *METRICS], n=1)
+        hint = f"did you mean {close[0]}?" if close else "names are such as advantage, ratio, kl or loss."
+        raise GrpoError(f"There is no number “{name}”; {hint}")
+    axes = KINDS[name].axes
+    passed = passes - 1 if "pass" in axes else passes if "state" in axes else 0
+    places = {axis: 0 for axis in ("token", "context", "action", "group") if axis in axes}
+    return Quantity(name, passed=passed, row=(row or 0) if "row" in axes else None, **places)
+
+
+def _drawn(app: QApplication, panel: Panel) -> None:
+    """Draw, and wait for what the panel computes by itself."""
+    settle(panel)
+    app.processEvents()
+    deadline = time.monotonic() + PATIENCE_S
+    while getattr(panel, "busy", False):
+        if time.monotonic() > deadline:
+            raise GrpoError(f"The panel {panel.id.replace('_', '-')} was still computing after {PATIENCE_S} s.")
+        app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+    settle(panel)
+    app.processEvents()
+
+
+def _paper(panel: Panel, caption: str, wanted: Wanted) -> Paper:
+    workspace = panel.workspace
+    return Paper(theme=workspace.theme, scale=wanted.scale, caption=caption, title=panel.title)
+
+
+def _checked(run: RunHandle, steps: range | None) -> list[int]:
+    """The updates wanted, each of which can be read.
+
+    Raises:
+        GrpoError: one cannot.
+    """
+    chosen = [run.head] if steps is None else [steps[0], steps[-1]]
+    for step in chosen:
+        if step > run.head:
+            has = f"it has updates 1 to {run.head}" if run.head else "it has none yet"
+            raise GrpoError(f"{run.path.name} has no update {step}; {has}.")
+        run.step(step)
+    return chosen if steps is None else list(steps)
+
+
+def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[type[Panel], int], Path]:
+    """Where each panel of each update goes."""
+    ending, kinds = out.suffix.lower(), (".png", ".svg", ".pdf", ".csv")
+    if not wanted.several and not out.is_dir() and ending:
+        if ending not in kinds:
+            raise GrpoError(f"{out.name} cannot be written: end the name in .png, .svg, .pdf or, for a table, .csv.")
+        if not out.parent.is_dir():
+            raise GrpoError(f"There is no folder {out.parent}; choose one that exists.")
+        return {(wanted.kinds[0], steps[0]): out}
+    if ending in kinds or (out.exists() and not out.is_dir()):
+        raise GrpoError(f"Several files do not go into {out.name}; give the name of a folder.")
+    digits = max(4, len(str(steps[-1])))
+    numbered = wanted.steps is not None and len(steps) > 1
+    return {
+        (kind, step): out / f"{kind.id.replace('_', '-')}{f'-{step:0{digits}}' if numbered else ''}.{wanted.format}"
+        for kind in wanted.kinds
+        for step in steps
+    }
+
+
+def _refuse_existing(files: list[Path], force: bool) -> None:
+    for file in files:
+        if file.is_dir():
+            raise GrpoError(f"{file} is a folder; choose the name of a file.")
+        if file.exists() and not force:
+            raise GrpoError(f"{file} exists already; choose another name, or add --force to replace it.")
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        write_atomically(path, data)
+    except OSError as error:
+        raise GrpoError(f"{path} cannot be written: {reason(error)}.") from None
+
+
+def _quiet(kind: object, context: object, text: str) -> None:
+    """Pass on what Qt says, but for what every offscreen window says."""
+    if not text.startswith("This plugin does not support"):
+        print(text, file=sys.stderr)

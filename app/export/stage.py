@@ -1,0 +1,139 @@
+"""A panel in a look and a size of its own, drawn without anybody seeing it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt
+from PySide6.QtGui import QFont, QPalette
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.build import this_build
+from app.panels.base import Panel
+from app.plotting.look import families
+from app.plotting.stylesheet import palette, stylesheet
+from app.plotting.theme import THEMES, Theme
+from app.workspace.workspace import Workspace
+from grpo_core.runs.export_words import caption
+
+SIZES = {
+    "timeline": (1366, 28), "controls": (256, 640), "metrics": (768, 64), "pipeline": (768, 92),
+    "policy_bars": (768, 260), "training_history": (768, 220), "kl_over_beta": (768, 220), "comparison": (768, 260),
+    "token_inspector": (768, 260), "step_detail": (700, 330), "explain": (560, 460),
+    "evolution": (768, 220), "score_your_own": (768, 220), "what_if": (768, 260), "queue": (768, 240),
+}  # fmt: skip
+"""Width and height in pixels at 100 % that suit a panel of its own."""
+OTHERS = (480, 480)
+
+
+def usual_size(id: str, scale: float) -> QSize:
+    """The size that suits a panel at ``scale``."""
+    width, height = SIZES.get(id, OTHERS)
+    return QSize(round(width * scale), round(height * scale))
+
+
+def themed(name: str) -> Theme:
+    """A theme by its name, with the shipped fonts.
+
+    Raises:
+        KeyError: there is none.
+    """
+    sans, mono = families()
+    return dataclasses.replace(THEMES[name], sans=sans, mono=mono)
+
+
+def caption_of(panel: Panel) -> str:
+    """What stands below the picture of a panel."""
+    view = panel.workspace.view
+    step = view.step.step
+    shown = f"pass {view.step.passed + 1} of {step.passes}" if step is not None and step.passes > 1 else ""
+    words = caption(
+        view.step.settings, str(this_build()), run=view.run.title, update=step.step if step is not None else 0,
+        last=view.head, shown=shown,
+    )  # fmt: skip
+    return f"{panel.title} · {words}"
+
+
+@contextmanager
+def worn(app: QApplication, theme: Theme, scale: float) -> Iterator[None]:
+    """Inside the block the whole application wears a look; what follows from its system's scheme stays as it is.
+
+    The block must not let Qt work on its events, or people see it.
+    """
+    before = QPalette(app.palette()), QFont(app.font()), app.styleSheet()
+    try:
+        app.setPalette(palette(theme))
+        app.setFont(theme.font("body", scale))
+        app.setStyleSheet(stylesheet(theme, scale))
+        yield
+    finally:
+        app.setPalette(before[0])
+        app.setFont(before[1])
+        app.setStyleSheet(before[2])
+
+
+@contextmanager
+def staged(app: QApplication, panel: Panel, theme: Theme, scale: float, size: QSize) -> Iterator[None]:
+    """Inside the block a panel of the window has another look and size; nothing of it reaches the screen.
+
+    The block must not let Qt work on its events, or people see it.
+    """
+    workspace = panel.workspace
+    before, place = (workspace.theme, workspace.scale), panel.geometry()
+    with ExitStack() as stack:
+        if (theme, scale) != before:
+            stack.enter_context(worn(app, theme, scale))
+            workspace.set_look(theme, scale)
+        panel.resize(size)
+        settle(panel)
+        yield
+    workspace.set_look(*before)
+    panel.setGeometry(place)
+    settle(panel)
+
+
+def settle(panel: Panel) -> None:
+    """Lay out and draw a panel at once; the layouts around it are left alone."""
+    for _ in range(2):  # what is drawn may change what a label needs
+        for widget in [panel, *panel.findChildren(QWidget)]:
+            QCoreApplication.sendPostedEvents(widget, QEvent.Type.LayoutRequest)
+            layout = widget.layout()
+            if layout is not None:
+                layout.activate()
+        panel.redraw()
+
+
+class Studio:
+    """A workspace beside that of the window, on one of its runs, for panels that nobody sees.
+
+    Attributes:
+        workspace: its update, selection and quantity are its own; the run is shared.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def panel(self, kind: type[Panel], size: QSize, *, fixed: bool = False) -> Panel:
+        """A new panel; :meth:`drop` it after use. Unless it is ``fixed``, a low one is as high as it wants to be."""
+        made = kind(self.workspace)
+        made.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
+        made.resize(size)
+        made.show()
+        settle(made)
+        if made.row_height and not fixed:
+            made.resize(size.width(), max(made.row_height, 1))
+            settle(made)
+        return made
+
+    def drop(self, panel: Panel) -> None:
+        """Take a panel away."""
+        panel.hide()
+        panel.let_go()
+        panel.deleteLater()
+
+    def close(self) -> None:
+        """Let go of the files; the run's owner opens them again when they are needed."""
+        self.workspace.close()
+        self.workspace.deleteLater()

@@ -1,0 +1,145 @@
+"""A widget with all that is in it as a file: PNG, or SVG and PDF of lines and text, with a caption below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import pyqtgraph as pg
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QPoint, QRect, QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QFontMetrics, QImage, QPageLayout, QPageSize, QPaintDevice, QPainter, QPdfWriter, QRegion
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QGraphicsItem, QGraphicsView, QWidget
+
+from app.plotting.theme import Theme
+
+FORMATS = ("png", "svg", "pdf")
+LARGEST = 8192
+"""Pixels of a side; a picture of that size takes a quarter of a gigabyte."""
+DPI = 96
+"""A pixel becomes 1/96 inch on paper."""
+MARGIN = 12
+WRAPPED = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap)
+PARTS = QWidget.RenderFlag.DrawWindowBackground | QWidget.RenderFlag.DrawChildren
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """What a picture is drawn on.
+
+    Attributes:
+        theme: of the ground and of the caption.
+        scale: 1 = 100 %.
+        caption: the text below; empty for none.
+        title: what the file calls itself, for screen readers.
+        density: pixels of a PNG for each pixel of the widget.
+    """
+
+    theme: Theme
+    scale: float = 1.0
+    caption: str = ""
+    title: str = ""
+    density: float = 1.0
+
+    def caption_height(self, width: int) -> int:
+        """Pixels that the caption needs below a picture of ``width`` pixels."""
+        if not self.caption:
+            return 0
+        edge = round(MARGIN * self.scale)
+        metrics = QFontMetrics(self.theme.font("small", self.scale))
+        room = QRect(0, 0, max(width - 2 * edge, 1), 1_000_000)
+        return metrics.boundingRect(room, WRAPPED, self.caption).height() + round(1.5 * edge)
+
+
+def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -> bytes:
+    """``widget`` as the content of a file.
+
+    Args:
+        widget: at the size at which it is to be drawn.
+        kind: one of ``FORMATS``.
+        paper: what is below and behind it.
+        height: of the caption in pixels; by default what it needs.
+
+    Raises:
+        ValueError: another kind.
+    """
+    below = paper.caption_height(widget.width()) if height is None else height
+    size = QSize(widget.width(), widget.height() + below)
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    match kind:
+        case "png":
+            image = QImage(size * paper.density, QImage.Format.Format_RGB32)
+            image.setDevicePixelRatio(paper.density)
+            _paint(widget, image, size, paper)
+            image.save(buffer, "PNG")  # type: ignore[call-overload]
+        case "svg":
+            generator = QSvgGenerator(QSvgGenerator.SvgVersion.Svg11)  # 1.2 Tiny has no clipping
+            generator.setOutputDevice(buffer)
+            generator.setResolution(DPI)
+            generator.setSize(size)
+            generator.setViewBox(QRectF(0, 0, size.width(), size.height()))
+            generator.setTitle(paper.title)
+            generator.setDescription(paper.caption)
+            _paint(widget, generator, size, paper)
+        case "pdf":
+            writer = QPdfWriter(buffer)
+            writer.setResolution(DPI)
+            writer.setTitle(paper.title)
+            page = QPageSize(QSizeF(size) * 72 / DPI, QPageSize.Unit.Point, "", QPageSize.SizeMatchPolicy.ExactMatch)
+            writer.setPageLayout(QPageLayout(page, QPageLayout.Orientation.Portrait, QMarginsF()))
+            _paint(widget, writer, size, paper)
+        case _:
+            raise ValueError(f"“{kind}” is no kind of picture: choose one of {', '.join(FORMATS)}.")
+    buffer.close()
+    made = bytes(data.data())
+    return _legible(made, paper.theme) if kind == "svg" else made
+
+
+def _legible(svg: bytes, theme: Theme) -> bytes:
+    """Digits of one width, as on screen, and fonts of the same kind where somebody lacks ours."""
+    svg = svg.replace(b"<svg ", b"<svg style=\"font-feature-settings:'tnum'\" ", 1)
+    for family, kind in ((theme.sans, "sans-serif"), (theme.mono, "monospace")):
+        if family:
+            svg = svg.replace(f'font-family="{family}"'.encode(), f'font-family="{family}, {kind}"'.encode())
+    return svg
+
+
+def _paint(widget: QWidget, device: QPaintDevice, size: QSize, paper: Paper) -> None:
+    painter = QPainter(device)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.fillRect(QRect(QPoint(), size), paper.theme.colour("ground"))
+    with _plain(widget):
+        widget.render(painter, QPoint(), QRegion(), PARTS)
+    if paper.caption:
+        edge = round(MARGIN * paper.scale)
+        painter.setFont(paper.theme.font("small", paper.scale))
+        painter.setPen(paper.theme.ink("muted"))
+        top = widget.height() + edge // 2
+        room = QRect(edge, top, size.width() - 2 * edge, size.height() - top)
+        painter.drawText(room, WRAPPED, paper.caption)
+    painter.end()
+
+
+@contextmanager
+def _plain(widget: QWidget) -> Iterator[None]:
+    """Inside the block no plot draws from pixels that it has kept: those would stay pixels on paper."""
+    with ExitStack() as stack:
+        for view in [widget, *widget.findChildren(QGraphicsView)]:
+            if isinstance(view, QGraphicsView):
+                stack.callback(view.setCacheMode, view.cacheMode())
+                view.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
+                for item in view.scene().items():
+                    _make_plain(item, stack)
+        yield
+
+
+def _make_plain(item: QGraphicsItem, stack: ExitStack) -> None:
+    if item.cacheMode() is not QGraphicsItem.CacheMode.NoCache:
+        stack.callback(item.setCacheMode, item.cacheMode())
+        item.setCacheMode(QGraphicsItem.CacheMode.NoCache)
+    if isinstance(item, pg.ScatterPlotItem):
+        item.setExportMode(True, {"antialias": True, "resolutionScale": 1.0})
+        stack.callback(item.setExportMode, False)

@@ -1,0 +1,55 @@
+"""The tables in a widget as CSV: every table that is shown, and the twin of every plot that is."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtWidgets import QWidget
+
+from app.plotting.numbers import plain
+from app.plotting.table_model import Column, Rows
+from app.plotting.table_twin import TableTwin
+from app.plotting.twin_stack import TwinStack
+
+
+def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
+    """(title, columns, rows) of every table of ``widget`` that is not hidden, rows in the order on screen."""
+    found: list[tuple[str, Sequence[Column], Rows]] = []
+    twins = widget.findChildren(TwinStack)
+    for twin in twins:
+        if twin.isVisibleTo(widget):
+            columns, rows = twin.plot.table()
+            found.append((twin.plot.title, columns, rows))
+    for table in widget.findChildren(TableTwin):
+        if table.isVisibleTo(widget) and not any(table is twin.table for twin in twins):
+            model = table.table
+            shown = [
+                [model.value(place, column) for column in range(len(model.columns))]
+                for place in range(model.rowCount())
+            ]
+            found.append((table.accessibleName(), model.columns, shown))
+    return [(title, columns, rows) for title, columns, rows in found if columns]
+
+
+def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
+    """A table as CSV in UTF-8: the titles of the columns, then every number in full; empty where there is none."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([column.title for column in columns])
+    writer.writerows([plain(value) for value in row] for row in rows)
+    return text.getvalue().encode("utf-8")
+
+
+def targets(path: Path, titles: Sequence[str]) -> list[Path]:
+    """Where so many tables go: the first and only one to ``path``, several beside it under names of their own."""
+    if len(titles) == 1:
+        return [path]
+    names: list[str] = []
+    for title in titles:
+        words = re.sub(r"\W+", "-", title.casefold()).strip("-")[:60] or "table"
+        names.append(words if words not in names else f"{words}-{len(names) + 1}")
+    return [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in names]
