@@ -44,13 +44,17 @@ class PresentingDeeds:
 
     def forward(self) -> None:
         """What the forward button of a remote does: first of all the picture comes back."""
+        if self._p.presenter.blank.lift():
+            return
         if self._p.lessons.given:
             self._p.deeds.lesson_next()
-        elif not self._p.presenter.blank.lift():
+        else:
             self._p.player.stage()
 
     def back(self) -> None:
+        if self._p.presenter.blank.lift():
+            return
         if self._p.lessons.given:
             self._p.deeds.lesson_back()
-        elif not self._p.presenter.blank.lift():
+        else:
             self._p.player.stage_back()

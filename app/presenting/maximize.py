@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtWidgets import QMainWindow, QWidget
+from shiboken6 import Shiboken
 
 from app.docks import GRIPPED, Dock
 
@@ -21,6 +22,15 @@ def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) 
 def focus_of(window: QMainWindow) -> QWidget | None:
     """The widget that has the focus in ``window``, or will have it there; often there is none."""
     return window.focusWidget()
+
+
+def focus_again(window: QMainWindow, widget: QWidget | None) -> None:
+    """The focus where it was, on ``widget`` or nowhere; hiding docks has passed it on."""
+    now = focus_of(window)
+    if widget is not None and Shiboken.isValid(widget):
+        widget.setFocus(Qt.FocusReason.OtherFocusReason)
+    elif now is not None:
+        now.clearFocus()
 
 
 class Maximizer:

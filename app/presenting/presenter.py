@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QByteArray, QEvent, QObject, QRect, Qt, QTimer, Slot
 from PySide6.QtGui import QScreen
 from PySide6.QtWidgets import QApplication, QWidget
-from shiboken6 import Shiboken
 
 from app.plotting.theme import Theme
 from app.presenting import screens
 from app.presenting.awake import Awake
 from app.presenting.blank import Blank
 from app.presenting.counter import StepCounter
-from app.presenting.maximize import Maximizer, focus_of, put_back
+from app.presenting.maximize import Maximizer, focus_again, focus_of, put_back
 from app.presenting.notes import NotesFile
 from app.presenting.ring import PointerRing
-from app.presenting.speaker import SpeakerWindow
+from app.presenting.speaker import BUTTONS, KEYS, SpeakerWindow
 
 if TYPE_CHECKING:
     from app.commands.actions import Actions
@@ -30,12 +29,6 @@ if TYPE_CHECKING:
 SETTLE_MS, LEAVE_MS = 60, 250
 """The docks are arranged this long after the window has its size: two frames, in which every panel asks for its own.
 On the way back a window manager may take longer to say what that size is."""
-BUTTONS = ("present.back", "present.next", "present.blank")
-KEYS = (
-    "present", "present.leave", "present.next", "present.back", "present.step", "present.step_back", "present.blank",
-    "present.ring", "present.counter", "run", "step", "step_back",
-)  # fmt: skip
-"""Commands whose keys act in the speaker's window too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,16 +203,8 @@ class Presenter(QObject):
                 self._window.setGeometry(self._before.box)
             put_back(self._window, self._window.docks, self._before.docks)
             self._window.removeEventFilter(self)
-            self._focus_again(self._before.focus)
+            focus_again(self._window, self._before.focus)
             self._before = None
-
-    def _focus_again(self, widget: QWidget | None) -> None:
-        """The focus where it was; hiding docks has passed it on."""
-        now = focus_of(self._window)
-        if widget is not None and Shiboken.isValid(widget):
-            widget.setFocus(Qt.FocusReason.OtherFocusReason)
-        elif now is not None:
-            now.clearFocus()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:

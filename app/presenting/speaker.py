@@ -24,6 +24,12 @@ from app.presenting.screens import described
 from app.presenting.words import sentence_next, sentence_now
 from app.workspace.view import View
 
+BUTTONS = ("present.back", "present.next", "present.blank")
+KEYS = (
+    "present", "present.leave", "present.next", "present.back", "present.step", "present.step_back", "present.blank",
+    "present.ring", "present.counter", "run", "step", "step_back",
+)  # fmt: skip
+"""Commands whose keys act in the speaker's window too."""
 ALONE = "There is one screen, and the class sees it. Drag this window wherever you like."
 
 
