@@ -43,7 +43,7 @@ class SpeakerWindow(QWidget):
     Signals:
         noted: the notes were changed by hand.
         screen_chosen: name of the screen that the class shall see.
-        closed: the window was closed or opened.
+        changed: the window was closed or opened.
     """
 
     noted = Signal()
