@@ -12,6 +12,7 @@ from app.lessons.clip import Clip
 from app.lessons.dead_groups import DeadGroups
 from app.lessons.fair_race import FairRace
 from app.lessons.group import BuildGroup
+from app.lessons.group_size import GroupSize
 from app.lessons.interactive import Interactive
 from app.lessons.kl_explorer import KlExplorer
 from app.lessons.memory_bill import MemoryBill
@@ -32,6 +33,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "ratio_explorer": RatioExplorer,
     "advantage_histogram": AdvantageHistogram,
     "memory_bill": MemoryBill,
+    "group_size": GroupSize,
 }
 """What the files call the small interactives."""
 PANELS = (

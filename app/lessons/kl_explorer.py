@@ -49,9 +49,9 @@ class KlExplorer(Interactive):
         for bars in (self.policy, self.reference):
             bars.picked.connect(self._on_picked)
         nats = Scale(unit="nats")
-        self.values = GroupedBars("Sampled values", "action", nats, (K1, K2, K3))
+        self.values = GroupedBars("Sampled values", "action", nats, (K1, K2, K3), reach=0.1)
         self.running = RunningMeans("Mean of the samples so far", (K1, K2, K3))
-        self.gradients = GroupedBars("Average step", "action", Scale(), (K1, K2, K3, SCALED, DOWN, BACK))
+        self.gradients = GroupedBars("Average step", "action", Scale(), (K1, K2, K3, SCALED, DOWN, BACK), reach=0.1)
         self.twins = {
             "values": TwinStack(self.values, [part.entry for part in (K1, K2, K3)]),
             "running": TwinStack(self.running),

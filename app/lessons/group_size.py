@@ -1,0 +1,235 @@
+"""Group sizes trained against each other: what they earn under each budget, and what the own mean leaves of a step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
+
+from app.experiments.runner import Poll, Runner
+from app.lessons.grouped_bars import GroupedBars, Part
+from app.lessons.interactive import Interactive
+from app.plotting.axis import Scale
+from app.plotting.numbers import share as percent
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.experiments import group_sizes
+from grpo_core.experiments.ensemble import Ensemble, band
+from grpo_core.experiments.group_sizes import KINDS, SAMPLES, SEEDS, SIZES, UPDATES
+from grpo_core.lessons import Offer
+
+SHOWS = ("silent", "reward", "left")
+SMALL = (2, 3, 4, 5, 6)
+"""Sizes whose groups can all be enumerated."""
+PARTS = {
+    "updates": Part(name=f"{UPDATES} updates", meaning="reward", style="outline"),
+    "samples": Part(name=f"{SAMPLES} samples", meaning="reward"),
+    "scaled": Part(name=f"{SAMPLES}, rate ∝ G", meaning="reward", style="hatch"),
+}
+SILENT = Part(name="first group silent", meaning="dead")
+LEFT = Part(name="own mean", meaning="policy")
+WHOLE = Part(name="leave-one-out", meaning="text", style="level")
+
+
+@lru_cache(maxsize=1)
+def left_by_own_mean() -> np.ndarray:
+    """The same at every look: it depends on nothing that can be set here."""
+    return group_sizes.left_by_own_mean(SMALL)
+
+
+class GroupSize(Interactive):
+    """Bars over G: medians over the seeds, with the middle half of them as whiskers."""
+
+    offer = Offer(
+        shows=SHOWS,
+        checks=("updates_gain", "samples_gain", "scaled_gain", "silent_2", "silent_64", "left_2", "left_4"),
+        state=("kinds", "switch"),
+    )
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        reward = Scale(label="Expected reward", low=0, high=1)
+        self.plots = {
+            "silent": GroupedBars(
+                "Runs whose first update moved nothing", "group size", Scale(low=0, high=1), (SILENT,)
+            ),
+            "reward": GroupedBars("Reward at the end", "group size", reward, tuple(PARTS.values())),
+            "left": GroupedBars(
+                "Length of the average step", "group size", Scale(label="share", low=0, high=1.05), (LEFT, WHOLE)
+            ),
+        }
+        self.twins = {name: TwinStack(plot, [part.entry for part in plot.parts]) for name, plot in self.plots.items()}
+        self.switch = self._switch()
+        self.note = QLabel()
+        self.note.setWordWrap(True)
+        pictures = QWidget()
+        self._stack = QStackedLayout(pictures)
+        for twin in self.twins.values():
+            self._stack.addWidget(twin)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addLayout(self.switch)
+        column.addWidget(pictures, 1)
+        column.addWidget(self.note)
+        self._kinds: tuple[str, ...] = KINDS[:1]
+        self._settings: Settings | None = None
+        self._coming = ""
+        self.runs: dict[str, dict[int, Ensemble]] = {}
+        self.problem = ""
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_arrived)
+        self._runner.ended.connect(self._on_ended)
+
+    def _switch(self) -> QHBoxLayout:
+        """A button a budget; those that are pressed are shown side by side."""
+        row = QHBoxLayout()
+        self.buttons = {kind: QToolButton() for kind in KINDS}
+        for kind, button in self.buttons.items():
+            button.setText(PARTS[kind].name)
+            button.setCheckable(True)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.setToolTip(f"Show or hide: {PARTS[kind].name} for every group size.")
+            button.clicked.connect(self._on_switched)
+            row.addWidget(button)
+        row.addStretch(1)
+        return row
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """``kinds``: which budgets are shown side by side; ``switch``: which of them can be switched."""
+        self._kinds = _known(state.get("kinds")) or KINDS[:1]
+        switched = _known(state.get("switch"))
+        for kind, button in self.buttons.items():
+            button.setVisible(kind in switched)
+
+    @Slot()
+    def _on_switched(self) -> None:
+        pressed = tuple(kind for kind, button in self.buttons.items() if button.isChecked())
+        self._kinds = pressed or self._kinds  # one at least is shown
+        self.touched.emit()
+
+    @property
+    def _missing(self) -> str:
+        """A budget that is asked for and has not been computed."""
+        return next((kind for kind in self._kinds if len(self.runs.get(kind, {})) < len(SIZES)), "")
+
+    @property
+    def ready(self) -> bool:
+        return bool(self.problem) or (self._settings is not None and not self._missing)
+
+    @property
+    def said(self) -> str:
+        if self.problem or self.ready or not self._coming:
+            return self.problem
+        done = len(self.runs.get(self._coming, {}))
+        return f"{len(SEEDS)} runs at each group size: {done} of {len(SIZES)} sizes done…"
+
+    def _train(self, settings: Settings) -> None:
+        """Compute what is missing, one budget after the other; other settings begin again."""
+        own = settings.replace({"seed": 0, "learner.group_size": SIZES[0]})  # neither is of any account here
+        if own != self._settings:
+            self._settings, self.runs, self.problem, self._coming = own, {}, "", ""
+        kind = self._missing
+        if not kind or kind == self._coming or self.problem:
+            return
+        self._coming, self.runs[kind] = kind, {}
+
+        def compute(poll: Poll) -> Iterator[object]:
+            return ((kind, own, *done) for done in group_sizes.tried(own, kind, poll=poll))
+
+        self._runner.start(compute)
+
+    @Slot(object)
+    def _on_arrived(self, result: tuple[str, Settings, int, Ensemble]) -> None:
+        kind, settings, size, runs = result
+        if settings == self._settings:
+            self.runs.setdefault(kind, {})[size] = runs
+            self.touched.emit()
+
+    @Slot(str)
+    def _on_ended(self, sentence: str) -> None:
+        self._coming, self.problem = "", sentence
+        self.touched.emit()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self._train(view.wanted)
+        what = self.step.show or SHOWS[0]
+        twin = self.twins[what]
+        for kind, button in self.buttons.items():
+            button.setChecked(kind in self._kinds)
+        twin.set_look(view.theme, view.scale)
+        self._stack.setCurrentWidget(twin)
+        if what == "left":
+            left = left_by_own_mean()
+            self.plots[what].show_heights({LEFT.name: left, WHOLE.name: np.ones(len(left))}, [str(g) for g in SMALL])
+        elif what == "silent":
+            runs = self.runs.get(self._kinds[0], {})
+            silent = np.array([group_sizes.silent(runs[g]) if g in runs else math.nan for g in SIZES])
+            self.plots[what].show_heights({SILENT.name: silent}, [str(g) for g in SIZES])
+        else:
+            self._draw_rewards()
+        twin.set_summary(self._told(what))
+        twin.refresh()
+        self.note.setFont(view.theme.font("strong", view.scale))
+        self.note.setText(self._told(what))
+
+    def _draw_rewards(self) -> None:
+        plot, nothing = self.plots["reward"], np.full(len(SIZES), np.nan)
+        heights, spans = {}, {}
+        for kind, part in PARTS.items():
+            runs = self.runs.get(kind, {}) if kind in self._kinds else {}
+            bands = [band(group_sizes.last_rewards(runs[g])) if g in runs else (np.nan,) * 3 for g in SIZES]
+            heights[part.name], low, high = np.array(bands, dtype=float).T if runs else (nothing,) * 3
+            spans[part.name] = low, high
+        plot.show_heights(heights, [str(g) for g in SIZES])
+        plot.show_spans(spans)
+        self.twins["reward"].legend.set_entries([PARTS[kind].entry for kind in self._kinds])
+
+    def _told(self, what: str) -> str:
+        """The smallest and the largest group, in a sentence."""
+        if what == "left":
+            values = {g: shown(float(share)) for g, share in zip(SMALL, left_by_own_mean(), strict=True)}
+            return _ends("Own mean over leave-one-out", values)
+        kind = self._kinds[0 if what == "silent" else -1]
+        runs = self.runs.get(kind, {})
+        if what == "silent":
+            return _ends(SILENT.name.capitalize(), {g: percent(group_sizes.silent(e)) for g, e in runs.items()})
+        return _ends(PARTS[kind].name, {g: shown(group_sizes.middle(e)) for g, e in runs.items()})
+
+    def summary(self, view: View) -> str:
+        return self.note.text()
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        gains = {f"{kind}_gain": (lambda kind=kind: group_sizes.gain(self.runs.get(kind, {}))) for kind in KINDS}
+        runs = self.runs.get(self._kinds[0], {})
+        silent = {f"silent_{g}": (lambda g=g: group_sizes.silent(runs[g]) if g in runs else math.nan) for g in (2, 64)}
+        left = {f"left_{g}": (lambda g=g: float(left_by_own_mean()[SMALL.index(g)])) for g in (2, 4)}
+        return {**gains, **silent, **left}
+
+    def let_go(self) -> None:
+        self._runner.close()
+
+
+def _known(kinds: object) -> tuple[str, ...]:
+    """The budgets among ``kinds``, in their own order."""
+    return tuple(kind for kind in KINDS if isinstance(kinds, (tuple, list)) and kind in kinds)
+
+
+def _ends(what: str, values: Mapping[int, str]) -> str:
+    """What the smallest and the largest size came to; empty before there is one."""
+    said = ", ".join(f"{values[size]} at G {size}" for size in sorted({min(values), max(values)})) if values else ""
+    return f"{what}: {said}." if said else ""
