@@ -239,6 +239,4 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
 
     def _dress_margins(self) -> None:
         self._margin = max((self.words.width(c.label) + 12 for c in self.curves if c.label), default=0.0)
-        self.frame.layout.setContentsMargins(
-            2, round(6 * self.factor), max(self._margin, round(10 * self.factor)), 2
-        )
+        self.frame.layout.setContentsMargins(2, round(6 * self.factor), max(self._margin, round(10 * self.factor)), 2)
