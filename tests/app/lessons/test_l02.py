@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox
+from pytestqt.qtbot import QtBot
 
 from app.lessons.bill_picture import BillPicture, size_of
 from app.lessons.memory_bill import KNOBS, SHOWS, SWITCHES, MemoryBill
@@ -88,9 +89,9 @@ def test_the_size_is_dragged_over_four_powers_of_ten(pupil: Pupil) -> None:
     assert bill.bill.training.parameters == pytest.approx(7e11), "a word is refused, the bill stays"
 
 
-def test_a_ledger_of_real_tensors_is_drawn_as_well(pupil: Pupil) -> None:
+def test_a_ledger_of_real_tensors_is_drawn_as_well(qtbot: QtBot) -> None:
     picture = BillPicture()
-    pupil.driver.qtbot.addWidget(picture)
+    qtbot.addWidget(picture)
     picture.resize(500, 200)
     picture.show_blocks([])
     picture.grab()
