@@ -210,7 +210,8 @@ def arrange(
     for mate in mates:
         window.tabifyDockWidget(docks[main], docks[mate])
     for extra in sorted(hidden):
-        window.tabifyDockWidget(docks["explain" if extra in EXTRAS else tabs[0]], docks[extra])
+        place = main if extra == "lesson" else "explain" if extra in EXTRAS else tabs[0]
+        window.tabifyDockWidget(docks[place], docks[extra])
     for id, dock in docks.items():
         dock.setVisible(id not in hidden)
     for front in (tabs[0], main):

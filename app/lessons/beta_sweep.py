@@ -25,7 +25,7 @@ from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from grpo_core.lessons import Offer
 
 BETAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0)
-SEEDS, UPDATES = range(16), 400
+SEEDS, UPDATES = range(16), 250
 """Runs of a dot, with the same random numbers at every β, and their length: long enough to arrive."""
 GROUP: dict[str, Any] = {"objective.baseline": "group_mean", "objective.std": "sample", "objective.surrogate": "clip"}
 CURVES: dict[str, dict[str, Any]] = {

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.lessons.former import Former
 from app.lessons.interactive import Interactive
 from app.lessons.layout import LessonLayout
-from app.lessons.prediction import Placed, in_words
-from app.lessons.progress import Entry, Progress
-from app.lessons.runs import LessonRuns
+from app.lessons.prediction import Placed
+from app.lessons.progress import Progress
+from app.lessons.scorer import Scorer
+from app.lessons.visit import Visit
 from app.training.controller import Controller
 from app.workspace.cursor import Stage
 from app.workspace.player import Player
-from app.workspace.run_handle import RunHandle
 from app.workspace.session import Session
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
-from grpo_core.lessons import Lesson, LessonStep, answered, right
+from grpo_core.lessons import Lesson, LessonStep
 
 TURNED_MS = 40
 """A knob that is being dragged makes a run of its own at most this often."""
@@ -37,6 +35,7 @@ class Conductor(QObject):
         turned: knobs that the user has turned in this step, dotted path -> value.
         placed: the predictions of this sitting, by step.
         problem: why a step cannot be shown, in a sentence, or empty.
+        warned: somebody went on without a prediction; doing so once more skips it.
         interactive: the lesson's own picture, set by the page that shows it.
 
     Signals:
@@ -52,8 +51,9 @@ class Conductor(QObject):
         progress: Progress, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._workspace, self._session, self._player, self._layout = workspace, session, player, layout
-        self._controller = controller
+        self._workspace, self._player = workspace, player
+        self._visit = Visit(workspace, session, controller, player, layout)
+        self._scorer = Scorer(workspace, progress)
         self.progress = progress
         self.lesson: Lesson | None = None
         self.place = 0
@@ -61,10 +61,9 @@ class Conductor(QObject):
         self.placed: dict[int, Placed] = {}
         self.problem = ""
         self.interactive: Interactive | None = None
-        self._runs = LessonRuns(workspace, session, controller)
-        self._former: Former | None = None
+        self._runs = self._visit.runs
         self._target: LessonStep | None = None
-        self._warned = False
+        self.warned = False
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(TURNED_MS)
@@ -72,7 +71,6 @@ class Conductor(QObject):
         workspace.frame.connect(self._on_frame)
         workspace.activated.connect(self._on_activated)
         controller.failed.connect(self._on_failed)
-        controller.closed.connect(self._runs.sweep)
 
     # -- what is shown -------------------------------------------------------------------------------------------------
 
@@ -98,21 +96,13 @@ class Conductor(QObject):
         """Whether its run is still on the way to the update that is to be seen."""
         return self._target is not None
 
-    @property
-    def warned(self) -> bool:
-        """Whether somebody went on without a prediction; doing so once more skips it."""
-        return self._warned
-
     # -- what people press ---------------------------------------------------------------------------------------------
 
     def open(self, lesson: Lesson) -> None:
         """Begin ``lesson``; another one that is being given makes room for it."""
         if self.lesson is None:
-            self._former = Former.of(self._workspace)
-            self._player.pause()
-            self._controller.set_breakpoints(())  # the user's are for the user's runs
-        else:
-            self._forget()
+            self._visit.begin()
+        self._rest()
         self.lesson, self.place, self.placed = lesson, 0, {}
         self._enter(0)
 
@@ -121,10 +111,10 @@ class Conductor(QObject):
         if self.lesson is None:
             return
         if self.covered:
-            if self._warned:
+            if self.warned:
                 self.skip()
             else:
-                self._warned = True
+                self.warned = True
                 self.changed.emit()
         elif self.place + 1 < len(self.lesson.steps):
             self._enter(self.place + 1)
@@ -136,17 +126,15 @@ class Conductor(QObject):
         if self.lesson is not None and self.place > 0:
             self._enter(self.place - 1)
 
-    def predict(self, guess: float) -> None:
-        """Place a prediction; the run answers."""
+    def predict(self, guess: float | None) -> None:
+        """Place a prediction, or none; the run answers."""
         if self.lesson is not None and self.covered:
             self.placed[self.place] = Placed(guess)
             self._show()
 
     def skip(self) -> None:
         """Leave the question unanswered; it is remembered as skipped."""
-        if self.lesson is not None and self.covered:
-            self.placed[self.place] = Placed(None)
-            self._show()
+        self.predict(None)
 
     def turn(self, changes: Mapping[str, Any]) -> None:
         """Turn a knob: the lesson's run begins again under it, with the same seed.
@@ -171,23 +159,12 @@ class Conductor(QObject):
 
     def leave(self) -> None:
         """Give the user's run, settings, cursor and layout back."""
-        if self.lesson is None:
-            return
-        self.lesson = None
-        self._forget()
-        if self._former is not None:
-            self._runs.switching = True
-            self._former.give_back(self._workspace, self._session)
-        self._end("")
+        self._part("", self._visit.give_back)
 
     def keep(self) -> None:
         """Go on with the lesson's run in the whole program; the user's own stays in the list."""
-        if self.lesson is None:
-            return
-        self.lesson = None
-        self._forget()
         sentence = "You go on with the lesson's run. The run that you came from is in the list of runs."
-        self._end(sentence, keep=self._workspace.run)
+        self._part(sentence, partial(self._visit.end, keep=self._workspace.run))
 
     # -- how it gets there ---------------------------------------------------------------------------------------------
 
@@ -196,7 +173,7 @@ class Conductor(QObject):
         return self.place - 1 if self.covered else self.place
 
     def _enter(self, place: int) -> None:
-        self.place, self.turned, self._warned = place, {}, False
+        self.place, self.turned, self.warned = place, {}, False
         self._show()
 
     @Slot()
@@ -204,13 +181,12 @@ class Conductor(QObject):
         """Bring the run to the step that is to be seen."""
         if self.lesson is None:
             return
-        self.problem, self._warned = "", False
-        self._layout.show(self.seen.panels, self._workspace.scale)
+        self.problem, self.warned = "", False
+        self._target = self.seen  # from here on nothing is scored before the run has come so far
+        self._visit.layout.show(self.seen.panels, self._workspace.scale)
         try:
-            run = self._runs.show(
-                self.lesson.settings_at(self._seen_place, self.turned), f"Lesson {self.lesson.number}"
-            )
-            self._target = self.seen
+            settings = self.lesson.settings_at(self._seen_place, self.turned)
+            run = self._runs.show(settings, f"Lesson {self.lesson.number}")
             if run.head < self.seen.update:
                 self._runs.train(run, self.seen.update)
         except GrpoError as error:
@@ -231,79 +207,43 @@ class Conductor(QObject):
         self._workspace.select(row=target.row)
         if target.explain is not None:
             self._workspace.explain(target.explain)
-        self._remember()
-        self.changed.emit()
-
-    def _remember(self) -> None:
         assert self.lesson is not None
-        last = self.place + 1 == len(self.lesson.steps) and not self.covered
-        self._say(self.progress.reach(self.lesson.id, self.place + 1, last))
+        self._scorer.reach(self.lesson, self.place, covered=self.covered)
+        self.changed.emit()
 
     def score(self) -> None:
         """Hold an open prediction against the run, once both the run and the interactive have arrived."""
         placed = self.placed.get(self.place) if self.lesson is not None else None
         ready = self.interactive is None or self.interactive.ready
-        if placed is None or placed.value is not None or self.busy or not ready or self.problem:
+        if self.lesson is None or placed is None or placed.value is not None or self.busy or not ready or self.problem:
             return
-        assert self.lesson is not None and self.step.predict is not None
-        predict, value = self.step.predict, self._answer()
-        good = placed.guess is not None and right(predict, placed.guess, value)
-        self.placed[self.place] = replace(placed, value=value, right=good)
-        entry = Entry(
-            when=datetime.now().isoformat(timespec="seconds"), lesson=self.lesson.id, step=self.place + 1,
-            ask=predict.ask, kind=predict.kind, guess=in_words(predict, placed.guess), value=value, right=good,
-            skipped=placed.guess is None,
-        )  # fmt: skip
-        self._say(self.progress.add(entry))
+        self.placed[self.place], self.problem = self._scorer.score(self.lesson, self.place, placed, self.interactive)
         self.changed.emit()
-
-    def _answer(self) -> float:
-        run, predict = self._workspace.run, self.step.predict
-        assert run is not None and predict is not None
-        check = self.interactive.answer if self.interactive is not None else _nothing
-        try:
-            return answered(predict.answer, self.step.update, run.origin, run.step, check)
-        except (GrpoError, IndexError, KeyError) as error:
-            self.problem = f"The prediction cannot be scored: {error}"
-            return float("nan")
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def _forget(self) -> None:
-        """Nothing is wanted any more."""
+    def _part(self, sentence: str, give_back: Callable[[], None]) -> None:
+        """The lesson is over: nothing more is wanted."""
+        if self.lesson is not None:
+            self.lesson = None
+            self._rest()
+            give_back()
+            self.changed.emit()
+            self.ended.emit(sentence)
+
+    def _rest(self) -> None:
         self._target, self.turned, self.problem = None, {}, ""
         self._later.stop()
-
-    def _end(self, sentence: str, keep: RunHandle | None = None) -> None:
-        """The lesson's runs go, but for the one to ``keep``, and the window is as it was."""
-        self._runs.clear(keep=keep)
-        self._runs.switching = False
-        self._former = None
-        self._controller.set_breakpoints(self._workspace.breakpoints.all)
-        self._layout.give_back()
-        self.changed.emit()
-        self.ended.emit(sentence)
 
     @Slot()
     def _on_activated(self) -> None:
         """Another run was opened or the lesson's was closed: the lesson is over, and that run stays."""
         run = self._workspace.run
-        if self.lesson is None or self._runs.switching or run is None or run in self._runs:
-            return
-        self.lesson = None
-        self._forget()
-        self._end("The lesson has ended, because another run is shown.")
+        if not self._runs.switching and run is not None and run not in self._runs:
+            self._part("The lesson has ended, because another run is shown.", self._visit.end)
 
     @Slot(object)
     def _on_failed(self, failure: object) -> None:
         if self._target is not None:
             self._target, self.problem = None, str(getattr(failure, "sentence", failure))
             self.changed.emit()
-
-    def _say(self, sentence: str | None) -> None:
-        if sentence:
-            self._workspace.problem.emit(sentence, "warning")
-
-
-def _nothing(check: str) -> float:
-    return float("nan")

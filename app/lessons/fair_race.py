@@ -115,7 +115,7 @@ class FairRace(Interactive):
         ends = [f"{short(name)} {shown(_best(runs), 2)}" for name, runs in results.lanes.items()]
         alike = [" and ".join(spoken(name) for name in group) for group in results.coinciding()]
         same = f" The same runs: {'; '.join(alike)}." if alike else ""
-        return f"At the end: {', '.join(ends)}.{same}"
+        return f"On average at the end: {', '.join(ends)}.{same}"
 
     @Slot()
     def _on_changed(self) -> None:

@@ -55,6 +55,7 @@ class Lessons(QObject):
         panel.left.connect(self._on_left)
         self.conductor.changed.connect(self._on_changed)
         window.arranged.connect(self._on_arranged)
+        workspace.frame.connect(self._on_frame)
         speaker.addActions([actions[name] for name in KEYS])
 
     def show(self) -> None:
@@ -83,6 +84,12 @@ class Lessons(QObject):
     def _on_left(self, sentence: str) -> None:
         if sentence:
             self._say(sentence, "info")
+
+    @Slot()
+    def _on_frame(self) -> None:
+        """Another size of type may want another arrangement."""
+        if self.given and not self._layout.fits(self._workspace.scale):
+            self._on_arranged()
 
     @Slot()
     def _on_arranged(self) -> None:

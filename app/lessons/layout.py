@@ -13,6 +13,8 @@ from app.panels.timeline import TimelinePanel
 
 LESSON = "lesson"
 """The panel that gives the lesson."""
+WAITING = ("explain", "glossary")
+"""Panels that come when they are asked for, and then stand beside the lesson."""
 SHARE = 0.64
 """Of the window's width, for a lesson that has panels beside it."""
 CROWDED = 1.6
@@ -30,43 +32,71 @@ class LessonLayout:
         self._window, self._docks = window, docks
         self._before: QByteArray | None = None
         self._bars: list[QWidget] = []
+        self._crowded = False
         self.panels: tuple[str, ...] | None = None
 
     def show(self, panels: Sequence[str], scale: float, *, again: bool = False) -> None:
         """Give the window to the lesson and ``panels``; ``again`` even if they stand there already."""
         if self._before is None:
             self._before = self._window.saveState()
-        if tuple(panels) == self.panels and not again:
+        crowded = scale >= CROWDED
+        if tuple(panels) == self.panels and crowded == self._crowded and not again:
+            self._docks[LESSON].raise_()
             return
-        self.panels = tuple(panels)
+        self.panels, self._crowded = tuple(panels), crowded
         lesson, beside = self._docks[LESSON], [self._docks[panel] for panel in panels]
+        waiting = [self._docks[panel] for panel in WAITING if panel not in panels]
         for dock in self._docks.values():
             if dock is not lesson:
                 dock.hide()
-        for dock in (lesson, *beside):
-            self._window.removeDockWidget(dock)
-            dock.setFloating(False)
-        self._window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, lesson)
-        if scale >= CROWDED:
-            for dock in beside:
-                self._window.tabifyDockWidget(lesson, dock)
-        elif beside:
-            self._window.splitDockWidget(lesson, beside[0], Qt.Orientation.Horizontal)
-            for above, below in pairwise(beside):
-                self._window.splitDockWidget(above, below, Qt.Orientation.Vertical)
-        for dock in (lesson, *beside):
-            dock.show()
-        lesson.raise_()
+        self._place(lesson, beside, waiting)
         self._titles()
-        self._spare_bars(scale)
-        if beside and scale < CROWDED:
-            width = self._window.width()
-            sizes = [round(width * SHARE), round(width * (1 - SHARE))]
-            self._window.resizeDocks([lesson, beside[0]], sizes, Qt.Orientation.Horizontal)
+        self._spare_bars()
 
-    def _spare_bars(self, scale: float) -> None:
+    def _place(self, lesson: Dock, beside: Sequence[Dock], waiting: Sequence[Dock]) -> None:
+        """The lesson on the left, panels one below the other on the right; those that wait have a place there too."""
+        window, across, down = self._window, Qt.Orientation.Horizontal, Qt.Orientation.Vertical
+        docks = [lesson, *beside, *waiting]
+        for dock in docks:
+            window.removeDockWidget(dock)
+            dock.setFloating(False)
+        window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, lesson)
+        column = [*beside, *waiting[:1]]
+        if self._crowded:
+            for dock in docks[1:]:
+                window.tabifyDockWidget(lesson, dock)
+        else:
+            window.splitDockWidget(lesson, column[0], across)
+            for above, below in pairwise(column):
+                window.splitDockWidget(above, below, down)
+            for dock in waiting[1:]:
+                window.tabifyDockWidget(waiting[0], dock)
+        for dock in docks:
+            dock.show()
+        if not self._crowded:
+            wide = window.width()
+            window.resizeDocks([lesson, column[0]], [round(wide * SHARE), round(wide * (1 - SHARE))], across)
+        for dock in waiting:
+            dock.hide()
+        lesson.raise_()
+
+    def fits(self, scale: float) -> bool:
+        """Whether the arrangement is the one for ``scale``; without a lesson there is none."""
+        return self.panels is None or self._crowded == (scale >= CROWDED)
+
+    def _titles(self) -> None:
+        """Among tabs the title bars go; alone they come back."""
+        for id, dock in self._docks.items():
+            if id not in GRIPPED:
+                dock.refresh_title()
+
+    def _spare_bars(self) -> None:
         """In large type the bars at the top take a third of the window: the lesson does without."""
-        if scale >= CROWDED and not self._bars:
+        if not self._crowded:
+            for bar in self._bars:
+                bar.show()
+            self._bars = []
+        elif not self._bars:
             there = [*self._window.findChildren(QToolBar), *self._window.findChildren(TimelinePanel)]
             self._bars = [bar for bar in there if bar.isVisible() and bar.objectName() != "rows"]
             for bar in self._bars:
@@ -81,9 +111,3 @@ class LessonLayout:
         if before is not None:
             self._window.restoreState(before)
             self._titles()
-
-    def _titles(self) -> None:
-        """Among tabs the title bars go; alone they come back."""
-        for id, dock in self._docks.items():
-            if id not in GRIPPED:
-                dock.refresh_title()

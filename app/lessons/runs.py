@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from app.training.controller import Controller
@@ -10,7 +11,8 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.session import Session
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.errors import RunFileError
+from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.learners import NO_TORCH
 from grpo_core.runs import library
 
 KEPT = 8
@@ -40,6 +42,8 @@ class LessonRuns:
         Raises:
             GrpoError: there can be no such run; the message says why.
         """
+        if settings.is_language and find_spec("torch") is None:
+            raise GrpoError(NO_TORCH)
         run = self._runs.pop(settings, None)
         self.switching = True
         try:

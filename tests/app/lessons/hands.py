@@ -41,15 +41,16 @@ class Pupil:
     def press(self, key: Qt.Key) -> None:
         """A key for whatever has the focus, and time for what follows from it."""
         QTest.keyClick(QApplication.focusWidget() or self.driver.program.window, key)
-        self.wait()
+        self.driver.program.workspace.request_frame()
+        self.driver.qtbot.waitUntil(self._still, timeout=20_000)
+        QApplication.processEvents()
 
     def wait(self) -> None:
-        """Until the lesson's run and picture have arrived."""
+        """Until the lesson's run and picture have arrived and are drawn."""
         self.driver.qtbot.waitUntil(self._still, timeout=20_000)
         self.driver.settle()
 
     def _still(self) -> bool:
-        self.driver.program.workspace.request_frame()
         placed = self.conductor.placed.get(self.conductor.place)
         picture = self.page.interactive
         open_ = placed is not None and placed.value is None and not self.conductor.problem

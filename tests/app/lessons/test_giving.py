@@ -12,7 +12,8 @@ from app.lessons.catalogue import lessons
 from app.lessons.prediction import lesson_of
 from app.workspace.cursor import Stage
 from grpo_core.breakpoints import Breakpoint
-from grpo_core.config import Settings
+from grpo_core.config import Settings, language_settings
+from grpo_core.learners import NO_TORCH
 from grpo_core.lessons import Lesson, LessonStep, as_told
 from tests.app.lessons.hands import Pupil
 
@@ -229,3 +230,15 @@ def test_a_lesson_that_diverges_says_so_and_can_be_left(pupil: Pupil) -> None:
     pupil.press(Key.Key_Escape)
     assert pupil.conductor.lesson is None
     assert pupil.driver.head == 0
+
+
+def test_a_lesson_on_the_language_model_says_how_to_get_torch(pupil: Pupil, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.lessons.runs.find_spec", lambda name: None)
+    own = pupil.driver.program.workspace.run
+    pupil.conductor.open(
+        Lesson(id="words", number=9, title="?", start=language_settings(), steps=(LessonStep(text="a"),))
+    )
+    pupil.driver.settle()
+    assert pupil.conductor.problem == NO_TORCH
+    pupil.press(Key.Key_Escape)
+    assert pupil.driver.program.workspace.run is own

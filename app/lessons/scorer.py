@@ -1,0 +1,67 @@
+"""Predictions held against the live run, and remembered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from app.lessons.interactive import Interactive
+from app.lessons.prediction import Placed, in_words
+from app.lessons.progress import Entry, Progress
+from app.workspace.workspace import Workspace
+from grpo_core.errors import GrpoError
+from grpo_core.lessons import Lesson, answered, right
+
+NAN = float("nan")
+
+
+class Scorer:
+    """Scores on the run that is shown.
+
+    Attributes:
+        progress: what is remembered.
+    """
+
+    def __init__(self, workspace: Workspace, progress: Progress) -> None:
+        self._workspace = workspace
+        self.progress = progress
+
+    def score(self, lesson: Lesson, place: int, placed: Placed, picture: Interactive | None) -> tuple[Placed, str]:
+        """What has become of a prediction, and why it cannot be scored, in a sentence, or nothing."""
+        predict, problem = lesson.steps[place].predict, ""
+        assert predict is not None
+        try:
+            value = self._answer(lesson, place, picture)
+        except (GrpoError, IndexError, KeyError) as error:
+            value, problem = NAN, f"The prediction cannot be scored: {error}"
+        good = placed.guess is not None and right(predict, placed.guess, value)
+        self._add(
+            Entry(
+                when=datetime.now().isoformat(timespec="seconds"), lesson=lesson.id, step=place + 1, ask=predict.ask,
+                kind=predict.kind, guess=in_words(predict, placed.guess), value=value, right=good,
+                skipped=placed.guess is None,
+            )
+        )  # fmt: skip
+        return replace(placed, value=value, right=good), problem
+
+    def _answer(self, lesson: Lesson, place: int, picture: Interactive | None) -> float:
+        run, step = self._workspace.run, lesson.steps[place]
+        assert run is not None and step.predict is not None
+        check = picture.answer if picture is not None else _nothing
+        return answered(step.predict.answer, step.update, run.origin, run.step, check)
+
+    def reach(self, lesson: Lesson, place: int, *, covered: bool) -> None:
+        """Remember that a step was seen."""
+        last = place + 1 == len(lesson.steps) and not covered
+        self._say(self.progress.reach(lesson.id, place + 1, last))
+
+    def _add(self, entry: Entry) -> None:
+        self._say(self.progress.add(entry))
+
+    def _say(self, sentence: str | None) -> None:
+        if sentence:
+            self._workspace.problem.emit(sentence, "warning")
+
+
+def _nothing(check: str) -> float:
+    return NAN

@@ -1,0 +1,51 @@
+"""A lesson is a guest in the window: what it takes over when it comes, and gives back when it goes."""
+
+from __future__ import annotations
+
+from app.lessons.former import Former
+from app.lessons.layout import LessonLayout
+from app.lessons.runs import LessonRuns
+from app.training.controller import Controller
+from app.workspace.player import Player
+from app.workspace.run_handle import RunHandle
+from app.workspace.session import Session
+from app.workspace.workspace import Workspace
+
+
+class Visit:
+    """The time between the first lesson's first step and the last one's end.
+
+    Attributes:
+        layout: where the lesson stands.
+        runs: its own runs.
+    """
+
+    def __init__(
+        self, workspace: Workspace, session: Session, controller: Controller, player: Player, layout: LessonLayout
+    ) -> None:
+        self._workspace, self._session, self._controller, self._player = workspace, session, controller, player
+        self._former: Former | None = None
+        self.layout = layout
+        self.runs = LessonRuns(workspace, session, controller)
+        controller.closed.connect(self.runs.sweep)
+
+    def begin(self) -> None:
+        """The user's place is noted, and whatever moves there stands still."""
+        self._former = Former.of(self._workspace)
+        self._player.pause()
+        self._controller.set_breakpoints(())  # the user's are for the user's runs
+
+    def give_back(self) -> None:
+        """The user's run, cursor and settings, and everything else."""
+        if self._former is not None:
+            self.runs.switching = True
+            self._former.give_back(self._workspace, self._session)
+        self.end()
+
+    def end(self, keep: RunHandle | None = None) -> None:
+        """The lesson's runs go, but for the one to ``keep``; breakpoints and docks are as before."""
+        self.runs.clear(keep=keep)
+        self.runs.switching = False
+        self._former = None
+        self._controller.set_breakpoints(self._workspace.breakpoints.all)
+        self.layout.give_back()
