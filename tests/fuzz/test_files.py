@@ -37,7 +37,7 @@ from tests.fuzz.readers import (
 )
 
 LONG = [pytest.mark.long, pytest.mark.timeout(1800)]
-SHARES = pytest.mark.parametrize("examples", [pytest.param(30, id="short"), pytest.param(1500, id="long", marks=LONG)])
+SHARES = pytest.mark.parametrize("examples", [pytest.param(15, id="short"), pytest.param(1500, id="long", marks=LONG)])
 TABLES = ("meta", "layout", "settings", "step", "series", "tail", "snapshot")
 PREFERENCES: dict[str, Any] = {
     "theme": "dark", "scale": 1.5, "speed": None, "recent": ["a", "b"], "layout": "Compare", "kept_runs": 7,

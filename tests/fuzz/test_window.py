@@ -68,7 +68,7 @@ print("fine", refused > rounds * 0.9)
 LONG = [pytest.mark.long, pytest.mark.timeout(900)]
 
 
-@pytest.mark.parametrize("rounds", [pytest.param(60, id="short"), pytest.param(2000, id="long", marks=LONG)])
+@pytest.mark.parametrize("rounds", [pytest.param(30, id="short"), pytest.param(2000, id="long", marks=LONG)])
 def test_a_damaged_layout_never_reaches_qt(tmp_path: Path, rounds: int) -> None:
     environment = {**os.environ, "GRPO_LAB_HOME": str(tmp_path)}
     command = [sys.executable, "-c", LAYOUTS, "7", str(rounds)]

@@ -55,6 +55,7 @@ def test_it_is_the_run_that_one_process_alone_would_make(make_trainer: MakeTrain
             assert bool(found.resume) == (number == 3)
 
 
+@pytest.mark.long
 def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
     trainer, learners = started(make_trainer, path)
