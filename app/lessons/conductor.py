@@ -183,7 +183,7 @@ class Conductor(QObject):
             return
         self.problem, self.warned = "", False
         self._target = self.seen  # from here on nothing is scored before the run has come so far
-        self._visit.layout.show(self.seen.panels, self._workspace.scale)
+        self._visit.layout.show(self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive))
         try:
             settings = self.lesson.settings_at(self._seen_place, self.turned)
             run = self._runs.show(settings, f"Lesson {self.lesson.number}")

@@ -94,6 +94,9 @@ class Lessons(QObject):
     @Slot()
     def _on_arranged(self) -> None:
         """Somebody has arranged the docks, as presenting does: the lesson goes on among them."""
-        if self.given:
-            self._layout.show(self.conductor.seen.panels, self._workspace.scale, again=True)
+        lesson = self.conductor.lesson
+        if lesson is not None:
+            self._layout.show(
+                self.conductor.seen.panels, self._workspace.scale, picture=bool(lesson.interactive), again=True
+            )
             self.panel.focus_list()

@@ -1,11 +1,11 @@
-"""The one to three knobs of a lesson: the rows of the controls, one beside the other."""
+"""The one to three knobs of a lesson: the rows of the controls, one beside the other, or below where it is narrow."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
@@ -36,10 +36,16 @@ class Knobs(QWidget):
         self.back.setToolTip("Put everything back as this step has it.")
         self.back.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.back.clicked.connect(self.reset)
-        self._row = QHBoxLayout(self)
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(16)
         self._row.addWidget(self.back)
+
+    def stand(self, upright: bool) -> None:
+        """One below the other, or side by side."""
+        directions = QBoxLayout.Direction
+        self._row.setDirection(directions.TopToBottom if upright else directions.LeftToRight)
+        self._row.setSpacing(8 if upright else 16)
 
     def show_knobs(self, paths: tuple[str, ...], settings: Settings, touched: bool) -> None:
         """Show these settings, and whether there is anything to reset."""

@@ -17,6 +17,8 @@ WAITING = ("explain", "glossary")
 """Panels that come when they are asked for, and then stand beside the lesson."""
 SHARE = 0.64
 """Of the window's width, for a lesson that has panels beside it."""
+WORDS_ALONE = 0.42
+"""The same where the lesson has no picture of its own: the panels are the picture."""
 CROWDED = 1.6
 """From this scale on the panels lie behind the lesson as tabs."""
 
@@ -33,17 +35,21 @@ class LessonLayout:
         self._before: QByteArray | None = None
         self._bars: list[QWidget] = []
         self._crowded = False
+        self._share = SHARE
         self.panels: tuple[str, ...] | None = None
 
-    def show(self, panels: Sequence[str], scale: float, *, again: bool = False) -> None:
-        """Give the window to the lesson and ``panels``; ``again`` even if they stand there already."""
+    def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, again: bool = False) -> None:
+        """Give the window to the lesson, with a ``picture`` of its own or without, and ``panels``.
+
+        ``again`` even if they stand there already.
+        """
         if self._before is None:
             self._before = self._window.saveState()
-        crowded = scale >= CROWDED
-        if tuple(panels) == self.panels and crowded == self._crowded and not again:
+        crowded, share = scale >= CROWDED, SHARE if picture or not panels else WORDS_ALONE
+        if (tuple(panels), crowded, share) == (self.panels, self._crowded, self._share) and not again:
             self._docks[LESSON].raise_()
             return
-        self.panels, self._crowded = tuple(panels), crowded
+        self.panels, self._crowded, self._share = tuple(panels), crowded, share
         lesson, beside = self._docks[LESSON], [self._docks[panel] for panel in panels]
         waiting = [self._docks[panel] for panel in WAITING if panel not in panels]
         for dock in self._docks.values():
@@ -75,7 +81,9 @@ class LessonLayout:
             dock.show()
         if not self._crowded:
             wide = window.width()
-            window.resizeDocks([lesson, column[0]], [round(wide * SHARE), round(wide * (1 - SHARE))], across)
+            window.resizeDocks(
+                [lesson, column[0]], [round(wide * self._share), round(wide * (1 - self._share))], across
+            )
         for dock in waiting:
             dock.hide()
         lesson.raise_()

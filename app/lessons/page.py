@@ -161,11 +161,18 @@ class LessonPage(QWidget):
             self.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Words stand beside the picture, whose size then never changes; below it only where the page is narrow."""
         super().resizeEvent(event)
-        across = event.size().width() > 1.1 * event.size().height()
-        directions = QBoxLayout.Direction
-        self._both.setDirection(directions.LeftToRight if across else directions.TopToBottom)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Words stand beside the picture, whose size then never changes; below it only where the page is narrow.
+
+        Without a picture the knobs lie below the words.
+        """
+        across, directions = self.width() > 1.1 * self.height(), QBoxLayout.Direction
+        beside = directions.LeftToRight if across else directions.TopToBottom
+        self._both.setDirection(directions.BottomToTop if self.interactive is None else beside)
+        self.knobs.stand(self.interactive is None)
 
     def _picture(self, name: str) -> None:
         """The lesson's interactive, made when it is first needed."""
@@ -178,6 +185,7 @@ class LessonPage(QWidget):
             self.interactive.touched.connect(self.redraw)
             self._body.insertWidget(0, self.interactive, 1)
         self._both.setStretch(0, PICTURE if self.interactive is not None else 0)
+        self._arrange()
         self._conductor.interactive = self.interactive
 
     def _clear(self) -> None:

@@ -1,0 +1,37 @@
+"""The shipped lessons' settings, for tests of their sentences over many seeds; and a pupil who knows the answers."""
+
+from __future__ import annotations
+
+from app.lessons.catalogue import lessons
+from grpo_core.config import Settings
+from grpo_core.lessons import Lesson, as_told
+from tests.app.lessons.hands import Pupil
+
+UP, SAME, DOWN = 0, 1, 2
+"""Places of the three directions on the screen."""
+
+
+def lesson_of(id: str) -> Lesson:
+    """A shipped lesson."""
+    return next(lesson for lesson in lessons()[0] if lesson.id == id)
+
+
+def settings_of(id: str, step: int = 1) -> Settings:
+    """The settings of a lesson's run at a step, counted from 1."""
+    return lesson_of(id).settings_at(step - 1)
+
+
+def known(pupil: Pupil, id: str, guesses: dict[int, float]) -> None:
+    """Walk a lesson by keyboard with these guesses, by step from 1; all are right, and the run agrees with the text."""
+    pupil.open(id)
+    for place, step in enumerate(lesson_of(id).steps):
+        assert pupil.conductor.place == place
+        if step.predict is not None:
+            placed = pupil.predict(guesses[place + 1])
+            assert placed.value is not None
+            assert as_told(step.predict, placed.value), f"{step.predict.ask} {placed.value}"
+            assert placed.right, f"{step.predict.ask} {placed.value}"
+        assert not pupil.conductor.covered
+        assert pupil.conductor.problem == ""
+        if place + 1 < len(lesson_of(id).steps):
+            pupil.next()
