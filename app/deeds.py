@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QWidget
 
+from app.about import about
 from app.commands.command import State
 from app.docks import LAYOUTS, layout_for
 from app.lessons.deeds import LessonDeeds
@@ -286,6 +287,12 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds):
     def show_references(self) -> None:
         self._p.window.docks["references"].show()
         self._p.window.docks["references"].raise_()
+
+    def show_about(self) -> None:
+        self._p.window.messages.post(about(self._tell))
+
+    def _tell(self, sentence: str) -> None:
+        self._p.say(sentence, "info")
 
     # -- what can be done now ----------------------------------------------------------------------------------------
 

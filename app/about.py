@@ -1,0 +1,40 @@
+"""What the program says of itself: which build it is, and under which licences it and its parts are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+
+from app.build import described
+from app.crash.message import BarAction, Message
+from grpo_core.shipped import resource
+
+TEXT = "MIT licence. The window is drawn by Qt and PySide6, which are used under the GNU LGPL, version 3."
+
+
+def about(say: Callable[[str], None]) -> Message:
+    """A message with buttons to copy the build and to read the licences; ``say`` tells where they lie if need be."""
+    build = described()
+
+    def read() -> None:
+        path = licences()
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
+            say(f"The licences are in {path}.")
+
+    actions = (
+        BarAction(text="Read the licences", run=read, closes=False),
+        BarAction(text="Copy", run=lambda: QGuiApplication.clipboard().setText(build), closes=False),
+    )
+    return Message(text=f"{build}. {TEXT}", actions=actions, id="about")
+
+
+def licences() -> Path:
+    """The file that names the licences: of every part beside a package, of the program alone in the source."""
+    if not getattr(sys, "frozen", False):
+        return resource("").parent / "LICENSE"
+    beside = [folder / "LICENCES.txt" for folder in Path(sys.executable).parents]
+    return next((path for path in beside if path.is_file()), beside[0])
