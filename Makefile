@@ -37,8 +37,8 @@ package: $(VENV)/.package system  ## a folder and an archive that run without Py
 package-full: $(VENV)/.package-full system  ## the same with torch (packaging/README.md)
 	$(BIN)/python -m tools.package full
 
-test-package: package  ## make the slim package, unpack its archive as a stranger would, run its self-test
-	$(BIN)/python -m tools.package slim trial
+test-package: $(VENV)/.package system  ## make the slim package and run its self-test where a stranger would
+	$(BIN)/python -m tools.package slim check
 
 pictures: $(VENV)/.app system  ## contact sheets of every panel into pictures/ (PANEL=name for one)
 	$(OFFSCREEN) $(BIN)/python -m tools.pictures $(PANEL)

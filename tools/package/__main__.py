@@ -1,4 +1,9 @@
-"""Make a package: ``python -m tools.package slim`` or ``full``; ``trial`` after it unpacks the archive and tries it."""
+"""Make a package: ``python -m tools.package slim`` or ``full``.
+
+python -m tools.package slim          the folder and the archive
+python -m tools.package slim check    the folder alone, tried in another place; a third of the time
+python -m tools.package slim trial    nothing is made: the archive that is there is unpacked and tried
+"""
 
 from __future__ import annotations
 
@@ -19,15 +24,17 @@ DIST, WORK = ROOT / "dist", ROOT / "build" / "package"
 
 
 def main(arguments: list[str]) -> int:
-    """Make the package of that kind, or try the one that was made."""
+    """Make the package of that kind, try it, or try the one that was made."""
     kind = arguments[0] if arguments else "slim"
     made = stamp(ROOT, kind)
     if arguments[1:] == ["trial"]:
         return trial.run(archive_of(made))
     folder = build(made)
     count = finish(made, folder)
+    print(f"{folder.relative_to(ROOT)}: {size(folder) / 1e6:,.0f} MB, licences of {count} parts", flush=True)
+    if arguments[1:] == ["check"]:
+        return trial.run(folder)
     packed = archive.pack(folder, made.moment)
-    print(f"{folder.relative_to(ROOT)}: {size(folder) / 1e6:,.0f} MB, licences of {count} parts")
     print(f"{packed.relative_to(ROOT)}: {packed.stat().st_size / 1e6:,.1f} MB")
     return 0
 
@@ -114,6 +121,6 @@ def _check_torch() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1 and sys.argv[1] not in KINDS:
-        sys.exit(f"Usage: python -m tools.package [{' | '.join(KINDS)}] [trial]")
+    if (sys.argv[1:2] and sys.argv[1] not in KINDS) or sys.argv[2:] not in ([], ["check"], ["trial"]):
+        sys.exit(f"Usage: python -m tools.package [{' | '.join(KINDS)}] [check | trial]")
     sys.exit(main(sys.argv[1:]))
