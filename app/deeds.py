@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QWidget
 from app.about import about
 from app.commands.command import State
 from app.docks import LAYOUTS, layout_for
+from app.export.deeds import ExportDeeds
 from app.lessons.deeds import LessonDeeds
 from app.presenting.deeds import PresentingDeeds
 from app.sessions.deeds import SessionDeeds
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 RUNS = "GRPO Lab runs (*.grpo)"
 
 
-class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds):
+class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
     """Each method does what a command of the same name promises, or says in a message why not."""
 
     def __init__(self, program: Program) -> None:

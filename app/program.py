@@ -21,6 +21,7 @@ from app.crash.bell import Bell
 from app.crash.hooks import CrashHooks
 from app.crash.report_bar import BarAction, Message, Severity
 from app.deeds import Deeds
+from app.export.desk import ExportDesk
 from app.lessons.giving import Lessons
 from app.main_window import MainWindow
 from app.panels.base import Panel
@@ -65,6 +66,7 @@ class Program(QObject):
         actions: the commands as actions.
         presenter: what a class sees.
         desk: session files.
+        exports: pictures, tables and scripts.
         lessons: the lessons, and who gives them.
     """
 
@@ -104,6 +106,7 @@ class Program(QObject):
             self.presenter.speaker, paths.data / "lessons.json", self.say, self,
         )  # fmt: skip
         self.desk = SessionDesk(self)
+        self.exports = ExportDesk(self)
         self._save = QTimer(self)
         self._save.setSingleShot(True)
         self._save.setInterval(SETTLE_MS)
@@ -304,6 +307,7 @@ class Program(QObject):
         self._save.stop()
         self.queues.close()
         self.desk.close()
+        self.exports.close()
         self.presenter.close()
         save_preferences(self.preferences, self.paths.preferences)
         self.layouts.save(self.window)

@@ -40,6 +40,11 @@ class Window(Protocol):
     def recent_files(self) -> Sequence[str]: ...
     def open_recent(self, path: str) -> None: ...
     def close_run(self) -> None: ...
+    def export_picture(self) -> None: ...
+    def export_table(self) -> None: ...
+    def export_sequence(self) -> None: ...
+    def export_run(self) -> None: ...
+    def export_script(self) -> None: ...
     def go_start(self) -> None: ...
     def go_end(self) -> None: ...
     def next_event(self) -> None: ...
@@ -112,6 +117,7 @@ def _file(window: Window) -> list[Command]:
                 tip="Open what somebody prepared: runs, settings, layout and notes; you work on copies."),
         Command(id="save_session", text="Save session as…", menu="File", run=window.save_session,
                 tip="Put all open runs, settings, layout, notes and locked controls into one file to hand out."),
+        *_export(window),
         Command(id="close_run", text="Close run", menu="File", run=window.close_run, shortcuts=("Ctrl+W",),
                 tip="Take the run off the list; its file stays."),
         Command(id="quit", text="Quit", menu="File", run=window.quit, shortcuts=("Ctrl+Q",), divided=True,
@@ -125,6 +131,23 @@ def _recent(window: Window) -> list[Command]:
         Command(id=f"recent.{place}", text=f"Open {Path(path).name}"[:80], menu="File/Open recent",
                 run=partial(window.open_recent, path), tip=f"Open {path}.")
         for place, path in enumerate(window.recent_files(), start=1)
+    ]  # fmt: skip
+
+
+def _export(window: Window) -> list[Command]:
+    menu = "File/Export"
+    return [
+        Command(id="export_picture", text="Export picture…", menu=menu, run=window.export_picture,
+                shortcuts=("Ctrl+E",),
+                tip="Write a panel as PNG, SVG or PDF, in any size and theme, with a caption."),
+        Command(id="export_table", text="Export table…", menu=menu, run=window.export_table,
+                tip="Write the numbers of the panel in focus as CSV, in full."),
+        Command(id="export_sequence", text="Export image sequence…", menu=menu, run=window.export_sequence,
+                blocked=_needs_update, tip="Write a panel at each of several updates as a picture."),
+        Command(id="export_run", text="Export run as CSV…", menu=menu, run=window.export_run, divided=True,
+                blocked=_needs_update, tip="Write every series, sample and setting of the run into a folder."),
+        Command(id="export_script", text="Export update as script…", menu=menu, run=window.export_script,
+                blocked=_not_at_start, tip="Write the update shown as a short program that needs NumPy alone."),
     ]  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if options.panel is None:
             return _without_window(options)
-        kinds, steps = panels_named(options.panel), span(options.step, options.steps)
+        kinds, steps = panels_named(options.panel), span(options.step, options.steps, least=0)
         size, scale = _size(options.size), _scale(options.scale)
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
         from app.export.pictures import Wanted, export_pictures
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
         wanted = Wanted(
             kinds=tuple(kinds), steps=steps, several=options.panel == "all" or options.steps is not None, size=size,
             theme=options.theme, scale=scale, caption=not options.no_caption, format=options.format, row=options.row,
-            explained=options.explain,
+            explained=options.explain, passed=options.passed, density=_density(options.density),
         )  # fmt: skip
         for said in export_pictures(options.run, options.out, wanted, force=options.force):
             print(said, flush=True)
@@ -106,6 +106,16 @@ def _scale(text: str) -> float:
     return scale
 
 
+def _density(text: str) -> float:
+    try:
+        density = float(text)
+    except ValueError:
+        density = 0.0
+    if not 1 <= density <= 4:
+        raise GrpoError(f"--density cannot be “{text}”: allowed is a number 1 to 4.")
+    return density
+
+
 class _Parser(argparse.ArgumentParser):
     """Complains in one sentence."""
 
@@ -127,10 +137,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--panel", metavar="NAME", help="what is shown, such as token-inspector, or all")
     parser.add_argument("--step", metavar="N", help="the update (default the last)")
     parser.add_argument("--steps", metavar="M:N", help="a sequence of updates, one file each")
-    parser.add_argument("--pass", dest="passed", metavar="N", help="of a script: one inner pass (default all)")
+    parser.add_argument("--pass", dest="passed", metavar="N", help="the inner pass (default the last; of a script all)")
     parser.add_argument("--format", choices=FORMATS, default="png", help="of the files in a folder (default png)")
     parser.add_argument("--theme", choices=THEMES, default="light")
     parser.add_argument("--size", metavar="WxH", help="of the picture in pixels (default what suits the panel)")
+    parser.add_argument("--density", default="1", metavar="D", help="1 to 4 times as many pixels in a PNG (default 1)")
     parser.add_argument("--scale", default="1", metavar="X", help="of everything in it, 0.8 to 2.5 (default 1)")
     parser.add_argument("--row", metavar="N", help="the completion that is selected")
     parser.add_argument("--explain", metavar="NAME", help="the number that the panel “explain” explains (default loss)")

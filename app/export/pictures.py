@@ -14,12 +14,13 @@ from PySide6.QtCore import QEventLoop, QSize, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
 from app.docks import LANGUAGE
+from app.export.files import refuse_existing, write
 from app.export.stage import Studio, caption_of, settle, themed, usual_size
 from app.panels.base import Panel
 from app.plotting import look
 from app.plotting.export import Paper, drawn
 from app.plotting.export_table import table_csv, tables, targets
-from app.settings.files import reason, write_atomically
+from app.workspace.cursor import Stage
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
@@ -49,6 +50,8 @@ class Wanted:
         format: of files in a folder.
         row: the completion that is selected, as a person counts; None for none.
         explained: the number to be explained; None for the loss.
+        passed: the pass that is shown, as a person counts; None for the last.
+        density: pixels of a PNG for each pixel of ``size``.
     """
 
     kinds: tuple[type[Panel], ...]
@@ -61,6 +64,8 @@ class Wanted:
     format: str = "png"
     row: str | None = None
     explained: str | None = None
+    passed: str | None = None
+    density: float = 1.0
 
 
 def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False) -> Iterator[str]:
@@ -76,7 +81,7 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
         if len(wanted.kinds) > 1:
             wanted = replace(wanted, kinds=tuple(kind for kind in wanted.kinds if kind.id not in unsuited))
         places = _places(out, wanted, steps)
-        _refuse_existing(list(places.values()), force)
+        refuse_existing(list(places.values()), force)
         application = QApplication.instance() or QApplication(sys.argv[:1])
         assert isinstance(application, QApplication)
         before = qInstallMessageHandler(_quiet)
@@ -125,7 +130,7 @@ def _exported_panel(
         if place.suffix.lower() == ".csv":
             yield from _written_tables(panel, place, force)
         else:
-            _write(place, drawn(panel, place.suffix.lower().lstrip("."), papers[step], below))
+            write(place, drawn(panel, place.suffix.lower().lstrip("."), papers[step], below))
             yield str(place)
 
 
@@ -135,9 +140,9 @@ def _written_tables(panel: Panel, place: Path, force: bool) -> Iterator[str]:
         raise GrpoError(f"The panel {panel.id.replace('_', '-')} has no table; export it as a picture.")
     files = targets(place, [title for title, _, _ in found])
     if files != [place]:
-        _refuse_existing(files, force)
+        refuse_existing(files, force)
     for file, (_, columns, rows) in zip(files, found, strict=True):
-        _write(file, table_csv(columns, rows))
+        write(file, table_csv(columns, rows))
         yield str(file)
 
 
@@ -152,13 +157,17 @@ def _at(panel: Panel, step: int, wanted: Wanted) -> str:
             raise GrpoError(
                 f"Update {step} has no completion {row + 1}; it has completions 1 to {len(record.rewards)}."
             )
+        passed = record.passes - 1 if wanted.passed is None else whole("--pass", wanted.passed) - 1
+        if passed >= record.passes:
+            raise GrpoError(f"Update {step} has no pass {passed + 1}; it has passes 1 to {record.passes}.")
+        workspace.show_stage(Stage.UPDATE, passed)
         workspace.select(row=row)
-        workspace.explain(_quantity(wanted.explained or "loss", record.passes, row))
+        workspace.explain(_quantity(wanted.explained or "loss", record.passes, passed, row))
     return caption_of(panel)
 
 
-def _quantity(name: str, passes: int, row: int | None) -> Quantity:
-    """The number of a name: of the last pass and, where it has places, of the completion selected or the first."""
+def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
+    """The number of a name in a pass: where it has places, of the completion selected or the first."""
     if name in METRICS and (name not in KINDS or (row is None and "row" in KINDS[name].axes)):
         return Quantity(name)
     if name not in KINDS:
@@ -166,7 +175,7 @@ def _quantity(name: str, passes: int, row: int | None) -> Quantity:
         hint = f"did you mean {close[0]}?" if close else "names are such as advantage, ratio, kl or loss."
         raise GrpoError(f"There is no number “{name}”; {hint}")
     axes = KINDS[name].axes
-    passed = passes - 1 if "pass" in axes else passes if "state" in axes else 0
+    passed = passed if "pass" in axes else passes if "state" in axes else 0
     places = {axis: 0 for axis in ("token", "context", "action", "group") if axis in axes}
     return Quantity(name, passed=passed, row=(row or 0) if "row" in axes else None, **places)
 
@@ -186,7 +195,7 @@ def _drawn(app: QApplication, panel: Panel) -> None:
 
 def _paper(panel: Panel, caption: str, wanted: Wanted) -> Paper:
     workspace = panel.workspace
-    return Paper(theme=workspace.theme, scale=wanted.scale, caption=caption, title=panel.title)
+    return Paper(theme=workspace.theme, scale=wanted.scale, caption=caption, title=panel.title, density=wanted.density)
 
 
 def _checked(run: RunHandle, steps: range | None) -> list[int]:
@@ -222,21 +231,6 @@ def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[type[Pane
         for kind in wanted.kinds
         for step in steps
     }
-
-
-def _refuse_existing(files: list[Path], force: bool) -> None:
-    for file in files:
-        if file.is_dir():
-            raise GrpoError(f"{file} is a folder; choose the name of a file.")
-        if file.exists() and not force:
-            raise GrpoError(f"{file} exists already; choose another name, or add --force to replace it.")
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        write_atomically(path, data)
-    except OSError as error:
-        raise GrpoError(f"{path} cannot be written: {reason(error)}.") from None
 
 
 def _quiet(kind: object, context: object, text: str) -> None:

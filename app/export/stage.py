@@ -1,19 +1,17 @@
-"""A panel in a look and a size of its own, drawn without anybody seeing it."""
+"""A panel in a size of its own, drawn without anybody seeing it."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt
-from PySide6.QtGui import QFont, QPalette
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.build import this_build
 from app.panels.base import Panel
 from app.plotting.look import families
-from app.plotting.stylesheet import palette, stylesheet
 from app.plotting.theme import THEMES, Theme
 from app.workspace.workspace import Workspace
 from grpo_core.runs.export_words import caption
@@ -57,41 +55,20 @@ def caption_of(panel: Panel) -> str:
 
 
 @contextmanager
-def worn(app: QApplication, theme: Theme, scale: float) -> Iterator[None]:
-    """Inside the block the whole application wears a look; what follows from its system's scheme stays as it is.
+def staged(panel: Panel, size: QSize) -> Iterator[None]:
+    """Inside the block a panel of the window has another size; nothing of it reaches the screen.
 
-    The block must not let Qt work on its events, or people see it.
+    The block must not let Qt work on its events, or people see it. Another look would need another sheet for the whole
+    application, which takes seconds and leaves its marks on every dock: that is drawn in a process of its own.
     """
-    before = QPalette(app.palette()), QFont(app.font()), app.styleSheet()
+    place = panel.geometry()
     try:
-        app.setPalette(palette(theme))
-        app.setFont(theme.font("body", scale))
-        app.setStyleSheet(stylesheet(theme, scale))
-        yield
-    finally:
-        app.setPalette(before[0])
-        app.setFont(before[1])
-        app.setStyleSheet(before[2])
-
-
-@contextmanager
-def staged(app: QApplication, panel: Panel, theme: Theme, scale: float, size: QSize) -> Iterator[None]:
-    """Inside the block a panel of the window has another look and size; nothing of it reaches the screen.
-
-    The block must not let Qt work on its events, or people see it.
-    """
-    workspace = panel.workspace
-    before, place = (workspace.theme, workspace.scale), panel.geometry()
-    with ExitStack() as stack:
-        if (theme, scale) != before:
-            stack.enter_context(worn(app, theme, scale))
-            workspace.set_look(theme, scale)
         panel.resize(size)
         settle(panel)
         yield
-    workspace.set_look(*before)
-    panel.setGeometry(place)
-    settle(panel)
+    finally:
+        panel.setGeometry(place)
+        settle(panel)
 
 
 def settle(panel: Panel) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QContextMenuEvent, QShowEvent
+from PySide6.QtWidgets import QMenu, QWidget
 
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -87,6 +87,16 @@ class Panel(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.on_frame()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """What can be done with the whole panel, such as exporting it: its actions."""
+        if not self.actions():
+            event.ignore()
+            return
+        menu = QMenu(self.title, self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addActions(self.actions())
+        menu.popup(event.globalPos())
 
     def let_go(self) -> None:
         """The program closes: nothing more is computed for this panel."""

@@ -152,14 +152,19 @@ class Card(QWidget):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self.name == "updates":
+            event.ignore()  # the panel's own menu
             return
-        menu = QMenu("Show here", self)
+        menu, shown = QMenu("Show here", self), []
         for name, metric in METRICS.items():
             if metric.language and not self.language:
                 continue
-            menu.addAction(metric.title).setData(name)
+            shown.append(menu.addAction(metric.title))
+            shown[-1].setData(name)
+        panel = self.parentWidget()
+        menu.addSeparator()
+        menu.addActions([] if panel is None else panel.actions())
         chosen = menu.exec(event.globalPos())
-        if chosen is not None:
+        if chosen in shown:
             self.replaced.emit(self.name, chosen.data())
         menu.deleteLater()
 

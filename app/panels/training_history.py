@@ -16,6 +16,7 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
@@ -200,14 +201,18 @@ class TrainingHistoryPanel(Panel):
         """Offer to stop where the series under the pointer crosses this height."""
         chart = self.sender()
         choices = history_menu.offered(chart, point) if isinstance(chart, Chart) else []
-        if isinstance(chart, Chart) and choices:
+        if isinstance(chart, Chart) and (choices or self.actions()):
             shown_now = history_menu.menu(choices, self)
+            shown_now.addSeparator()
+            shown_now.addActions(self.actions())
             shown_now.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             shown_now.triggered.connect(self._on_stop)
             shown_now.popup(chart.mapToGlobal(point))
 
     @Slot(QAction)
     def _on_stop(self, action: QAction) -> None:
+        if not isinstance(action.data(), Breakpoint):
+            return
         self.workspace.breakpoints.add(action.data())
         self.workspace.problem.emit(f"The run will {action.text()[:1].lower()}{action.text()[1:]}.", "info")
 

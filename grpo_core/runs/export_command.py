@@ -70,8 +70,8 @@ def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     return 0
 
 
-def span(step: Any, steps: Any) -> range | None:
-    """The updates that ``--step`` or ``--steps`` names; None where neither is given.
+def span(step: Any, steps: Any, least: int = 1) -> range | None:
+    """The updates that ``--step`` or ``--steps`` names, from ``least`` on; None where neither is given.
 
     Raises:
         GrpoError: they cannot be read, or both are given.
@@ -79,25 +79,25 @@ def span(step: Any, steps: Any) -> range | None:
     if step is not None and steps is not None:
         raise GrpoError("Give --step for one update or --steps for several, not both.")
     if step is not None:
-        number = whole("--step", step)
+        number = whole("--step", step, least)
         return range(number, number + 1)
     if steps is None:
         return None
     first, colon, last = str(steps).partition(":")
     if not colon:
         raise GrpoError(f"--steps cannot be “{steps}”: give the first and the last update, such as 1:50.")
-    begin, end = whole("--steps", first), whole("--steps", last)
+    begin, end = whole("--steps", first, least), whole("--steps", last, least)
     if end < begin:
         raise GrpoError(f"--steps cannot be “{steps}”: the first update comes before the last, as in {end}:{begin}.")
     return range(begin, end + 1)
 
 
-def whole(name: str, text: str) -> int:
-    """A whole number from 1 on.
+def whole(name: str, text: str, least: int = 1) -> int:
+    """A whole number from ``least`` on.
 
     Raises:
         GrpoError: ``text`` is none.
     """
-    if not (text.isascii() and text.isdecimal()) or int(text[:18]) < 1:
-        raise GrpoError(f"{name} cannot be “{text}”: allowed is a whole number from 1 on.")
+    if not (text.isascii() and text.isdecimal()) or int(text[:18]) < least:
+        raise GrpoError(f"{name} cannot be “{text}”: allowed is a whole number from {least} on.")
     return int(text[:18])

@@ -449,6 +449,7 @@ def test_numbers_that_are_not_finite_stop_the_run_and_leave_a_way_back(driver: D
 def test_every_command_runs_at_every_moment(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("PySide6.QtWidgets.QFileDialog.getOpenFileName", lambda *_: ("", ""))
     monkeypatch.setattr("PySide6.QtWidgets.QFileDialog.getSaveFileName", lambda *_: ("", ""))
+    monkeypatch.setattr("PySide6.QtWidgets.QFileDialog.getExistingDirectory", lambda *_: "")
     monkeypatch.setattr("PySide6.QtWidgets.QInputDialog.getText", lambda *_: ("", False))
     for moment in range(2):
         for name in [action.command.id for action in driver.program.actions]:

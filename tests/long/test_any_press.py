@@ -131,7 +131,8 @@ def test_anything_may_be_pressed_at_any_time(
 ) -> None:
     for name, answer in (
         ("QFileDialog.getOpenFileName", ("", "")), ("QFileDialog.getSaveFileName", (str(tmp_path / "copy.grpo"), "")),
-        ("QInputDialog.getText", ("Mine", True)), ("QMenu.exec", None),
+        ("QFileDialog.getExistingDirectory", str(tmp_path)), ("QInputDialog.getText", ("Mine", True)),
+        ("QMenu.exec", None),
     ):  # fmt: skip
         monkeypatch.setattr(f"PySide6.QtWidgets.{name}", lambda *_, answer=answer: answer)
     hands, program = Hands(driver, seed), driver.program

@@ -210,6 +210,8 @@ class ControlsPanel(Panel):
             menu = restraint_menu(self, self.workspace.editing, *found, self._on_lifted)
             menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             menu.popup(event.globalPos())
+        else:
+            super().contextMenuEvent(event)
 
     def _controls(self) -> list[tuple[QWidget, tuple[str, ...]]]:
         """Everything that a session may lock or hide."""

@@ -1,0 +1,236 @@
+"""Exporting from the window: what is on screen at once, what takes its time in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QSize, Slot
+from PySide6.QtGui import QAction
+
+from app.crash.message import BarAction, Message, Severity
+from app.export.dialog import Choice
+from app.export.process import ExportProcess
+from app.export.stage import caption_of, staged, themed
+from app.panels.base import Panel
+from app.plotting.export import FORMATS, Paper, drawn
+from app.plotting.export_table import table_csv, tables, targets
+from app.settings.files import reason, write_atomically
+from grpo_core.errors import GrpoError
+from grpo_core.runs.export_script import step_script
+
+if TYPE_CHECKING:
+    from app.program import Program
+
+SHARP = 2
+"""Pixels of a PNG for each pixel of a panel that is exported as it is shown."""
+LOWEST = 24
+BUSY = "export"
+MENU = (("picture", "Export picture…"), ("table", "Export table…"), ("sequence", "Export image sequence…"))
+
+
+class ExportDesk(QObject):
+    """Writes what the window shows; every refusal is a sentence in the message bar."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._p = program
+        self._process: ExportProcess | None = None
+        self._target, self._what = Path(), ""
+        for panel in program.window.panels.values():
+            for what, text in MENU:
+                action = QAction(text, panel)
+                action.setData((what, panel.id))
+                action.triggered.connect(self._on_menu)
+                panel.addAction(action)
+
+    @Slot()
+    def _on_menu(self) -> None:
+        action = self.sender()
+        assert isinstance(action, QAction)
+        what, panel = action.data()
+        getattr(self._p.deeds, f"export_{what}")(panel)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a process is at work."""
+        return self._process is not None
+
+    @property
+    def seen(self) -> list[Panel]:
+        """The panels that can be exported as they are: those on screen."""
+        return [panel for panel in self._p.window.panels.values() if panel.seen]
+
+    # -- at once -----------------------------------------------------------------------------------------------------
+
+    def picture(self, panel: Panel, path: Path, choice: Choice) -> None:
+        """Write ``panel`` as it is, or in another look and size, to ``path``."""
+        kind = path.suffix.lower().lstrip(".")
+        if kind not in FORMATS:
+            self._p.say(f"{path.name} is no picture: end the name in .png, .svg or .pdf.", "error")
+            return
+        workspace = self._p.workspace
+        theme = workspace.theme if choice.theme is None else themed(choice.theme)
+        scale = workspace.scale if choice.scale is None else choice.scale
+        paper = Paper(
+            theme=theme, scale=scale, title=panel.title, caption=caption_of(panel) if choice.caption else "",
+            density=SHARP if choice.size is None else 1,
+        )  # fmt: skip
+        whole = QSize(*choice.size) if choice.size is not None else self._shown(panel, paper)
+        size = QSize(whole.width(), whole.height() - paper.caption_height(whole.width()))
+        if size.height() < LOWEST:
+            self._p.say("The picture has no room beside its caption; choose a larger size, or no caption.", "error")
+        elif (theme.name, scale) != (workspace.theme.name, workspace.scale):
+            self._send(
+                path, f"the picture of “{panel.title}”", "--force", *self._look(choice.panel, theme.name, scale),
+                *self._place(), "--size", f"{whole.width()}x{whole.height()}", "--density", f"{paper.density:g}",
+                *(() if choice.caption else ("--no-caption",)),
+            )  # fmt: skip
+        else:
+            with staged(panel, size):
+                data = drawn(panel, kind, paper)
+            self._write({path: data}, f"The picture of “{panel.title}”")
+
+    def _shown(self, panel: Panel, paper: Paper) -> QSize:
+        """The size of a panel as it is on screen, at another scale, with its caption."""
+        size = panel.size() * (paper.scale / self._p.workspace.scale)
+        return QSize(size.width(), size.height() + paper.caption_height(size.width()))
+
+    def table(self, panel: Panel, path: Path) -> None:
+        """Write the table of ``panel``, or the numbers behind its plots, as CSV; several go beside each other."""
+        found = tables(panel)
+        files = targets(path, [title for title, _, _ in found])
+        there = [file for file in files if file != path and file.exists()]
+        if not found:
+            self._p.say(f"“{panel.title}” has no table; export it as a picture.", "warning")
+        elif there:
+            self._p.say(f"{there[0]} exists already; choose another name.", "error")
+        else:
+            self._write(
+                {file: table_csv(columns, rows) for file, (_, columns, rows) in zip(files, found, strict=True)},
+                f"The table of “{panel.title}”",
+            )
+
+    def script(self, path: Path) -> None:
+        """Write the update shown as a script that needs NumPy alone."""
+        view = self._p.workspace.view
+        step = view.step.step
+        if step is None:
+            self._p.say("Update 0 computes nothing; go to an update first.", "warning")
+            return
+        try:
+            text = step_script(step, view.run.origin, title=view.run.title)
+        except GrpoError as error:
+            self._p.say(str(error), "error")
+            return
+        self._write({path: text.encode("utf-8")}, f"Update {step.step}")
+
+    def _write(self, files: dict[Path, bytes], what: str) -> None:
+        for path, data in files.items():
+            try:
+                write_atomically(path, data)
+            except OSError as error:
+                self._p.say(f"{path} cannot be written: {reason(error)}.", "error")
+                return
+        self._p.say(f"{what} is written to {' and '.join(map(str, files))}.", "info")
+
+    # -- in a process ------------------------------------------------------------------------------------------------
+
+    def sequence(self, folder: Path, choice: Choice) -> None:
+        """One picture an update into ``folder``, of the run shown."""
+        assert choice.steps is not None
+        workspace = self._p.workspace
+        scale = workspace.scale if choice.scale is None else choice.scale
+        self._send(
+            folder, f"{len(choice.steps)} pictures",
+            *self._look(choice.panel, choice.theme or workspace.theme.name, scale),
+            "--steps", f"{choice.steps[0]}:{choice.steps[-1]}",
+            *(() if choice.size is None else ("--size", "{}x{}".format(*choice.size))),
+            *(() if choice.caption else ("--no-caption",)),
+        )  # fmt: skip
+
+    def _look(self, panel: str, theme: str, scale: float) -> tuple[str, ...]:
+        selected = self._p.workspace.selection.row
+        row = () if selected is None else ("--row", str(selected + 1))
+        return ("--panel", panel, "--theme", theme, "--scale", f"{scale:g}", *row)
+
+    def _place(self) -> tuple[str, ...]:
+        """The update and the pass that are shown, and the number that is explained."""
+        view = self._p.workspace.view
+        passed = () if view.step.step is None else ("--pass", str(view.step.passed + 1))
+        explained = () if view.quantity is None else ("--explain", view.quantity.name)
+        return ("--step", str(view.cursor.step), *passed, *explained)
+
+    def tables_of_run(self, folder: Path) -> None:
+        """The run shown as CSV into ``folder``."""
+        self._send(folder, "series.csv, samples.csv and settings.json")
+
+    def _send(self, folder: Path, what: str, *arguments: str) -> None:
+        run = self._p.workspace.run
+        assert run is not None
+        if self._process is not None:
+            self._p.say("Another export is being written; wait for it, or cancel it.", "warning")
+            return
+        if run is self._p.workspace.training:
+            self._p.controller.commit()
+        if not run.path.exists():
+            self._p.say(f"{run.title} has no file before its next update; press Step, then export it.", "warning")
+            return
+        self._target, self._what = folder, what
+        self._process = ExportProcess([str(run.path.absolute()), "--out", str(folder.absolute()), *arguments], self)
+        self._process.wrote.connect(self._on_wrote)
+        self._process.done.connect(self._on_done)
+        self._process.failed.connect(self._on_failed)
+        self._tell(0)
+        self._process.start()
+
+    def _tell(self, count: int) -> None:
+        cancel = BarAction(text="Cancel", run=self.cancel)
+        text = f"Exporting {self._what} to {self._target}" + (f": {count} written" if count else "") + "."
+        self._p.window.messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=BUSY))
+
+    def cancel(self) -> None:
+        """Stop what is being written; whole files stay."""
+        if self._process is not None:
+            self._process.cancel()
+
+    @Slot(int)
+    def _on_wrote(self, count: int) -> None:
+        self._tell(count)
+
+    @Slot()
+    def _on_done(self) -> None:
+        self._end()
+        self._p.say(f"{self._target} holds {self._what}.", "info")
+
+    @Slot(str)
+    def _on_failed(self, why: str) -> None:
+        self._end()
+        self._p.say(why or f"The export is cancelled; what is in {self._target} stays.", "error" if why else "info")
+
+    def _end(self) -> None:
+        self._p.window.messages.remove(BUSY)
+        if self._process is not None:
+            self._process.deleteLater()
+            self._process = None
+
+    def close(self) -> None:
+        """The program closes."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+
+def free(path: Path) -> Path:
+    """``path``, or the first with a number behind it that is not there yet."""
+    number, found = 1, path
+    while found.exists():
+        number += 1
+        found = path.with_name(f"{path.name} {number}")
+    return found
+
+
+def titled(panels: Sequence[Panel]) -> list[tuple[str, str]]:
+    """(id, title) of panels, for a list to choose from."""
+    return [(panel.id, panel.title) for panel in panels]

@@ -1,0 +1,168 @@
+"""What a picture is to look like: panel, size, theme, scale, caption and, for a sequence, which updates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.commands.table import THEMES
+from app.plotting.look import SCALES
+
+SHOWN = "As shown"
+SIZES = ((768, 260), (1280, 720), (1600, 900), (1920, 1080), (3840, 2160))
+OWN = "Other…"
+LEAST, MOST = 24, 8192
+MOST_FRAMES = 10_000
+ANEW = (
+    "Drawn anew from the run's file: what was chosen inside the panel, such as series, a zoom or a race, is not kept. "
+    "To keep it, choose theme and scale under View, and here “As shown”."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What was chosen; None stands for “as shown”.
+
+    Attributes:
+        panel: its id.
+        size: of the whole picture in pixels, caption included.
+        theme: its name.
+        scale: 1 = 100 %.
+        caption: whether there is one.
+        steps: the updates of a sequence; None for a picture.
+    """
+
+    panel: str
+    size: tuple[int, int] | None = None
+    theme: str | None = None
+    scale: float | None = None
+    caption: bool = True
+    steps: range | None = None
+
+
+class PictureDialog(QDialog):
+    """Asks for a :class:`Choice`.
+
+    Signals:
+        chosen: the user has made one.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, panels: Sequence[tuple[str, str]], panel: str, parent: QWidget, *, head: int = 0) -> None:
+        """``panels``: (id, title) to choose from; ``head``: last update, for a sequence; 0 for a single picture."""
+        super().__init__(parent)
+        self.setWindowTitle("Export image sequence" if head else "Export picture")
+        self.panel = _combo("Panel", panels)
+        self.panel.setCurrentIndex(max(self.panel.findData(panel), 0))
+        sizes = [(SHOWN if not head else "What suits the panel", None), *((f"{w} × {h}", (w, h)) for w, h in SIZES)]
+        self.size_choice = _combo("Size", [(size, text) for text, size in [*sizes, (OWN, OWN)]])
+        self.width_box, self.height_box = _number("Width in pixels", 1600), _number("Height in pixels", 900)
+        self.theme = _combo("Theme", [(None, SHOWN), *(each for each in THEMES if each[0] != "system")])
+        self.scale = _combo("Scale", [(None, SHOWN), *((scale, f"{scale:.0%}") for scale in SCALES)])
+        self.caption = QCheckBox("Update, settings, seed and version below")
+        self.caption.setChecked(True)
+        self.first, self.last = _number("First update", 1), _number("Last update", max(head, 1))
+        for box in (self.first, self.last):
+            box.setRange(1, max(head, 1))
+        self.last.setValue(max(head, 1))
+        self._head = head
+        self._build()
+        self._on_size()
+        self._on_look()
+
+    def _build(self) -> None:
+        self.own = QWidget()
+        pair = QHBoxLayout(self.own)
+        pair.setContentsMargins(0, 0, 0, 0)
+        for widget in (self.width_box, QLabel("×"), self.height_box):
+            pair.addWidget(widget)
+        pair.addStretch(1)
+        form = QFormLayout()
+        form.addRow("Panel", self.panel)
+        if self._head:
+            span = QHBoxLayout()
+            for part in (self.first, QLabel("to"), self.last):
+                span.addWidget(part)
+            span.addStretch(1)
+            form.addRow("Updates", span)
+        form.addRow("Size", self.size_choice)
+        form.addRow("", self.own)
+        form.addRow("Theme", self.theme)
+        form.addRow("Scale", self.scale)
+        form.addRow("Caption", self.caption)
+        self.hint = QLabel()
+        self.hint.setObjectName("muted")
+        self.hint.setWordWrap(True)
+        self.hint.setMinimumHeight(4 * self.hint.fontMetrics().height())
+        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.save = self.buttons.addButton("Save as…", QDialogButtonBox.ButtonRole.AcceptRole)
+        self.buttons.accepted.connect(self.accept)
+        self.buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setSpacing(16)
+        column.addLayout(form)
+        column.addWidget(self.hint)
+        column.addWidget(self.buttons)
+        self.size_choice.currentIndexChanged.connect(self._on_size)
+        for choice in (self.theme, self.scale):
+            choice.currentIndexChanged.connect(self._on_look)
+        self.accepted.connect(self._on_accepted)
+
+    @Slot()
+    def _on_size(self) -> None:
+        self.own.setEnabled(self.size_choice.currentData() == OWN)
+        size = self.size_choice.currentData()
+        if isinstance(size, tuple):
+            self.width_box.setValue(size[0])
+            self.height_box.setValue(size[1])
+
+    @Slot()
+    def _on_look(self) -> None:
+        anew = self._head or self.theme.currentData() is not None or self.scale.currentData() is not None
+        self.hint.setText(ANEW if anew else "")
+
+    @Slot()
+    def _on_accepted(self) -> None:
+        size = self.size_choice.currentData()
+        first, last = sorted((self.first.value(), self.last.value()))
+        self.chosen.emit(
+            Choice(
+                panel=self.panel.currentData(),
+                size=(self.width_box.value(), self.height_box.value()) if size is not None else None,
+                theme=self.theme.currentData(),
+                scale=self.scale.currentData(),
+                caption=self.caption.isChecked(),
+                steps=range(first, min(last, first + MOST_FRAMES - 1) + 1) if self._head else None,
+            )
+        )
+
+
+def _combo(name: str, entries: Sequence[tuple[object, str]]) -> QComboBox:
+    made = QComboBox()
+    made.setAccessibleName(name)
+    for data, text in entries:
+        made.addItem(text, data)
+    return made
+
+
+def _number(name: str, value: int) -> QSpinBox:
+    made = QSpinBox()
+    made.setAccessibleName(name)
+    made.setRange(LEAST, MOST)
+    made.setValue(value)
+    return made

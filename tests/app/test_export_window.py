@@ -1,0 +1,244 @@
+"""Exporting from the window: what is on screen, in another look and size, and what takes its time beside it."""
+
+from __future__ import annotations
+
+import csv
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtGui import QContextMenuEvent, QImage
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
+
+from app.export.desk import BUSY, free
+from app.export.dialog import OWN, Choice, PictureDialog
+from app.export.stage import staged
+from app.panels.base import Panel
+from app.plotting.theme import DARK, LIGHT
+from grpo_core import recompute
+from tests.app.conftest import Driver
+from tests.core.runs.conftest import permissions_count  # noqa: F401
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def panel(driver: Driver, name: str) -> Panel:
+    return driver.program.window.panels[name]
+
+
+def shot(driver: Driver) -> np.ndarray:
+    """The window's pixels."""
+    driver.settle()
+    image = driver.program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    return np.frombuffer(image.constBits(), np.uint8).copy()
+
+
+def dialog(driver: Driver) -> PictureDialog:
+    (found,) = driver.program.window.findChildren(PictureDialog)
+    return found
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, path: Path | str, kind: str = "") -> None:
+    """What the user picks in the system's file dialog."""
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), kind))
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(path))
+
+
+def texts(svg: Path) -> str:
+    return " ".join(" ".join("".join(each.itertext()) for each in ET.parse(svg).iter(f"{SVG}text")).split())
+
+
+def finished(driver: Driver) -> None:
+    driver.qtbot.waitUntil(lambda: not driver.program.exports.busy, timeout=30_000)
+
+
+def test_a_picture_in_another_size(driver: Driver, tmp_path: Path) -> None:
+    driver.run(3)
+    driver.program.exports.picture(
+        panel(driver, "step_detail"), tmp_path / "a.png", Choice(panel="step_detail", size=(1000, 500))
+    )
+    image = QImage(str(tmp_path / "a.png"))
+    assert (image.width(), image.height()) == (1000, 500)
+    assert "is written to" in driver.messages[-1]
+
+
+def test_a_panel_in_another_size_leaves_no_trace_in_the_window(driver: Driver) -> None:
+    driver.run(6)
+    before = shot(driver)
+    for name in ("policy_bars", "training_history", "step_detail", "metrics", "controls"):
+        with staged(panel(driver, name), QSize(1000, 500)):
+            assert panel(driver, name).size() == QSize(1000, 500)
+    changed = np.mean(shot(driver) != before)
+    assert changed < 5e-4, "but for the name of an axis that pyqtgraph has moved by a pixel"
+
+
+def test_a_picture_in_another_look_is_drawn_beside_the_window(driver: Driver, tmp_path: Path) -> None:
+    driver.run(6)
+    driver.program.workspace.move_to(4)
+    chosen = Choice(panel="policy_bars", size=(1000, 500), theme="dark", scale=1.5)
+    driver.program.exports.picture(panel(driver, "policy_bars"), tmp_path / "bars.png", chosen)
+    finished(driver)
+    assert driver.messages[-1] == f"{tmp_path / 'bars.png'} holds the picture of “Policy π(a)”."
+    image = QImage(str(tmp_path / "bars.png"))
+    assert (image.width(), image.height()) == (1000, 500)
+    assert image.pixelColor(2, 2).name().upper() == DARK.ground
+    seen = {image.pixelColor(x, y).name().upper() for x in range(0, 1000, 4) for y in range(0, 500, 4)}
+    assert DARK.policy in seen and LIGHT.policy not in seen
+
+
+@pytest.mark.parametrize("name", ["metrics", "pipeline", "policy_bars", "training_history", "step_detail", "controls"])
+def test_a_panel_as_it_is_shown_is_what_the_screen_shows(driver: Driver, tmp_path: Path, name: str) -> None:
+    driver.run(6)
+    shown = panel(driver, name)
+    screen = shown.grab().toImage()
+    driver.program.exports.picture(shown, tmp_path / "a.png", Choice(panel=name, caption=False))
+    image = QImage(str(tmp_path / "a.png"))
+    assert image.size() == screen.size() * 2, "sharp on paper"
+    smooth = Qt.TransformationMode.SmoothTransformation
+    small = image.scaled(screen.size(), Qt.AspectRatioMode.IgnoreAspectRatio, smooth)
+    gaps = [
+        abs(small.pixelColor(x, y).lightness() - screen.pixelColor(x, y).lightness())
+        for x in range(0, screen.width(), 3)
+        for y in range(0, screen.height(), 3)
+    ]
+    assert sum(gap > 60 for gap in gaps) < 0.03 * len(gaps)
+
+
+def test_every_panel_offers_to_be_exported_by_the_right_mouse_button(driver: Driver) -> None:
+    driver.run(2)
+    for name in ("policy_bars", "step_detail", "controls", "pipeline", "explain"):
+        shown = panel(driver, name)
+        place = QPoint(shown.width() - 3, shown.height() - 3)
+        QApplication.sendEvent(
+            shown, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, shown.mapToGlobal(place))
+        )
+        menu = QApplication.activePopupWidget()
+        assert isinstance(menu, QMenu), name
+        said = [action.text() for action in menu.actions()]
+        assert said == ["Export picture…", "Export table…", "Export image sequence…"]
+        menu.close()
+
+
+def test_from_the_menu_over_a_panel_to_a_file(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver.run(6)
+    next(action for action in panel(driver, "step_detail").actions() if "picture" in action.text()).trigger()
+    asked = dialog(driver)
+    assert asked.panel.currentData() == "step_detail"
+    assert not asked.own.isEnabled()
+    asked.size_choice.setCurrentIndex(asked.size_choice.findData(OWN))
+    assert asked.own.isEnabled()
+    asked.width_box.setValue(900)
+    asked.height_box.setValue(420)
+    assert asked.hint.text() == ""
+    asked.theme.setCurrentIndex(asked.theme.findData("projector"))
+    assert "drawn anew" in asked.hint.text().casefold()
+    answer(monkeypatch, tmp_path / "detail", "SVG picture (*.svg)")
+    asked.save.click()
+    finished(driver)
+    root = ET.parse(tmp_path / "detail.svg").getroot()
+    assert root.get("viewBox") == "0 0 900 420"
+    step = driver.program.workspace.view.step
+    assert step.advantage is not None
+    assert f"{abs(step.advantage[0]):.3f}" in texts(tmp_path / "detail.svg")
+    assert "update 6 of 6" in texts(tmp_path / "detail.svg")
+
+
+def test_the_command_takes_the_panel_in_focus(driver: Driver) -> None:
+    driver.run(2)
+    shown = panel(driver, "step_detail")
+    next(child for child in shown.findChildren(QWidget) if child.focusPolicy() & Qt.FocusPolicy.TabFocus).setFocus()
+    driver.program.actions["export_picture"].trigger()
+    assert dialog(driver).panel.currentData() == "step_detail"
+    dialog(driver).reject()
+
+
+def test_a_table_is_its_twin(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver.run(6)
+    answer(monkeypatch, tmp_path / "bars")
+    driver.program.deeds.export_table("policy_bars")
+    twin = panel(driver, "policy_bars").twin  # type: ignore[attr-defined]
+    twin.toggle()
+    driver.settle()
+    with (tmp_path / "bars.csv").open(newline="", encoding="utf-8") as file:
+        told = list(csv.reader(file))
+    model = twin.table.table
+    copied = [line.split("\t") for line in model.tsv(range(model.rowCount())).splitlines()]
+    assert told == copied
+    assert len(told) == 11
+    driver.program.deeds.export_table("metrics")
+    assert driver.messages[-1] == "“Metric cards” has no table; export it as a picture."
+
+
+def test_the_update_shown_becomes_a_script(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    driver.run(5)
+    driver.program.workspace.move_to(3)
+    driver.settle()
+    answer(monkeypatch, tmp_path / "step.py")
+    driver.program.actions["export_script"].trigger()
+    exec(compile((tmp_path / "step.py").read_text("utf-8"), "step.py", "exec"), {})
+    step = driver.program.workspace.view.step.step
+    assert step is not None and step.step == 3
+    loss = float(capsys.readouterr().out.split()[3])
+    assert loss == pytest.approx(float(recompute.terms(step, 0).loss), abs=1e-9)
+
+
+@pytest.mark.usefixtures("permissions_count")
+def test_a_folder_that_takes_nothing_is_a_sentence(driver: Driver, tmp_path: Path) -> None:
+    driver.run(2)
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    locked.chmod(0o555)
+    driver.program.exports.picture(panel(driver, "metrics"), locked / "a.png", Choice(panel="metrics"))
+    assert driver.messages[-1] == f"{locked / 'a.png'} cannot be written: the program is not allowed to use the folder."
+    driver.program.exports.table(panel(driver, "step_detail"), locked / "a.csv")
+    assert "cannot be written" in driver.messages[-1]
+    assert list(locked.iterdir()) == []
+
+
+def test_a_wrong_ending_and_no_room_are_sentences(driver: Driver, tmp_path: Path) -> None:
+    shown = panel(driver, "metrics")
+    driver.program.exports.picture(shown, tmp_path / "a.gif", Choice(panel="metrics"))
+    assert "end the name in .png, .svg or .pdf" in driver.messages[-1]
+    driver.program.exports.picture(shown, tmp_path / "a.png", Choice(panel="metrics", size=(200, 30), scale=2.5))
+    assert "no room beside its caption" in driver.messages[-1]
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_a_sequence_and_the_run_are_written_beside_the_window(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.run(5)
+    answer(monkeypatch, tmp_path)
+    driver.program.actions["export_sequence"].trigger()
+    asked = dialog(driver)
+    asked.panel.setCurrentIndex(asked.panel.findData("policy_bars"))
+    asked.first.setValue(3)
+    asked.save.click()
+    folder = tmp_path / f"{panel(driver, 'policy_bars').title} pictures"
+    assert any(line.message.id == BUSY for line in driver.program.window.messages.lines)
+    driver.program.deeds.export_run()
+    assert "Another export is being written" in driver.messages[-1]
+    finished(driver)
+    assert sorted(path.name for path in folder.iterdir()) == [f"policy-bars-000{n}.png" for n in (3, 4, 5)]
+    assert driver.messages[-1] == f"{folder} holds 3 pictures."
+    run = driver.program.workspace.run
+    assert run is not None
+    driver.program.deeds.export_run()
+    finished(driver)
+    assert (tmp_path / f"{run.title} tables" / "samples.csv").exists()
+    assert free(folder) == folder.with_name(f"{folder.name} 2")
+
+
+def test_a_sequence_can_be_cancelled_and_the_window_closed_meanwhile(driver: Driver, tmp_path: Path) -> None:
+    driver.run(4)
+    choice = Choice(panel="policy_bars", steps=range(1, 5))
+    driver.program.exports.sequence(tmp_path / "one", choice)
+    driver.program.exports.cancel()
+    driver.qtbot.waitUntil(lambda: not driver.program.exports.busy, timeout=10_000)
+    assert "cancelled" in driver.messages[-1]
+    driver.program.exports.sequence(tmp_path / "two", choice)
+    assert driver.program.exports.busy  # the fixture closes the window
