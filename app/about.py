@@ -12,8 +12,9 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from app.build import described
 from app.crash.message import BarAction, Message
 from grpo_core.shipped import resource
+from grpo_core.text import tr
 
-TEXT = "MIT licence. The window is drawn by Qt and PySide6, which are used under the GNU LGPL, version 3."
+TEXT = tr("MIT licence. The window is drawn by Qt and PySide6, which are used under the GNU LGPL, version 3.")
 
 
 def about(say: Callable[[str], None]) -> Message:
@@ -23,11 +24,11 @@ def about(say: Callable[[str], None]) -> Message:
     def read() -> None:
         path = licences()
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
-            say(f"The licences are in {path}.")
+            say(tr("The licences are in {path}.").format(path=path))
 
     actions = (
-        BarAction(text="Read the licences", run=read, closes=False),
-        BarAction(text="Copy", run=lambda: QGuiApplication.clipboard().setText(build), closes=False),
+        BarAction(text=tr("Read the licences"), run=read, closes=False),
+        BarAction(text=tr("Copy"), run=lambda: QGuiApplication.clipboard().setText(build), closes=False),
     )
     return Message(text=f"{build}. {TEXT}", actions=actions, id="about")
 

@@ -25,11 +25,12 @@ from grpo_core.errors import GrpoError
 from grpo_core.learners import NO_TORCH
 from grpo_core.runs import library
 from grpo_core.runs.session import SUFFIX
+from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from app.program import Program
 
-RUNS = "GRPO Lab runs (*.grpo)"
+RUNS = tr("GRPO Lab runs (*.grpo)")
 
 
 class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
@@ -82,7 +83,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
 
     def open_queue(self) -> None:
         folder = str(self._p.paths.data / "queues")
-        name = QFileDialog.getExistingDirectory(self._p.window, "Open runs in the background", folder)
+        name = QFileDialog.getExistingDirectory(self._p.window, tr("Open runs in the background"), folder)
         if name:
             self._p.queues.open(Path(name))
 
@@ -128,7 +129,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
             self._p.say(sentence, "info")
 
     def open_run(self) -> None:
-        name, _ = QFileDialog.getOpenFileName(self._p.window, "Open run", str(self._p.session.folder), RUNS)
+        name, _ = QFileDialog.getOpenFileName(self._p.window, tr("Open run"), str(self._p.session.folder), RUNS)
         if name:
             self.open_path(Path(name))
 
@@ -143,11 +144,11 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
         run = self._p.workspace.run
         assert run is not None
         suggestion = str(Path.home() / f"{run.title}.grpo")
-        name, _ = QFileDialog.getSaveFileName(self._p.window, "Save run as", suggestion, RUNS)
+        name, _ = QFileDialog.getSaveFileName(self._p.window, tr("Save run as"), suggestion, RUNS)
         if name:
             target = Path(name) if Path(name).suffix else Path(name).with_suffix(".grpo")
             if self._try(lambda: self._p.session.save_as(run, target)):
-                self._p.say(f"The run is saved as {target}.", "info")
+                self._p.say(tr("The run is saved as {target}.").format(target=target), "info")
                 self.remember(target)
 
     def clean_up(self, paths: Sequence[Path]) -> None:
@@ -223,7 +224,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
         panel = self._p.panel_in_focus()
         if panel is not None:
             QApplication.clipboard().setPixmap(panel.grab())
-            self._p.say(f"The picture of “{panel.title}” is on the clipboard.", "info")
+            self._p.say(tr("The picture of “{title}” is on the clipboard.").format(title=panel.title), "info")
 
     # -- the view ----------------------------------------------------------------------------------------------------
 
@@ -262,7 +263,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
         return self._p.layouts.names()
 
     def save_layout(self) -> None:
-        name, good = QInputDialog.getText(self._p.window, "Save layout", "Name of the layout")
+        name, good = QInputDialog.getText(self._p.window, tr("Save layout"), tr("Name of the layout"))
         if good and name:
             self._p.say(self._p.layouts.save(self._p.window, name))
             self._p.rebuild_commands()

@@ -8,6 +8,8 @@ import os
 import sys
 from collections.abc import Mapping
 
+from grpo_core.text import tr
+
 
 def missing_display(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str | None:
     """Why no window can be opened, in a sentence; None where one can.
@@ -18,8 +20,8 @@ def missing_display(environment: Mapping[str, str] = os.environ, platform: str =
         return None
     display = environment.get("DISPLAY", "")
     if not display:
-        return "There is no display: neither DISPLAY nor WAYLAND_DISPLAY is set."
-    return None if _answers(display) else f"The display {display} does not answer."
+        return tr("There is no display: neither DISPLAY nor WAYLAND_DISPLAY is set.")
+    return None if _answers(display) else tr("The display {display} does not answer.").format(display=display)
 
 
 def _answers(display: str) -> bool:

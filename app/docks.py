@@ -10,6 +10,7 @@ from PySide6.QtGui import QMoveEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QTabBar, QToolButton, QWidget
 
 from app.panels.base import Panel
+from grpo_core.text import tr
 
 GRIPPED = ("metrics", "pipeline")
 """Panels so low that a title bar would cost too much: a narrow grip at their left side moves them."""
@@ -57,7 +58,10 @@ class DockTitle(QWidget):
         self.setObjectName("dockTitle")
         self.label = QLabel(title)
         self.label.setObjectName("section")
-        floating, close = TitleButton("float", f"Float {title}"), TitleButton("close", f"Close {title}")
+        floating, close = (
+            TitleButton("float", tr("Float {title}").format(title=title)),
+            TitleButton("close", tr("Close {title}").format(title=title)),
+        )
         floating.clicked.connect(self._on_float)
         close.clicked.connect(dock.close)
         row = QHBoxLayout(self)
@@ -90,7 +94,7 @@ class DockGrip(QWidget):
         self.setObjectName("dockGrip")
         self.setFixedWidth(6)
         self.setCursor(Qt.CursorShape.SizeAllCursor)
-        self.setToolTip(f"Drag to move {dock.windowTitle()}")
+        self.setToolTip(tr("Drag to move {windowtitle}").format(windowtitle=dock.windowTitle()))
 
 
 class Dock(QDockWidget):
@@ -230,7 +234,7 @@ def dress_tabs(window: QMainWindow) -> None:
     """Whole titles, and a name, for the tab bars that Qt makes whenever docks become tabs."""
     for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
         if not bar.accessibleName():
-            bar.setAccessibleName("Panels")
+            bar.setAccessibleName(tr("Panels"))
             bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setUsesScrollButtons(True)
 

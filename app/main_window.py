@@ -28,6 +28,7 @@ from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.training_history import TrainingHistoryPanel
 from app.panels.what_if.panel import WhatIfPanel
 from app.workspace.workspace import Workspace
+from grpo_core.text import tr
 
 PANELS: tuple[type[Panel], ...] = (
     TimelinePanel,
@@ -97,7 +98,7 @@ class MainWindow(QMainWindow):
         column.setSpacing(0)
         column.addWidget(self.messages)
         column.addWidget(self.panels["timeline"])
-        bar = QToolBar("Timeline and messages", self)
+        bar = QToolBar(tr("Timeline and messages"), self)
         bar.setObjectName("rows")
         bar.setProperty("row", True)
         bar.setMovable(False)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from app.crash.report_bar import BarAction, Message, Severity
 from grpo_core.runs import library
+from grpo_core.text import tr
 
 
 def unfinished(folder: Path, shown: Collection[Path], open_path: Callable[[Path], None]) -> Message | None:
@@ -16,10 +17,10 @@ def unfinished(folder: Path, shown: Collection[Path], open_path: Callable[[Path]
         if entry.meta is not None and not entry.meta.ended and not entry.in_use and entry.steps:
             if entry.path in shown:
                 return None
-            text = (
-                f"The program ended unexpectedly the last time. “{entry.meta.title}” was being written then; "
-                f"its {entry.steps:,} updates are safe."
-            )
-            action = BarAction(text="Open it", run=partial(open_path, entry.path))
+            text = tr(
+                "The program ended unexpectedly the last time. “{title}” was being written then; "
+                "its {steps:,} updates are safe."
+            ).format(title=entry.meta.title, steps=entry.steps)
+            action = BarAction(text=tr("Open it"), run=partial(open_path, entry.path))
             return Message(text=text, severity=Severity.INFO, actions=(action,), id="unfinished")
     return None

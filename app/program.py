@@ -45,6 +45,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
 from grpo_core.runs import library
+from grpo_core.text import tr
 
 T = TypeVar("T")
 SEVERITIES = {"info": Severity.INFO, "warning": Severity.WARNING, "error": Severity.ERROR}
@@ -87,6 +88,7 @@ class Program(QObject):
         self.player.staged = not preferences.reduced_motion
         self.session = Session(self.workspace, self.controller, self.player, paths.runs, self)
         self.session.limit = round(preferences.size_limit * 1e9)
+        self.session.thin = preferences.thinning
         paths.runs.mkdir(parents=True, exist_ok=True)
         self.session.new_run(Settings())
         self.layouts = Layouts(paths.layouts)
@@ -161,11 +163,13 @@ class Program(QObject):
 
     def welcome(self) -> None:
         """What can be done first, in one line that goes away with the first update, or with another kind of run."""
-        text = "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7."
+        text = tr(
+            "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7."
+        )
         actions = (
-            BarAction(text="Language model", run=self.deeds.new_language_run, closes=False),
-            BarAction(text="Lessons", run=self.deeds.show_lessons, closes=False),
-            BarAction(text="Open a run…", run=self.deeds.open_run, closes=False),
+            BarAction(text=tr("Language model"), run=self.deeds.new_language_run, closes=False),
+            BarAction(text=tr("Lessons"), run=self.deeds.show_lessons, closes=False),
+            BarAction(text=tr("Open a run…"), run=self.deeds.open_run, closes=False),
         )
         self.window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id="welcome"))
 
@@ -183,11 +187,13 @@ class Program(QObject):
         surplus = [path for path in library.surplus(self.paths.runs, keep=keep, limit=size) if path not in shown]
         if not surplus:
             return
-        delete = BarAction(text=f"Delete the oldest {len(surplus)}", run=partial(self.deeds.clean_up, surplus))
-        text = (
-            f"More than {keep} runs have saved themselves, or they take more than {size / 1e9:g} GB. "
-            "Runs that you saved elsewhere stay."
+        delete = BarAction(
+            text=tr("Delete the oldest {count}").format(count=len(surplus)), run=partial(self.deeds.clean_up, surplus)
         )
+        text = tr(
+            "More than {keep} runs have saved themselves, or they take more than {size:g} GB. "
+            "Runs that you saved elsewhere stay."
+        ).format(keep=keep, size=size / 1e9)
         self.window.messages.post(Message(text=text, severity=Severity.INFO, actions=(delete,), id="surplus"))
 
     def rebuild_commands(self) -> None:
@@ -295,7 +301,9 @@ class Program(QObject):
         if self.controller.shutdown(timeout=0.2):
             self._on_finished()
         else:
-            self.say(f"Finishing update {self.controller.head + 1}, then the window closes.", "info")
+            self.say(
+                tr("Finishing update {head}, then the window closes.").format(head=self.controller.head + 1), "info"
+            )
 
     @Slot()
     def _on_finished(self) -> None:
@@ -320,8 +328,8 @@ class Program(QObject):
 
     @Slot()
     def _on_still_busy(self) -> None:
-        quit_now = BarAction(text="Quit now", run=lambda: os._exit(0))
-        text = "The update is still being computed. Every finished update is on disk; you can wait or quit now."
+        quit_now = BarAction(text=tr("Quit now"), run=lambda: os._exit(0))
+        text = tr("The update is still being computed. Every finished update is on disk; you can wait or quit now.")
         self.window.messages.post(Message(text=text, severity=Severity.WARNING, actions=(quit_now,), id="busy"))
 
     def reopen(self, path: Path) -> None:

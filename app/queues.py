@@ -15,6 +15,7 @@ from app.experiments.runner import Poll, Runner
 from app.panels.queue import QueuePanel
 from grpo_core.errors import GrpoError
 from grpo_core.experiments import queue as runs
+from grpo_core.text import tr
 
 MESSAGE = "queue"
 
@@ -104,9 +105,9 @@ class Queues(QObject):
         """Offer it, unless another one is shown by now."""
         if self.background.queue is not None:
             return
-        go_on = BarAction(text="Resume", run=partial(self._resume, folder))
-        show = BarAction(text="Show", run=partial(self.open, folder))
-        text = f"Runs in the background are not finished: “{folder.name}”."
+        go_on = BarAction(text=tr("Resume"), run=partial(self._resume, folder))
+        show = BarAction(text=tr("Show"), run=partial(self.open, folder))
+        text = tr("Runs in the background are not finished: “{name}”.").format(name=folder.name)
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(go_on, show), id=MESSAGE))
 
     def _resume(self, folder: Path) -> None:
@@ -119,8 +120,8 @@ class Queues(QObject):
 
     @Slot()
     def _on_finished(self) -> None:
-        show = BarAction(text="Show", run=self._show)
-        text = "The runs in the background are done."
+        show = BarAction(text=tr("Show"), run=self._show)
+        text = tr("The runs in the background are done.")
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(show,), id=MESSAGE))
 
     @Slot(str)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QLabel, QWidget
 
-LOADING = "Loading the language model"
+from grpo_core.text import tr
+
+LOADING = tr("Loading the language model")
 DOTS = ("", " ·", " · ·", " · · ·")
 PATIENCE_MS, BEAT_MS = 300, 600
 """Nothing is said of a wait that is shorter than the first; after it, one dot more at each of the second."""

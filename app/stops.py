@@ -10,6 +10,7 @@ from app.crash.report_bar import BarAction, Message, MessageBar, Severity
 from app.training.controller import Controller, State
 from app.workspace.workspace import Workspace
 from grpo_core.breakpoints import Breakpoint
+from grpo_core.text import tr
 
 MESSAGE = "breakpoint"
 
@@ -47,7 +48,7 @@ class Stops(QObject):
     @Slot(str)
     def _on_reached(self, sentence: str) -> None:
         """Say why the run stands still; the line goes away when it goes on."""
-        shown = BarAction(text="Breakpoints", run=self._show)
+        shown = BarAction(text=tr("Breakpoints"), run=self._show)
         self._messages.post(Message(text=sentence, severity=Severity.INFO, actions=(shown,), id=MESSAGE))
 
     @Slot(object)

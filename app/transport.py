@@ -14,13 +14,14 @@ from app.status import Status
 from app.workspace.player import Mode, Player
 from app.workspace.session import Session
 from app.workspace.workspace import Workspace
+from grpo_core.text import tr
 
 SPEEDS: tuple[tuple[str, float | None], ...] = (
     ("1 / s", 1.0), ("2 / s", 2.0), ("5 / s", 5.0), ("10 / s", 10.0), ("30 / s", 30.0), ("max", None),
 )  # fmt: skip
 LENGTHS: tuple[tuple[str, int | None], ...] = (
-    ("50 updates", 50), ("150 updates", 150), ("200 updates", 200), ("1,000 updates", 1000),
-    ("10,000 updates", 10_000), ("no limit", None),
+    (tr("50 updates"), 50), (tr("150 updates"), 150), (tr("200 updates"), 200), (tr("1,000 updates"), 1000),
+    (tr("10,000 updates"), 10_000), (tr("no limit"), None),
 )  # fmt: skip
 
 
@@ -30,7 +31,7 @@ class Transport(QToolBar):
     def __init__(
         self, player: Player, session: Session, workspace: Workspace, actions: Actions, parent: QWidget | None = None
     ) -> None:
-        super().__init__("Transport", parent)
+        super().__init__(tr("Transport"), parent)
         self.setObjectName("transport")
         self.setMovable(False)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -41,8 +42,8 @@ class Transport(QToolBar):
         self._run = self._button(actions["run"])
         self._run.setProperty("primary", True)
         self._button(actions["run_n"])
-        self.speed = self._choice("Speed", [text for text, _ in SPEEDS], self._on_speed)
-        self.length = self._choice("Stop after", [text for text, _ in LENGTHS], self._on_length)
+        self.speed = self._choice(tr("Speed"), [text for text, _ in SPEEDS], self._on_speed)
+        self.length = self._choice(tr("Stop after"), [text for text, _ in LENGTHS], self._on_length)
         self._button(actions["branch"])
         spacer = QWidget()
         spacer.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
@@ -50,7 +51,7 @@ class Transport(QToolBar):
         self.status = Status()
         self.addWidget(self.status)
         self.runs = QComboBox()
-        self.runs.setAccessibleName("Run")
+        self.runs.setAccessibleName(tr("Run"))
         self.runs.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.runs.activated.connect(self._on_run)
         self.addWidget(self.runs)
@@ -101,9 +102,9 @@ class Transport(QToolBar):
         if run is None:
             return
         kept = run.path.exists()  # a branch has no file before its first own update
-        said = f"{'saved' if run.saved else 'autosaved'} · {_size(run.path)}" if kept else "no update yet"
+        said = f"{'saved' if run.saved else 'autosaved'} · {_size(run.path)}" if kept else tr("no update yet")
         if self._workspace.training not in (None, run) and self._player.mode is Mode.COMPUTING:
-            said = f"{self._workspace.training.title} is training"
+            said = tr("{title} is training").format(title=self._workspace.training.title)
         self._wait()
         self.status.say(said)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from grpo_core.arrays import Array, array_namespace, as_array, is_zero
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 EQUAL = 1e-12
 """Rewards whose spread is at most this, relative to max(1, |r|), are equal: rounding is not a signal."""
@@ -36,7 +37,7 @@ def advantages(
     if objective.kl_in == "reward" and kl is not None:
         rewards = rewards - as_array(objective.beta, rewards) * kl
     elif objective.kl_in == "reward" and not is_zero(objective.beta):
-        raise SettingsError("kl", None, "kl_in = “reward” needs the summed k1 of every completion")
+        raise SettingsError("kl", None, tr("kl_in = “reward” needs the summed k1 of every completion"))
     scored = ~xp.isnan(rewards)  # (..., P, G)
     r = xp.where(scored, rewards, 0.0)
     n = _sum(xp, xp.astype(scored, r.dtype))  # (..., P, 1)
@@ -106,7 +107,7 @@ def _baseline(xp: Array, objective: Objective, r: Array, scored: Array, n: Array
             return xp.sum(_sum(xp, r), axis=-2, keepdims=True) / xp.where(total > 0, total, 1.0)
         case "given":
             if given is None:
-                raise SettingsError("baseline", "given", "the baseline itself has to be passed along")
+                raise SettingsError("baseline", "given", tr("the baseline itself has to be passed along"))
             return as_array(given, r)
         case _:
             return xp.zeros_like(n)

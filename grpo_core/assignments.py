@@ -10,6 +10,7 @@ from typing import Any
 from grpo_core.config import PRESETS, About, Preset, Settings, described
 from grpo_core.config.settings import flat
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -23,7 +24,7 @@ def preset_named(name: str) -> Preset:
     for known, preset in PRESETS.items():
         if known.lower() == name.lower():
             return preset
-    raise SettingsError("preset", name, f"there is no such preset{_close(name, PRESETS)}")
+    raise SettingsError("preset", name, tr("there is no such preset{name}").format(name=_close(name, PRESETS)))
 
 
 def settings_from(preset: str | None, assignments: Iterable[str], base: Settings | None = None) -> Settings:
@@ -57,10 +58,10 @@ def _assignment(text: str, base: Settings) -> tuple[str, Any]:
     path, equals, value = text.partition("=")
     path, value = path.strip(), value.strip()
     if not equals:
-        raise SettingsError("--set", text, "write a setting and its value, such as objective.beta=0.1")
+        raise SettingsError("--set", text, tr("write a setting and its value, such as objective.beta=0.1"))
     known = {name: (rule, default) for name, rule, default in described_settings(base)}
     if path not in known:
-        raise SettingsError(path, value, f"there is no such setting{_close(path, known)}")
+        raise SettingsError(path, value, tr("there is no such setting{path}").format(path=_close(path, known)))
     return path, _value(path, value, *known[path])
 
 
@@ -69,14 +70,14 @@ def _value(path: str, text: str, rule: About, default: Any) -> Any:
         try:
             return tuple(float(number) for number in text.strip("[]()").split(",") if number.strip())
         except ValueError:
-            raise SettingsError(path, text, "write numbers with commas between them") from None
+            raise SettingsError(path, text, tr("write numbers with commas between them")) from None
     if rule.choices or rule.text:
         return text
     if rule.optional and text.lower() in ("", "none", "null", "off"):
         return None
     if isinstance(default, bool):
         if text.lower() not in _TRUE + _FALSE:
-            raise SettingsError(path, text, "allowed is true or false")
+            raise SettingsError(path, text, tr("allowed is true or false"))
         return text.lower() in _TRUE
     try:
         return int(text)
@@ -85,7 +86,7 @@ def _value(path: str, text: str, rule: About, default: Any) -> Any:
     try:
         return float(text)
     except ValueError:
-        raise SettingsError(path, text, f"allowed is {rule.allowed}") from None
+        raise SettingsError(path, text, tr("allowed is {allowed}").format(allowed=rule.allowed)) from None
 
 
 def _close(name: str, known: Iterable[str]) -> str:
@@ -95,5 +96,5 @@ def _close(name: str, known: Iterable[str]) -> str:
     for table, key in ((lowered, name.lower()), (lasts, name.rpartition(".")[2].lower())):
         close = difflib.get_close_matches(key, table, n=3, cutoff=0.6)
         if close:
-            return "; close to it are " + ", ".join(table[found] for found in close)
+            return tr("; close to it are ") + ", ".join(table[found] for found in close)
     return ""

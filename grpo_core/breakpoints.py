@@ -19,8 +19,13 @@ import numpy as np
 
 from grpo_core.errors import SettingsError
 from grpo_core.metrics import METRICS
+from grpo_core.text import tr
 
-RELATIONS: dict[str, str] = {"above": "rises above", "below": "falls below", "first": "≠ 0 for the first time"}
+RELATIONS: dict[str, str] = {
+    "above": tr("rises above"),
+    "below": tr("falls below"),
+    "first": tr("≠ 0 for the first time"),
+}
 """What may be asked of a series, in words. “first” needs no value."""
 SIGNS = {"above": ">", "below": "<", "first": "!="}
 _TRUE: dict[str, Callable[[Any, Any], Any]] = {"above": operator.gt, "below": operator.lt, "first": operator.ne}
@@ -47,16 +52,20 @@ class Breakpoint:
 
     def __post_init__(self) -> None:
         if self.series not in tuple(METRICS):  # whatever a file held: a list cannot be looked up
-            raise SettingsError("series", self.series, f"there is no such series{_close(self.series)}")
+            raise SettingsError(
+                "series", self.series, tr("there is no such series{series}").format(series=_close(self.series))
+            )
         if self.relation not in tuple(RELATIONS):
-            raise SettingsError("relation", self.relation, f"allowed is one of {', '.join(RELATIONS)}")
+            raise SettingsError(
+                "relation", self.relation, tr("allowed is one of {relations}").format(relations=", ".join(RELATIONS))
+            )
         value: object = self.value
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise SettingsError("value", self.value, "allowed is any finite number")
+            raise SettingsError("value", self.value, tr("allowed is any finite number"))
         if self.relation == "first" and self.value != 0:
-            raise SettingsError("value", self.value, "“first” asks where a series is not 0; leave the value at 0")
+            raise SettingsError("value", self.value, tr("“first” asks where a series is not 0; leave the value at 0"))
         if not isinstance(self.on, bool):
-            raise SettingsError("on", self.on, "allowed is true or false")
+            raise SettingsError("on", self.on, tr("allowed is true or false"))
 
     @property
     def text(self) -> str:
@@ -150,7 +159,9 @@ def nothing_before(name: str) -> np.ndarray:
 
 def sentence(step: int, reached: Sequence[Breakpoint], values: Mapping[str, float]) -> str:
     """Why a run stands at update ``step``, such as “Update 37: max π(a) 0.912, above 0.9.”"""
-    return f"Update {step}: {'; '.join(one.at(values[one.series]) for one in reached)}."
+    return tr("Update {step}: {values}.").format(
+        step=step, values="; ".join(one.at(values[one.series]) for one in reached)
+    )
 
 
 def name_of(series: str) -> str:
@@ -168,13 +179,13 @@ def breakpoint_from_text(text: str) -> Breakpoint:
     parts = re.fullmatch(r"\s*(\w+)\s*(>|<|!=)\s*(\S+)\s*", text)
     if parts is None:
         raise SettingsError(
-            "--stop-when", text, "write a condition such as entropy<1.0, max_prob>0.9 or dead_groups!=0"
+            "--stop-when", text, tr("write a condition such as entropy<1.0, max_prob>0.9 or dead_groups!=0")
         )
     series, sign, number = parts.groups()
     try:
         value = float(number)
     except ValueError:
-        raise SettingsError("condition", text, f"“{number}” is not a number") from None
+        raise SettingsError("condition", text, tr("“{number}” is not a number").format(number=number)) from None
     relation = next(name for name, known in SIGNS.items() if known == sign)
     return Breakpoint(series=series, relation=relation, value=value)
 
@@ -187,10 +198,12 @@ def breakpoint_from_json(stored: Any) -> Breakpoint:
     """
     names = {field.name for field in fields(Breakpoint)}
     if not isinstance(stored, dict) or not {"series"} <= stored.keys() <= names:
-        raise SettingsError("breakpoint", str(stored), f"allowed is an object with {', '.join(sorted(names))}")
+        raise SettingsError(
+            "breakpoint", str(stored), tr("allowed is an object with {names}").format(names=", ".join(sorted(names)))
+        )
     return Breakpoint(**stored)
 
 
 def _close(series: object) -> str:
     near = difflib.get_close_matches(str(series), METRICS, n=3)
-    return f"; close to it are {', '.join(near)}" if near else f"; there are {', '.join(METRICS)}"
+    return tr("; close to it are {near}").format(near=", ".join(near)) if near else f"; there are {', '.join(METRICS)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from grpo_core.text import tr
+
 
 class GrpoError(Exception):
     """Base class of every error that the core raises on purpose; its text is fit to be shown to a person."""
@@ -21,7 +23,7 @@ class SettingsError(GrpoError):
         self.value = value
         self.allowed = allowed
         shown = f"“{value}”" if isinstance(value, str) else f"{value}"
-        super().__init__(f"{field} cannot be {shown}: {allowed}.")
+        super().__init__(tr("{field} cannot be {shown}: {allowed}.").format(field=field, shown=shown, allowed=allowed))
 
     def within(self, outer: str) -> SettingsError:
         """The same complaint, seen from the object that holds this one."""
@@ -44,8 +46,10 @@ class NonFiniteError(GrpoError):
         self.step = step
         self.what = what
         super().__init__(
-            f"Update {step}: {what} is not a finite number. The run stands at update {step - 1}; "
-            "lower the learning rate, or branch from an earlier update."
+            tr(
+                "Update {step}: {what} is not a finite number. The run stands at update {step2}; "
+                "lower the learning rate, or branch from an earlier update."
+            ).format(step=step, what=what, step2=step - 1)
         )
 
 

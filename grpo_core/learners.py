@@ -11,13 +11,19 @@ from grpo_core.bandit.learner import origin as bandit_origin
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.record import Origin, Step
+from grpo_core.text import tr
 
 NO_TORCH = (
-    "The language model is not in this slim download. Get the full one, whose name ends in “-full”, from where this "
-    "one came from: it opens the same runs. The bandit works without it."
+    tr(
+        "The language model is not in this slim download. Get the full one, whose name ends in “-full”, "
+        "from where this "
+        "one came from: it opens the same runs. The bandit works without it."
+    )
     if getattr(sys, "frozen", False)
-    else "The language model needs torch, which is not installed. Install it with “make run-lm” in the source folder, "
-    "or with “pip install torch==2.13.0 safetensors”; the bandit works without it."
+    else tr(
+        "The language model needs torch, which is not installed. Install it with “make run-lm” in the source folder, "
+        "or with “pip install torch==2.13.0 safetensors”; the bandit works without it."
+    )
 )
 """What is said where the language model cannot be had: nobody installs anything into a packaged program."""
 
@@ -57,7 +63,11 @@ def never() -> bool:
 
 def nothing_earlier(number: int) -> Step:
     """For a run of which only the last update is at hand."""
-    raise GrpoError(f"Update {number} is not at hand, and the update after it cannot be gone on from without it.")
+    raise GrpoError(
+        tr("Update {number} is not at hand, and the update after it cannot be gone on from without it.").format(
+            number=number
+        )
+    )
 
 
 def origin(settings: Settings) -> Origin:

@@ -9,6 +9,7 @@ import numpy as np
 from grpo_core import kl, recompute
 from grpo_core.advantages import equal_rewards
 from grpo_core.record import Origin, Step
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,54 +39,97 @@ class Metric:
 
 
 METRICS: dict[str, Metric] = {
-    "reward_mean": Metric(title="Mean reward", help="Mean reward of the update's completions.", colour="reward"),
+    "reward_mean": Metric(
+        title=tr("Mean reward"), help=tr("Mean reward of the update's completions."), colour="reward"
+    ),
     "reward_std": Metric(
-        title="Reward std in groups", help="Mean over groups of the rewards' standard deviation (n − 1).",
-        colour="reward", low=0,
+        title=tr("Reward std in groups"),
+        help=tr("Mean over groups of the rewards' standard deviation (n − 1)."),
+        colour="reward",
+        low=0,
     ),
     "kl": Metric(
-        title="KL from reference", help="Exact KL(π‖π_ref) after the update, averaged over the visited places.",
-        symbol="KL", unit="nats", colour="kl", low=0,
+        title=tr("KL from reference"),
+        help=tr("Exact KL(π‖π_ref) after the update, averaged over the visited places."),
+        symbol="KL",
+        unit="nats",
+        colour="kl",
+        low=0,
     ),
     "entropy": Metric(
-        title="Entropy", help="Exact entropy of the policy after the update, averaged over the visited places.",
-        symbol="H", unit="nats", colour="entropy", low=0,
+        title=tr("Entropy"),
+        help=tr("Exact entropy of the policy after the update, averaged over the visited places."),
+        symbol="H",
+        unit="nats",
+        colour="entropy",
+        low=0,
     ),
     "max_prob": Metric(
-        title="max π(a)", help="Largest probability after the update, averaged over the visited places.",
-        colour="policy", low=0, high=1,
+        title=tr("max π(a)"),
+        help=tr("Largest probability after the update, averaged over the visited places."),
+        colour="policy",
+        low=0,
+        high=1,
     ),
     "clip_fraction": Metric(
-        title="Clipped, last pass", help="Share of tokens whose push was stopped by the clip in the last pass.",
-        colour="clipped", low=0, high=1,
+        title=tr("Clipped, last pass"),
+        help=tr("Share of tokens whose push was stopped by the clip in the last pass."),
+        colour="clipped",
+        low=0,
+        high=1,
     ),
     "grad_norm": Metric(
-        title="Gradient norm", help="Euclidean norm of the parameters' gradient in the first pass.",
-        symbol="‖∇L‖", colour="push", low=0,
+        title=tr("Gradient norm"),
+        help=tr("Euclidean norm of the parameters' gradient in the first pass."),
+        symbol="‖∇L‖",
+        colour="push",
+        low=0,
     ),
-    "loss": Metric(title="Loss", help="Loss of the first pass; a handle for the gradient, not a score.", symbol="L"),
+    "loss": Metric(
+        title=tr("Loss"), help=tr("Loss of the first pass; a handle for the gradient, not a score."), symbol="L"
+    ),
     "dead_groups": Metric(
-        title="Dead groups", help="Share of groups whose rewards are all equal, which carry no signal.",
-        colour="dead", low=0, high=1,
+        title=tr("Dead groups"),
+        help=tr("Share of groups whose rewards are all equal, which carry no signal."),
+        colour="dead",
+        low=0,
+        high=1,
     ),
-    "length": Metric(title="Mean length", help="Mean number of tokens in a completion.", unit="tokens", low=0),
+    "length": Metric(title=tr("Mean length"), help=tr("Mean number of tokens in a completion."), unit="tokens", low=0),
     "best_action": Metric(
-        title="Best action", help="Index of the most probable token at the first visited place, after the update.",
+        title=tr("Best action"),
+        help=tr("Index of the most probable token at the first visited place, after the update."),
         decimals=0,
     ),
     "accuracy": Metric(
-        title="Right answers", help="Share of the update's completions whose answer is right, whatever they are paid.",
-        low=0, high=1, language=True,
+        title=tr("Right answers"),
+        help=tr("Share of the update's completions whose answer is right, whatever they are paid."),
+        low=0,
+        high=1,
+        language=True,
     ),
     "accuracy_greedy": Metric(
-        title="Held-out, greedy", help="Share of right answers to prompts that are never trained on, always taking "
-        "the likeliest token; measured before the update.", colour="old", low=0, high=1, language=True,
+        title=tr("Held-out, greedy"),
+        help=tr(
+            "Share of right answers to prompts that are never trained on, always taking "
+            "the likeliest token; measured before the update."
+        ),
+        colour="old",
+        low=0,
+        high=1,
+        language=True,
     ),
     "accuracy_sampled": Metric(
-        title="Held-out, sampled", help="Share of right answers to prompts that are never trained on, one sample "
-        "each; measured before the update.", colour="reference", low=0, high=1, language=True,
+        title=tr("Held-out, sampled"),
+        help=tr(
+            "Share of right answers to prompts that are never trained on, one sample each; measured before the update."
+        ),
+        colour="reference",
+        low=0,
+        high=1,
+        language=True,
     ),
-}  # fmt: skip
+}
 """Every series by name. A series that a step cannot provide is NaN there."""
 
 

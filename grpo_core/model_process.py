@@ -15,6 +15,7 @@ from grpo_core.config import settings_from_json
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
 from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded
+from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -71,7 +72,14 @@ class _Served:
             from grpo_core.lm.checkpoint import devices
             from grpo_core.lm.learner import LanguageLearner
         except ImportError as error:
-            send(connection, {"is": "error", "kind": "GrpoError", "text": f"torch cannot be used here: {error}."})
+            send(
+                connection,
+                {
+                    "is": "error",
+                    "kind": "GrpoError",
+                    "text": tr("torch cannot be used here: {error}.").format(error=error),
+                },
+            )
             raise EOFError from None
         self._make: Callable[..., LanguageLearner] = LanguageLearner
         self._learner: LanguageLearner | None = None

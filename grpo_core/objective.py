@@ -35,6 +35,7 @@ from grpo_core.arrays import Array, array_namespace, as_array, clamp, constant, 
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
 from grpo_core.surrogates import SURROGATES, Batch
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +98,7 @@ def evaluate(
         token_loss = _field(objective.beta, kl) * kl + token_loss
     if not is_zero(objective.entropy_bonus):
         if entropy is None:
-            raise SettingsError("entropy_bonus", objective.entropy_bonus, "an entropy bonus needs the entropy")
+            raise SettingsError("entropy_bonus", objective.entropy_bonus, tr("an entropy bonus needs the entropy"))
         token_loss = token_loss - _field(objective.entropy_bonus, token_loss) * _real(batch, entropy)
     weight = _weight(batch, denominator)
     return Terms(
@@ -174,7 +175,7 @@ def _enter(
     advantage = xp.where(mask, advantage, 0.0)
     ref = None if ref_logp is None else xp.where(mask, ref_logp, 0.0)
     if ref is None and not is_zero(objective.beta) and objective.kl != "exact":
-        raise SettingsError("beta", objective.beta, "without a reference policy there is no KL; only 0 is possible")
+        raise SettingsError("beta", objective.beta, tr("without a reference policy there is no KL; only 0 is possible"))
     log_ratio = logp - xp.where(mask, old_logp, 0.0)
     limited = None
     if objective.log_ratio_limit is not None:
@@ -203,7 +204,7 @@ def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None
     if objective.kl == "exact":
         if exact_kl is None:
             if objective.kl_in == "loss" and not is_zero(objective.beta):
-                raise SettingsError("kl", "exact", "the exact KL needs the full distributions; choose k1, k2 or k3")
+                raise SettingsError("kl", "exact", tr("the exact KL needs the full distributions; choose k1, k2 or k3"))
             return None
         value = _real(batch, exact_kl)
     elif ref is None:

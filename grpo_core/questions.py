@@ -15,6 +15,7 @@ from grpo_core.advantages import advantages
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError, NonFiniteError
 from grpo_core.record import ARRAYS, Step
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +139,11 @@ class Replayed:
 
 def not_finite(error: NonFiniteError) -> GrpoError:
     """What is said of an update that would have broken down under other settings; nothing was stopped by it."""
-    return GrpoError(f"Under these settings {error.what} of update {error.step} would not be a finite number.")
+    return GrpoError(
+        tr("Under these settings {what} of update {step} would not be a finite number.").format(
+            what=error.what, step=error.step
+        )
+    )
 
 
 AnyQuestion: TypeAlias = Question | Replay

@@ -18,6 +18,7 @@ from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
 from grpo_core.objective import Terms, evaluate, gradient_parts
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 
 def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
@@ -45,7 +46,7 @@ def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
         return step.advantage
     if objective.baseline == "given":
         if step.values is None:
-            raise SettingsError("objective.baseline", "given", "this update has no critic's values to compare with")
+            raise SettingsError("objective.baseline", "given", tr("this update has no critic's values to compare with"))
         return critic_advantage(step.rewards, step.values, step.mask, step.settings.learner)
     k1 = None
     if objective.kl_in == "reward" and step.ref_logp is not None:

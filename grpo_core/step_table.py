@@ -11,6 +11,7 @@ from grpo_core import recompute
 from grpo_core.config import Objective
 from grpo_core.explain.quantity import Quantity
 from grpo_core.record import Origin, Step
+from grpo_core.text import tr
 from grpo_core.texts import prompt_text
 
 
@@ -73,34 +74,48 @@ class GroupRow:
 
 
 _SAMPLE = Column(
-    name="sample", title="#", help="Number of the sample within the update.", explained=False, decimals=None
+    name="sample", title="#", help=tr("Number of the sample within the update."), explained=False, decimals=None
 )
 _PROMPT = Column(
-    name="prompt", title="Prompt", help="What was asked; its samples form a group.", explained=False, decimals=None
+    name="prompt",
+    title=tr("Prompt"),
+    help=tr("What was asked; its samples form a group."),
+    explained=False,
+    decimals=None,
 )
 _ACTION = Column(
-    name="action", title="Action", help="The action that was sampled.", symbol="a", explained=False, decimals=None
+    name="action",
+    title=tr("Action"),
+    help=tr("The action that was sampled."),
+    symbol="a",
+    explained=False,
+    decimals=None,
 )
 _COMPLETION = Column(
-    name="completion", title="Completion", help="The whole answer that the token is part of.",
+    name="completion", title=tr("Completion"), help=tr("The whole answer that the token is part of."),
     explained=False, decimals=None,
 )  # fmt: skip
 _PLACE = Column(
-    name="place", title="t", help="Place of the token within its completion.", explained=False, decimals=None
+    name="place", title="t", help=tr("Place of the token within its completion."), explained=False, decimals=None
 )
-_TOKEN = Column(name="token", title="Token", help="The token that was sampled.", explained=False, decimals=None)
+_TOKEN = Column(name="token", title=tr("Token"), help=tr("The token that was sampled."), explained=False, decimals=None)
 _NUMBERS = (
-    Column(name="reward", title="Reward", help="What the sample was paid.", symbol="r"),
+    Column(name="reward", title=tr("Reward"), help=tr("What the sample was paid."), symbol="r"),
     Column(
-        name="advantage", title="Advantage", help="How much better it did than what it is compared with.", symbol="A"
+        name="advantage",
+        title=tr("Advantage"),
+        help=tr("How much better it did than what it is compared with."),
+        symbol="A",
     ),
-    Column(name="ratio", title="Ratio", help="Probability now over probability when sampled.", symbol="ρ"),
-    Column(name="clipped", title="Clipped", help="Whether the push on it was stopped by the clip.", decimals=None),
-    Column(name="surrogate", title="Surrogate", help="The term that is maximised, before the KL."),
-    Column(name="kl", title="KL", help="The estimate of the distance from the reference policy.", symbol="KL"),
-    Column(name="weight", title="Weight", help="What it counts in the mean.", symbol="W"),
-    Column(name="token_loss", title="Loss", help="β KL − surrogate, before the weight."),
-    Column(name="gradient", title="Gradient", help="Derivative of the loss by its log-probability."),
+    Column(name="ratio", title=tr("Ratio"), help=tr("Probability now over probability when sampled."), symbol="ρ"),
+    Column(
+        name="clipped", title=tr("Clipped"), help=tr("Whether the push on it was stopped by the clip."), decimals=None
+    ),
+    Column(name="surrogate", title=tr("Surrogate"), help=tr("The term that is maximised, before the KL.")),
+    Column(name="kl", title="KL", help=tr("The estimate of the distance from the reference policy."), symbol="KL"),
+    Column(name="weight", title=tr("Weight"), help=tr("What it counts in the mean."), symbol="W"),
+    Column(name="token_loss", title=tr("Loss"), help=tr("β KL − surrogate, before the weight.")),
+    Column(name="gradient", title=tr("Gradient"), help=tr("Derivative of the loss by its log-probability.")),
 )
 
 

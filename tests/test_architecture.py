@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = (
-    ("errors", "arrays", "shipped"),
+    ("errors", "arrays", "shipped", "text"),
     ("config", "kl"),
     ("advantages", "surrogates", "record"),
     ("objective",),

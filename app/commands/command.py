@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias
 
 from PySide6.QtGui import QKeySequence
 
+from grpo_core.text import tr
+
 Context: TypeAlias = Literal["app", "lesson", "present"]
 
 
@@ -129,13 +131,17 @@ def conflicts(commands: Sequence[Command]) -> tuple[str, ...]:
     owners: dict[tuple[str, str], str] = {}
     for command in commands:
         if command.id in ids:
-            said.append(f"Two commands have the id {command.id}.")
+            said.append(tr("Two commands have the id {id}.").format(id=command.id))
         ids.add(command.id)
         for name, sequence in zip(command.shortcuts, command.keys, strict=True):
             place = (command.context, sequence.toString())
             if not sequence.toString():
-                said.append(f"The shortcut {name} of {command.id} is not a key.")
+                said.append(tr("The shortcut {name} of {id} is not a key.").format(name=name, id=command.id))
             elif place in owners:
-                said.append(f"{owners[place]} and {command.id} share the shortcut {name} in context {command.context}.")
+                said.append(
+                    tr("{owners} and {id} share the shortcut {name} in context {context}.").format(
+                        owners=owners[place], id=command.id, name=name, context=command.context
+                    )
+                )
             owners[place] = command.id
     return tuple(said)

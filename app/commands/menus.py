@@ -6,8 +6,9 @@ from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from app.commands.actions import Actions
+from app.commands.places import LAYOUT, THEME
 
-EXCLUSIVE = ("View/Theme", "View/Layout")
+EXCLUSIVE = (THEME, LAYOUT)
 """Menus in which one entry at a time is on."""
 
 

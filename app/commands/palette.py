@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 
 from app.commands.actions import Actions, CommandAction
 from app.commands.fuzzy import score
+from grpo_core.text import tr
 
 Index = QModelIndex | QPersistentModelIndex
 ACTION = Qt.ItemDataRole.UserRole
@@ -77,7 +78,11 @@ class PaletteModel(QAbstractListModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return action.toolTip()
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            parts = (action.text(), action.command.shown_keys, f"not now: {action.why}" if action.why else "")
+            parts = (
+                action.text(),
+                action.command.shown_keys,
+                tr("not now: {why}").format(why=action.why) if action.why else "",
+            )
             return ", ".join(part for part in parts if part)
         return action if role == ACTION else None
 
@@ -125,16 +130,16 @@ class CommandPalette(QDialog):
 
     def __init__(self, actions: Actions, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
-        self.setWindowTitle("Find a command")
-        self.setAccessibleName("Find a command")
+        self.setWindowTitle(tr("Find a command"))
+        self.setAccessibleName(tr("Find a command"))
         self._window = parent
         self.model = PaletteModel(actions, self)
         self.line = QLineEdit(self)
-        self.line.setPlaceholderText("What do you want to do?")
-        self.line.setAccessibleName("Find a command")
-        self.line.setAccessibleDescription("Up and down choose, Enter runs, Escape closes.")
+        self.line.setPlaceholderText(tr("What do you want to do?"))
+        self.line.setAccessibleName(tr("Find a command"))
+        self.line.setAccessibleDescription(tr("Up and down choose, Enter runs, Escape closes."))
         self.list = QListView(self)
-        self.list.setAccessibleName("Commands")
+        self.list.setAccessibleName(tr("Commands"))
         self.list.setModel(self.model)
         self.list.setItemDelegate(_Row(self.list))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTre
 
 from app.commands.actions import Actions
 from app.commands.fuzzy import plain
+from grpo_core.text import tr
 
 
 class ShortcutSheet(QDialog):
@@ -14,17 +15,17 @@ class ShortcutSheet(QDialog):
 
     def __init__(self, actions: Actions, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Keyboard shortcuts")
+        self.setWindowTitle(tr("Keyboard shortcuts"))
         self.setModal(False)
         self._actions = actions
         self._groups: dict[str, tuple[QTreeWidgetItem, list[QTreeWidgetItem]]] = {}
         self.line = QLineEdit(self)
-        self.line.setPlaceholderText("Search a command or a key")
-        self.line.setAccessibleName("Search shortcuts")
+        self.line.setPlaceholderText(tr("Search a command or a key"))
+        self.line.setAccessibleName(tr("Search shortcuts"))
         self.line.setClearButtonEnabled(True)
         self.tree = QTreeWidget(self)
-        self.tree.setAccessibleName("Shortcuts")
-        self.tree.setHeaderLabels(["Command", "Keys"])
+        self.tree.setAccessibleName(tr("Shortcuts"))
+        self.tree.setHeaderLabels([tr("Command"), tr("Keys")])
         self.tree.setRootIsDecorated(False)
         self.tree.setAlternatingRowColors(True)
         self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)

@@ -8,13 +8,15 @@ from enum import Enum
 
 from PySide6.QtGui import QColor, QPalette
 
+from grpo_core.text import tr
+
 
 class Severity(Enum):
     """How much a message matters: its word for screen readers, its sign, and its colour on light and dark ground."""
 
-    INFO = ("Note", "i", "#0072B2", "#56B4E9")
-    WARNING = ("Warning", "!", "#B87400", "#F0B429")
-    ERROR = ("Error", "×", "#D55E00", "#FF8A4C")
+    INFO = (tr("Note"), "i", "#0072B2", "#56B4E9")
+    WARNING = (tr("Warning"), "!", "#B87400", "#F0B429")
+    ERROR = (tr("Error"), "×", "#D55E00", "#FF8A4C")
 
     @property
     def word(self) -> str:

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from app.crash.message import Message, Severity
+from grpo_core.text import tr
 
 
 class MessageLine(QWidget):
@@ -40,8 +41,8 @@ class MessageLine(QWidget):
         self._close.setText("×")
         self._close.setAutoRaise(True)
         self._close.setProperty("quiet", True)
-        self._close.setAccessibleName("Close this message")
-        self._close.setToolTip("Close this message (Esc)")
+        self._close.setAccessibleName(tr("Close this message"))
+        self._close.setToolTip(tr("Close this message (Esc)"))
         self._close.clicked.connect(self.dismiss)
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(12, 6, 8, 6)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from app.crash.hooks import Report
 from app.crash.message import BarAction, Message, Severity
 from app.crash.message_line import MessageLine
+from grpo_core.text import tr
 
 __all__ = ["BarAction", "Message", "MessageBar", "MessageLine", "Severity"]
 
@@ -27,7 +28,7 @@ class MessageBar(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName("Messages")
+        self.setAccessibleName(tr("Messages"))
         self._lines: dict[str, MessageLine] = {}
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
@@ -73,7 +74,9 @@ class MessageBar(QWidget):
 
     def report(self, report: Report) -> None:
         """Show an unexpected exception, with a button that copies its traceback."""
-        copy = BarAction(text="Copy report", run=lambda: QApplication.clipboard().setText(report.text), closes=False)
+        copy = BarAction(
+            text=tr("Copy report"), run=lambda: QApplication.clipboard().setText(report.text), closes=False
+        )
         self.post(Message(text=report.sentence, severity=Severity.ERROR, actions=() if report.expected else (copy,)))
 
     def remove(self, id: str) -> None:

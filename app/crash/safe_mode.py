@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from app.settings.files import write_atomically
+from grpo_core.text import tr
 
 EARLY_SECONDS = 30
 """A start is sound after this long."""
@@ -44,7 +45,7 @@ class StartMarker:
         """What to tell the user in safe mode."""
         if not self.safe_mode:
             return None
-        return (
+        return tr(
             "The program ended unexpectedly right after its last starts, so this time nothing was restored: "
             "the layout is the usual one and no run was opened. Your runs are still in the list."
         )

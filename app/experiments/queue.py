@@ -15,6 +15,7 @@ from app.experiments.runner import Poll, Runner
 from grpo_core.errors import GrpoError
 from grpo_core.experiments import queue as runs
 from grpo_core.model_process import error_told
+from grpo_core.text import tr
 
 BEAT_MS = 50
 """Between two looks at what the process has said."""
@@ -251,7 +252,9 @@ class Background(QObject):
 
     def _must_be_still(self) -> None:
         if self._process is not None:
-            raise GrpoError("Runs are being trained in the background already; wait for them, or cancel them first.")
+            raise GrpoError(
+                tr("Runs are being trained in the background already; wait for them, or cancel them first.")
+            )
 
     def _enter(self, state: State) -> None:
         self.state = state

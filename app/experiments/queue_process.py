@@ -15,6 +15,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.experiments.queue_process import serve
 from grpo_core.learners import NO_TORCH
 from grpo_core.model_process import receive, send
+from grpo_core.text import tr
 
 NICE = 10
 """How far it stands back behind the window and a live run."""
@@ -49,7 +50,11 @@ class QueueProcess:
             self._process.start()
         except OSError as error:
             self._connection.close()
-            raise GrpoError(f"The process for runs in the background could not be started: {error.strerror}.") from None
+            raise GrpoError(
+                tr("The process for runs in the background could not be started: {strerror}.").format(
+                    strerror=error.strerror
+                )
+            ) from None
         finally:
             other.close()
         with suppress(psutil.Error, OSError):
@@ -73,8 +78,10 @@ class QueueProcess:
             message = receive(self._connection)
         except (EOFError, OSError):
             raise GrpoError(
-                "The process for runs in the background has ended unexpectedly. Every finished update is in the "
-                "runs' files; press Resume to go on."
+                tr(
+                    "The process for runs in the background has ended unexpectedly. Every finished update is in the "
+                    "runs' files; press Resume to go on."
+                )
             ) from None
         self.ready = self.ready or message["is"] == "ready"
         return message

@@ -9,6 +9,7 @@ from threading import Event, Thread
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.text import tr
 
 Poll = Callable[[], None]
 Make = Callable[[Poll], Iterator[object]]
@@ -25,7 +26,7 @@ class _Job:
     def poll(self) -> None:
         """Raise ``Cancelled`` where nobody waits for the results any more."""
         if self.given_up.is_set():
-            raise Cancelled("The experiment was cancelled.")
+            raise Cancelled(tr("The experiment was cancelled."))
 
 
 class Runner(QObject):
@@ -66,7 +67,7 @@ class Runner(QObject):
     def cancel(self) -> None:
         """Give the experiment up; what has arrived stays."""
         if self._give_up():
-            self.ended.emit("Cancelled; what was done stays.")
+            self.ended.emit(tr("Cancelled; what was done stays."))
 
     def close(self) -> None:
         """Give up and wait for the thread."""
@@ -81,7 +82,7 @@ class Runner(QObject):
         return job is not None
 
     def _compute(self, job: _Job) -> None:
-        sentence = "The experiment failed; what was done stays."
+        sentence = tr("The experiment failed; what was done stays.")
         try:
             for result in job.make(job.poll):
                 job.poll()

@@ -13,12 +13,13 @@ from PySide6.QtWidgets import QFileDialog
 from app.export.desk import free, titled
 from app.export.dialog import Choice, PictureDialog
 from app.panels.base import Panel
+from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from app.program import Program
 
 PICTURES = {"PNG picture (*.png)": ".png", "SVG picture (*.svg)": ".svg", "PDF (*.pdf)": ".pdf"}
-CSV, SCRIPTS = "Table (*.csv)", "Python script (*.py)"
+CSV, SCRIPTS = tr("Table (*.csv)"), tr("Python script (*.py)")
 
 
 class ExportDeeds:
@@ -33,7 +34,7 @@ class ExportDeeds:
     def _save_picture(self, choice: Choice) -> None:
         panel = self._p.window.panels[choice.panel]
         name, kind = QFileDialog.getSaveFileName(
-            self._p.window, "Export picture", self._suggested(panel.title, ".png"), ";;".join(PICTURES)
+            self._p.window, tr("Export picture"), self._suggested(panel.title, ".png"), ";;".join(PICTURES)
         )
         if name:
             path = Path(name)
@@ -44,7 +45,7 @@ class ExportDeeds:
 
     def export_table(self, panel: str = "") -> None:
         meant = self._meant(panel)
-        name = self._asked("Export table", self._suggested(meant.title, ".csv"), CSV)
+        name = self._asked(tr("Export table"), self._suggested(meant.title, ".csv"), CSV)
         if name:
             self._p.exports.table(meant, name)
 
@@ -52,27 +53,29 @@ class ExportDeeds:
         run = self._p.workspace.run
         assert run is not None
         if not run.head:
-            self._p.say("The run has no update yet; press Run first.", "warning")
+            self._p.say(tr("The run has no update yet; press Run first."), "warning")
             return
         shown = titled(list(self._p.window.panels.values()))
         self._ask(PictureDialog(shown, self._meant(panel).id, self._p.window, head=run.head), self._save_sequence)
 
     def _save_sequence(self, choice: Choice) -> None:
         panel = self._p.window.panels[choice.panel]
-        folder = self._folder("Export image sequence into", f"{panel.title} pictures")
+        folder = self._folder(tr("Export image sequence into"), f"{panel.title} pictures")
         if folder is not None:
             self._p.exports.sequence(folder, choice)
 
     def export_run(self) -> None:
         run = self._p.workspace.run
         assert run is not None
-        folder = self._folder("Export run as CSV into", f"{run.title} tables")
+        folder = self._folder(tr("Export run as CSV into"), f"{run.title} tables")
         if folder is not None:
             self._p.exports.tables_of_run(folder)
 
     def export_script(self) -> None:
         step = self._p.workspace.cursor.step
-        name = self._asked("Export update as script", str(Path.home() / f"update {step}.py"), SCRIPTS)
+        name = self._asked(
+            tr("Export update as script"), str(Path.home() / tr("update {step}.py").format(step=step)), SCRIPTS
+        )
         if name:
             self._p.exports.script(name)
 
@@ -93,7 +96,12 @@ class ExportDeeds:
         return focused or next(iter(self._p.exports.seen), self._p.window.panels["policy_bars"])
 
     def _suggested(self, title: str, ending: str) -> str:
-        return str(Path.home() / f"{_safe(title)}, update {self._p.workspace.cursor.step}{ending}")
+        return str(
+            Path.home()
+            / tr("{title}, update {step}{ending}").format(
+                title=_safe(title), step=self._p.workspace.cursor.step, ending=ending
+            )
+        )
 
     def _asked(self, title: str, suggestion: str, kind: str) -> Path | None:
         name, _ = QFileDialog.getSaveFileName(self._p.window, title, suggestion, kind)

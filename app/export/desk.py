@@ -19,6 +19,7 @@ from app.plotting.export_table import table_csv, tables, targets
 from app.settings.files import reason, write_atomically
 from grpo_core.errors import GrpoError
 from grpo_core.runs.export_script import step_script
+from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from app.program import Program
@@ -27,7 +28,7 @@ SHARP = 2
 """Pixels of a PNG for each pixel of a panel that is exported as it is shown."""
 LOWEST = 24
 BUSY = "export"
-MENU = (("picture", "Export picture…"), ("table", "Export table…"), ("sequence", "Export image sequence…"))
+MENU = (("picture", tr("Export picture…")), ("table", tr("Export table…")), ("sequence", tr("Export image sequence…")))
 
 
 class ExportDesk(QObject):
@@ -68,7 +69,7 @@ class ExportDesk(QObject):
         """Write ``panel`` as it is, or in another look and size, to ``path``."""
         kind = path.suffix.lower().lstrip(".")
         if kind not in FORMATS:
-            self._p.say(f"{path.name} is no picture: end the name in .png, .svg or .pdf.", "error")
+            self._p.say(tr("{name} is no picture: end the name in .png, .svg or .pdf.").format(name=path.name), "error")
             return
         workspace = self._p.workspace
         theme = workspace.theme if choice.theme is None else themed(choice.theme)
@@ -80,17 +81,24 @@ class ExportDesk(QObject):
         whole = QSize(*choice.size) if choice.size is not None else self._shown(panel, paper)
         size = QSize(whole.width(), whole.height() - paper.caption_height(whole.width()))
         if size.height() < LOWEST:
-            self._p.say("The picture has no room beside its caption; choose a larger size, or no caption.", "error")
+            self._p.say(tr("The picture has no room beside its caption; choose a larger size, or no caption."), "error")
         elif (theme.name, scale) != (workspace.theme.name, workspace.scale):
             self._send(
-                path, f"the picture of “{panel.title}”", "--force", *self._look(choice.panel, theme.name, scale),
-                *self._place(), "--size", f"{whole.width()}x{whole.height()}", "--density", f"{paper.density:g}",
+                path,
+                tr("the picture of “{title}”").format(title=panel.title),
+                "--force",
+                *self._look(choice.panel, theme.name, scale),
+                *self._place(),
+                "--size",
+                f"{whole.width()}x{whole.height()}",
+                "--density",
+                f"{paper.density:g}",
                 *(() if choice.caption else ("--no-caption",)),
-            )  # fmt: skip
+            )
         else:
             with staged(panel, size):
                 data = drawn(panel, kind, paper)
-            self._write({path: data}, f"The picture of “{panel.title}”")
+            self._write({path: data}, tr("The picture of “{title}”").format(title=panel.title))
 
     def _shown(self, panel: Panel, paper: Paper) -> QSize:
         """The size of a panel as it is on screen, at another scale, with its caption."""
@@ -103,13 +111,13 @@ class ExportDesk(QObject):
         files = targets(path, [title for title, _, _ in found])
         there = [file for file in files if file != path and file.exists()]
         if not found:
-            self._p.say(f"“{panel.title}” has no table; export it as a picture.", "warning")
+            self._p.say(tr("“{title}” has no table; export it as a picture.").format(title=panel.title), "warning")
         elif there:
-            self._p.say(f"{there[0]} exists already; choose another name.", "error")
+            self._p.say(tr("{there} exists already; choose another name.").format(there=there[0]), "error")
         else:
             self._write(
                 {file: table_csv(columns, rows) for file, (_, columns, rows) in zip(files, found, strict=True)},
-                f"The table of “{panel.title}”",
+                tr("The table of “{title}”").format(title=panel.title),
             )
 
     def script(self, path: Path) -> None:
@@ -117,23 +125,23 @@ class ExportDesk(QObject):
         view = self._p.workspace.view
         step = view.step.step
         if step is None:
-            self._p.say("Update 0 computes nothing; go to an update first.", "warning")
+            self._p.say(tr("Update 0 computes nothing; go to an update first."), "warning")
             return
         try:
             text = step_script(step, view.run.origin, title=view.run.title)
         except GrpoError as error:
             self._p.say(str(error), "error")
             return
-        self._write({path: text.encode("utf-8")}, f"Update {step.step}")
+        self._write({path: text.encode("utf-8")}, tr("Update {step}").format(step=step.step))
 
     def _write(self, files: dict[Path, bytes], what: str) -> None:
         for path, data in files.items():
             try:
                 write_atomically(path, data)
             except OSError as error:
-                self._p.say(f"{path} cannot be written: {reason(error)}.", "error")
+                self._p.say(tr("{path} cannot be written: {error}.").format(path=path, error=reason(error)), "error")
                 return
-        self._p.say(f"{what} is written to {' and '.join(map(str, files))}.", "info")
+        self._p.say(tr("{what} is written to {str}.").format(what=what, str=" and ".join(map(str, files))), "info")
 
     # -- in a process ------------------------------------------------------------------------------------------------
 
@@ -164,18 +172,21 @@ class ExportDesk(QObject):
 
     def tables_of_run(self, folder: Path) -> None:
         """The run shown as CSV into ``folder``."""
-        self._send(folder, "series.csv, samples.csv and settings.json")
+        self._send(folder, tr("series.csv, samples.csv and settings.json"))
 
     def _send(self, folder: Path, what: str, *arguments: str) -> None:
         run = self._p.workspace.run
         assert run is not None
         if self._process is not None:
-            self._p.say("Another export is being written; wait for it, or cancel it.", "warning")
+            self._p.say(tr("Another export is being written; wait for it, or cancel it."), "warning")
             return
         if run is self._p.workspace.training:
             self._p.controller.commit()
         if not run.path.exists():
-            self._p.say(f"{run.title} has no file before its next update; press Step, then export it.", "warning")
+            self._p.say(
+                tr("{title} has no file before its next update; press Step, then export it.").format(title=run.title),
+                "warning",
+            )
             return
         self._target, self._what = folder, what
         self._process = ExportProcess([str(run.path.absolute()), "--out", str(folder.absolute()), *arguments], self)
@@ -186,8 +197,12 @@ class ExportDesk(QObject):
         self._process.start()
 
     def _tell(self, count: int) -> None:
-        cancel = BarAction(text="Cancel", run=self.cancel)
-        text = f"Exporting {self._what} to {self._target}" + (f": {count} written" if count else "") + "."
+        cancel = BarAction(text=tr("Cancel"), run=self.cancel)
+        text = (
+            tr("Exporting {what} to {target}").format(what=self._what, target=self._target)
+            + (tr(": {count} written").format(count=count) if count else "")
+            + "."
+        )
         self._p.window.messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=BUSY))
 
     def cancel(self) -> None:
@@ -202,12 +217,15 @@ class ExportDesk(QObject):
     @Slot()
     def _on_done(self) -> None:
         self._end()
-        self._p.say(f"{self._target} holds {self._what}.", "info")
+        self._p.say(tr("{target} holds {what}.").format(target=self._target, what=self._what), "info")
 
     @Slot(str)
     def _on_failed(self, why: str) -> None:
         self._end()
-        self._p.say(why or f"The export is cancelled; what is in {self._target} stays.", "error" if why else "info")
+        self._p.say(
+            why or tr("The export is cancelled; what is in {target} stays.").format(target=self._target),
+            "error" if why else "info",
+        )
 
     def _end(self) -> None:
         self._p.window.messages.remove(BUSY)

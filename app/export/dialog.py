@@ -21,13 +21,14 @@ from PySide6.QtWidgets import (
 
 from app.commands.table import THEMES
 from app.plotting.look import SCALES
+from grpo_core.text import tr
 
-SHOWN = "As shown"
+SHOWN = tr("As shown")
 SIZES = ((768, 260), (1280, 720), (1600, 900), (1920, 1080), (3840, 2160))
-OWN = "Other…"
+OWN = tr("Other…")
 LEAST, MOST = 24, 8192
 MOST_FRAMES = 10_000
-ANEW = (
+ANEW = tr(
     "Drawn anew from the run's file: what was chosen inside the panel, such as series, a zoom or a race, is not kept. "
     "To keep it, choose theme and scale under View, and here “As shown”."
 )
@@ -66,17 +67,17 @@ class PictureDialog(QDialog):
     def __init__(self, panels: Sequence[tuple[str, str]], panel: str, parent: QWidget, *, head: int = 0) -> None:
         """``panels``: (id, title) to choose from; ``head``: last update, for a sequence; 0 for a single picture."""
         super().__init__(parent)
-        self.setWindowTitle("Export image sequence" if head else "Export picture")
-        self.panel = _combo("Panel", panels)
+        self.setWindowTitle(tr("Export image sequence") if head else tr("Export picture"))
+        self.panel = _combo(tr("Panel"), panels)
         self.panel.setCurrentIndex(max(self.panel.findData(panel), 0))
-        sizes = [(SHOWN if not head else "What suits the panel", None), *((f"{w} × {h}", (w, h)) for w, h in SIZES)]
-        self.size_choice = _combo("Size", [(size, text) for text, size in [*sizes, (OWN, OWN)]])
-        self.width_box, self.height_box = _number("Width in pixels", 1600), _number("Height in pixels", 900)
-        self.theme = _combo("Theme", [(None, SHOWN), *(each for each in THEMES if each[0] != "system")])
-        self.scale = _combo("Scale", [(None, SHOWN), *((scale, f"{scale:.0%}") for scale in SCALES)])
-        self.caption = QCheckBox("Update, settings, seed and version below")
+        sizes = [(SHOWN if not head else tr("What suits the panel"), None), *((f"{w} × {h}", (w, h)) for w, h in SIZES)]
+        self.size_choice = _combo(tr("Size"), [(size, text) for text, size in [*sizes, (OWN, OWN)]])
+        self.width_box, self.height_box = _number(tr("Width in pixels"), 1600), _number(tr("Height in pixels"), 900)
+        self.theme = _combo(tr("Theme"), [(None, SHOWN), *(each for each in THEMES if each[0] != "system")])
+        self.scale = _combo(tr("Scale"), [(None, SHOWN), *((scale, f"{scale:.0%}") for scale in SCALES)])
+        self.caption = QCheckBox(tr("Update, settings, seed and version below"))
         self.caption.setChecked(True)
-        self.first, self.last = _number("First update", 1), _number("Last update", max(head, 1))
+        self.first, self.last = _number(tr("First update"), 1), _number(tr("Last update"), max(head, 1))
         for box in (self.first, self.last):
             box.setRange(1, max(head, 1))
         self.last.setValue(max(head, 1))
@@ -93,24 +94,24 @@ class PictureDialog(QDialog):
             pair.addWidget(widget)
         pair.addStretch(1)
         form = QFormLayout()
-        form.addRow("Panel", self.panel)
+        form.addRow(tr("Panel"), self.panel)
         if self._head:
             span = QHBoxLayout()
-            for part in (self.first, QLabel("to"), self.last):
+            for part in (self.first, QLabel(tr("to")), self.last):
                 span.addWidget(part)
             span.addStretch(1)
-            form.addRow("Updates", span)
-        form.addRow("Size", self.size_choice)
+            form.addRow(tr("Updates"), span)
+        form.addRow(tr("Size"), self.size_choice)
         form.addRow("", self.own)
-        form.addRow("Theme", self.theme)
-        form.addRow("Scale", self.scale)
-        form.addRow("Caption", self.caption)
+        form.addRow(tr("Theme"), self.theme)
+        form.addRow(tr("Scale"), self.scale)
+        form.addRow(tr("Caption"), self.caption)
         self.hint = QLabel()
         self.hint.setObjectName("muted")
         self.hint.setWordWrap(True)
         self.hint.setMinimumHeight(4 * self.hint.fontMetrics().height())
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
-        self.save = self.buttons.addButton("Save as…", QDialogButtonBox.ButtonRole.AcceptRole)
+        self.save = self.buttons.addButton(tr("Save as…"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)
         column = QVBoxLayout(self)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from app.settings.files import reason, write_atomically
 from grpo_core.errors import GrpoError
+from grpo_core.text import tr
 
 
 def refuse_existing(files: list[Path], force: bool) -> None:
@@ -16,9 +17,11 @@ def refuse_existing(files: list[Path], force: bool) -> None:
     """
     for file in files:
         if file.is_dir():
-            raise GrpoError(f"{file} is a folder; choose the name of a file.")
+            raise GrpoError(tr("{file} is a folder; choose the name of a file.").format(file=file))
         if file.exists() and not force:
-            raise GrpoError(f"{file} exists already; choose another name, or add --force to replace it.")
+            raise GrpoError(
+                tr("{file} exists already; choose another name, or add --force to replace it.").format(file=file)
+            )
 
 
 def write(path: Path, data: bytes) -> None:
@@ -30,4 +33,4 @@ def write(path: Path, data: bytes) -> None:
     try:
         write_atomically(path, data)
     except OSError as error:
-        raise GrpoError(f"{path} cannot be written: {reason(error)}.") from None
+        raise GrpoError(tr("{path} cannot be written: {error}.").format(path=path, error=reason(error))) from None

@@ -28,6 +28,7 @@ from grpo_core.explain import Quantity
 from grpo_core.explain.quantity import KINDS
 from grpo_core.metrics import METRICS
 from grpo_core.runs.export_command import whole
+from grpo_core.text import tr
 
 PATIENCE_S = 600
 """An experiment that a panel begins by itself may take as long as this."""
@@ -120,8 +121,9 @@ def _exported_panel(
         height = wanted.size[1] - below
         if height < LOWEST:
             raise GrpoError(
-                f"--size {width}x{wanted.size[1]} leaves no room beside the caption: choose a larger one, "
-                "or add --no-caption."
+                tr(
+                    "--size {width}x{size} leaves no room beside the caption: choose a larger one, or add --no-caption."
+                ).format(width=width, size=wanted.size[1])
             )
         panel.resize(QSize(width, height))
     for step, place in places.items():
@@ -137,7 +139,9 @@ def _exported_panel(
 def _written_tables(panel: Panel, place: Path, force: bool) -> Iterator[str]:
     found = tables(panel)
     if not found:
-        raise GrpoError(f"The panel {panel.id.replace('_', '-')} has no table; export it as a picture.")
+        raise GrpoError(
+            tr("The panel {id} has no table; export it as a picture.").format(id=panel.id.replace("_", "-"))
+        )
     files = targets(place, [title for title, _, _ in found])
     if files != [place]:
         refuse_existing(files, force)
@@ -155,11 +159,17 @@ def _at(panel: Panel, step: int, wanted: Wanted) -> str:
         row = None if wanted.row is None else whole("--row", wanted.row) - 1
         if row is not None and row >= len(record.rewards):
             raise GrpoError(
-                f"Update {step} has no completion {row + 1}; it has completions 1 to {len(record.rewards)}."
+                tr("Update {step} has no completion {row}; it has completions 1 to {count}.").format(
+                    step=step, row=row + 1, count=len(record.rewards)
+                )
             )
         passed = record.passes - 1 if wanted.passed is None else whole("--pass", wanted.passed) - 1
         if passed >= record.passes:
-            raise GrpoError(f"Update {step} has no pass {passed + 1}; it has passes 1 to {record.passes}.")
+            raise GrpoError(
+                tr("Update {step} has no pass {passed}; it has passes 1 to {passes}.").format(
+                    step=step, passed=passed + 1, passes=record.passes
+                )
+            )
         workspace.show_stage(Stage.UPDATE, passed)
         workspace.select(row=row)
         workspace.explain(_quantity(wanted.explained or "loss", record.passes, passed, row))
@@ -172,8 +182,12 @@ def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
         return Quantity(name)
     if name not in KINDS:
         close = difflib.get_close_matches(name, [*KINDS, *METRICS], n=1)
-        hint = f"did you mean {close[0]}?" if close else "names are such as advantage, ratio, kl or loss."
-        raise GrpoError(f"There is no number “{name}”; {hint}")
+        hint = (
+            tr("did you mean {close}?").format(close=close[0])
+            if close
+            else tr("names are such as advantage, ratio, kl or loss.")
+        )
+        raise GrpoError(tr("There is no number “{name}”; {hint}").format(name=name, hint=hint))
     axes = KINDS[name].axes
     passed = passed if "pass" in axes else passes if "state" in axes else 0
     places = {axis: 0 for axis in ("token", "context", "action", "group") if axis in axes}
@@ -187,7 +201,11 @@ def _drawn(app: QApplication, panel: Panel) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while getattr(panel, "busy", False):
         if time.monotonic() > deadline:
-            raise GrpoError(f"The panel {panel.id.replace('_', '-')} was still computing after {PATIENCE_S} s.")
+            raise GrpoError(
+                tr("The panel {id} was still computing after {patience_s} s.").format(
+                    id=panel.id.replace("_", "-"), patience_s=PATIENCE_S
+                )
+            )
         app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
     settle(panel)
     app.processEvents()
@@ -207,8 +225,8 @@ def _checked(run: RunHandle, steps: range | None) -> list[int]:
     chosen = [run.head] if steps is None else [steps[0], steps[-1]]
     for step in chosen:
         if step > run.head:
-            has = f"it has updates 1 to {run.head}" if run.head else "it has none yet"
-            raise GrpoError(f"{run.path.name} has no update {step}; {has}.")
+            has = tr("it has updates 1 to {head}").format(head=run.head) if run.head else tr("it has none yet")
+            raise GrpoError(tr("{name} has no update {step}; {has}.").format(name=run.path.name, step=step, has=has))
         run.step(step)
     return chosen if steps is None else list(steps)
 
@@ -218,12 +236,16 @@ def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[type[Pane
     ending, kinds = out.suffix.lower(), (".png", ".svg", ".pdf", ".csv")
     if not wanted.several and not out.is_dir() and ending:
         if ending not in kinds:
-            raise GrpoError(f"{out.name} cannot be written: end the name in .png, .svg, .pdf or, for a table, .csv.")
+            raise GrpoError(
+                tr("{name} cannot be written: end the name in .png, .svg, .pdf or, for a table, .csv.").format(
+                    name=out.name
+                )
+            )
         if not out.parent.is_dir():
-            raise GrpoError(f"There is no folder {out.parent}; choose one that exists.")
+            raise GrpoError(tr("There is no folder {parent}; choose one that exists.").format(parent=out.parent))
         return {(wanted.kinds[0], steps[0]): out}
     if ending in kinds or (out.exists() and not out.is_dir()):
-        raise GrpoError(f"Several files do not go into {out.name}; give the name of a folder.")
+        raise GrpoError(tr("Several files do not go into {name}; give the name of a folder.").format(name=out.name))
     digits = max(4, len(str(steps[-1])))
     numbered = wanted.steps is not None and len(steps) > 1
     return {

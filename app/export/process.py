@@ -8,6 +8,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QProcess, Signal, Slot
 
+from grpo_core.text import tr
+
 WAIT_MS = 2000
 
 
@@ -66,9 +68,11 @@ class ExportProcess(QObject):
         elif status == 0:
             self.done.emit()
         else:
-            self.failed.emit(said.splitlines()[-1] if said else "The export has ended unexpectedly.")
+            self.failed.emit(said.splitlines()[-1] if said else tr("The export has ended unexpectedly."))
 
     @Slot(QProcess.ProcessError)
     def _on_error(self, error: QProcess.ProcessError) -> None:
         if error is QProcess.ProcessError.FailedToStart:
-            self.failed.emit(f"The export could not be started: {self._process.errorString()}.")
+            self.failed.emit(
+                tr("The export could not be started: {errorstring}.").format(errorstring=self._process.errorString())
+            )

@@ -15,6 +15,7 @@ from app.plotting.look import families
 from app.plotting.theme import THEMES, Theme
 from app.workspace.workspace import Workspace
 from grpo_core.runs.export_words import caption
+from grpo_core.text import tr
 
 SIZES = {
     "timeline": (1366, 28), "controls": (256, 640), "metrics": (768, 64), "pipeline": (768, 92),
@@ -46,7 +47,11 @@ def caption_of(panel: Panel) -> str:
     """What stands below the picture of a panel."""
     view = panel.workspace.view
     step = view.step.step
-    shown = f"pass {view.step.passed + 1} of {step.passes}" if step is not None and step.passes > 1 else ""
+    shown = (
+        tr("pass {passed} of {passes}").format(passed=view.step.passed + 1, passes=step.passes)
+        if step is not None and step.passes > 1
+        else ""
+    )
     words = caption(
         view.step.settings, str(this_build()), run=view.run.title, update=step.step if step is not None else 0,
         last=view.head, shown=shown,

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 from app.formula.plain import plain_text
 from app.formula.render import Picture, picture
 from app.plotting.theme import LIGHT, Theme
+from grpo_core.text import tr
 
 ROOM = "−0.000"
 """Below each term there is always room for this much, so that nothing moves when digits change."""
@@ -214,7 +215,7 @@ class TermStrip(QWidget):
             button.clicked.connect(self._on_clicked)
             button.show()
             self.buttons.append(button)
-        self.setAccessibleName("Formula: " + " ".join(plain_text(term.latex) for term in terms))
+        self.setAccessibleName(tr("Formula: ") + " ".join(plain_text(term.latex) for term in terms))
         self._arrange()
 
     def set_values(self, values: Mapping[str, str]) -> None:

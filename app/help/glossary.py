@@ -13,6 +13,7 @@ from typing import Any
 
 from app.help.resources import RESOURCES
 from grpo_core.errors import GrpoError
+from grpo_core.text import tr
 
 _LISTS = ("also", "see")
 _NAME = re.compile(r"[^a-z0-9+]+")
@@ -27,7 +28,7 @@ class GlossaryError(GrpoError):
 
     def __init__(self, line: int, what: str) -> None:
         self.line = line
-        super().__init__(f"Glossary, line {line}: {what}.")
+        super().__init__(tr("Glossary, line {line}: {what}.").format(line=line, what=what))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,14 +101,17 @@ def load_glossary(path: Path) -> Glossary:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"line (\d+)", str(error))
-        raise GlossaryError(int(found[1]) if found else len(text.splitlines()), "this is not TOML") from None
+        raise GlossaryError(int(found[1]) if found else len(text.splitlines()), tr("this is not TOML")) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise GlossaryError(1, f"{path} cannot be read ({error})") from None
+        raise GlossaryError(1, tr("{path} cannot be read ({error})").format(path=path, error=error)) from None
     entries = {id: _entry(id, table, _line(text, id)) for id, table in tables.items()}
     for entry in entries.values():
         for other in entry.see:
             if other not in entries:
-                raise GlossaryError(_line(text, entry.id), f"“{entry.title}” refers to “{other}”, which is no term")
+                raise GlossaryError(
+                    _line(text, entry.id),
+                    tr("“{title}” refers to “{other}”, which is no term").format(title=entry.title, other=other),
+                )
     return Glossary(entries)
 
 
@@ -147,17 +151,22 @@ def _entry(id: str, table: Any, line: int) -> Entry:
         GlossaryError: a part is missing, unknown or of another kind.
     """
     if not isinstance(table, dict):
-        raise GlossaryError(line, f"“{id}” stands outside a [term]")
+        raise GlossaryError(line, tr("“{id}” stands outside a [term]").format(id=id))
     known = {field.name for field in fields(Entry)} - {"id"}
     for name, value in table.items():
         if name not in known:
-            raise GlossaryError(line, f"“{id}” has the part “{name}”; known are {', '.join(sorted(known))}")
-        texts, form = (value, "a list of texts") if name in _LISTS else ([value], "a text")
+            raise GlossaryError(
+                line,
+                tr("“{id}” has the part “{name}”; known are {known}").format(
+                    id=id, name=name, known=", ".join(sorted(known))
+                ),
+            )
+        texts, form = (value, tr("a list of texts")) if name in _LISTS else ([value], "a text")
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise GlossaryError(line, f"“{name}” of “{id}” must be {form}")
+            raise GlossaryError(line, tr("“{name}” of “{id}” must be {form}").format(name=name, id=id, form=form))
     for name in ("title", "sentence", "source"):
         if not table.get(name):
-            raise GlossaryError(line, f"“{id}” has no {name}")
+            raise GlossaryError(line, tr("“{id}” has no {name}").format(id=id, name=name))
     parts: dict[str, Any] = {name: tuple(table[name]) if name in _LISTS else table[name] for name in table}
     return Entry(id=id, **parts)
 

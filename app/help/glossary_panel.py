@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QListWidget, QListWidgetItem, Q
 from app.formula.formula_label import FormulaLabel
 from app.help.glossary import Entry, Glossary, glossary
 from app.plotting.theme import LIGHT, Theme
+from grpo_core.text import tr
 
 _ID = Qt.ItemDataRole.UserRole
 
@@ -22,12 +23,12 @@ class GlossaryPanel(QWidget):
         self._glossary = words or glossary()
         self._theme, self._scale = LIGHT, 1.0
         self.line = QLineEdit(self)
-        self.line.setPlaceholderText("Search a term")
-        self.line.setAccessibleName("Search the glossary")
+        self.line.setPlaceholderText(tr("Search a term"))
+        self.line.setAccessibleName(tr("Search the glossary"))
         self.line.setClearButtonEnabled(True)
         self.list = QListWidget(self)
-        self.list.setAccessibleName("Terms")
-        self.empty = QLabel("No term contains these words.", self)
+        self.list.setAccessibleName(tr("Terms"))
+        self.empty = QLabel(tr("No term contains these words."), self)
         self.empty.setWordWrap(True)
         self._page = _Definition(self)
         self._page.see.linkActivated.connect(self._on_link)
@@ -121,9 +122,12 @@ class _Definition(QWidget):
         """Show ``entry`` with links to ``related`` ones, or nothing."""
         self._heading.setText(f"<b>{html.escape(entry.heading)}</b>" if entry else "")
         self._sentence.setText(entry.sentence if entry else "")
-        self._source.setText(f"Source: {entry.source}" if entry else "")
-        links = [f'<a href="term:{other.id}">{html.escape(other.title)}</a>' for other in related]
-        self.see.setText("See also: " + ", ".join(links) if links else "")
+        self._source.setText(tr("Source: {source}").format(source=entry.source) if entry else "")
+        links = [
+            tr('<a href="term:{id}">{title}</a>').format(id=other.id, title=html.escape(other.title))
+            for other in related
+        ]
+        self.see.setText(tr("See also: ") + ", ".join(links) if links else "")
         latex = entry.latex if entry else ""
         self.formula.setVisible(bool(latex))
         if latex:

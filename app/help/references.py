@@ -9,6 +9,7 @@ from pathlib import Path
 
 from app.help.resources import RESOURCES
 from grpo_core.errors import GrpoError
+from grpo_core.text import tr
 
 
 class ReferencesError(GrpoError):
@@ -50,14 +51,20 @@ def load_references(path: Path) -> tuple[Reference, ...]:
     try:
         stored = json.loads(path.read_text("utf-8"))
     except json.JSONDecodeError as error:
-        raise ReferencesError(f"References, line {error.lineno}: this is not JSON.") from None
+        raise ReferencesError(tr("References, line {lineno}: this is not JSON.").format(lineno=error.lineno)) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ReferencesError(f"References: {path} cannot be read ({error}).") from None
+        raise ReferencesError(
+            tr("References: {path} cannot be read ({error}).").format(path=path, error=error)
+        ) from None
     parts = {field.name for field in fields(Reference)}
     found = []
     for number, entry in enumerate(stored, start=1):
         if not isinstance(entry, dict) or set(entry) != parts:
-            raise ReferencesError(f"References, entry {number}: its parts must be {', '.join(sorted(parts))}.")
+            raise ReferencesError(
+                tr("References, entry {number}: its parts must be {parts}.").format(
+                    number=number, parts=", ".join(sorted(parts))
+                )
+            )
         found.append(Reference(**entry))
     return tuple(sorted(found, key=lambda reference: reference.year))
 

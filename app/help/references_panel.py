@@ -9,6 +9,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
 from app.help.references import Reference, references
+from grpo_core.text import tr
 
 
 class ReferencesPanel(QWidget):
@@ -23,7 +24,7 @@ class ReferencesPanel(QWidget):
     def __init__(self, parent: QWidget | None = None, papers: tuple[Reference, ...] | None = None) -> None:
         super().__init__(parent)
         self.browser = QTextBrowser(self)
-        self.browser.setAccessibleName("References")
+        self.browser.setAccessibleName(tr("References"))
         self.browser.setOpenLinks(False)
         self.browser.setHtml("".join(_block(paper) for paper in (references() if papers is None else papers)))
         self.browser.anchorClicked.connect(self.open_page)
@@ -35,12 +36,14 @@ class ReferencesPanel(QWidget):
     def open_page(self, url: QUrl) -> None:
         """Hand ``url`` to the user's browser."""
         if not QDesktopServices.openUrl(url):
-            self.refused.emit(f"No browser could be opened. The page is {url.toString()}.")
+            self.refused.emit(tr("No browser could be opened. The page is {tostring}.").format(tostring=url.toString()))
 
 
 def _block(paper: Reference) -> str:
     address = html.escape(paper.url, quote=True)
-    return (
-        f"<p><b>{html.escape(paper.short)}</b> {html.escape(paper.gist)}<br>{html.escape(paper.citation)} "
-        f'<a href="{address}">{address}</a></p>'
+    return tr('<p><b>{short}</b> {gist}<br>{citation} <a href="{address}">{address}</a></p>').format(
+        short=html.escape(paper.short),
+        gist=html.escape(paper.gist),
+        citation=html.escape(paper.citation),
+        address=address,
     )

@@ -25,16 +25,17 @@ from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.many_batches import BATCH_ANSWERS, OfAction, many_batches
 from grpo_core.lessons import Offer
+from grpo_core.text import tr
 
 SHOWS = ("rewards", "histogram")
 BATCHES, MOST = 1000, 5000
 LISTED = 200
 """Groups listed behind a bar."""
 COLUMNS = (
-    Column("batch", "Batch", chars=6, decimals=0, help="Which of the batches."),
-    Column("mean", "Mean", chars=6, help="Mean reward of its group."),
-    Column("advantage", "A", chars=9, kind="push", help="The advantage that the action was given there."),
-    Column("others", "The group's actions", chars=24, kind="text", help="All actions of the group, in order."),
+    Column("batch", tr("Batch"), chars=6, decimals=0, help=tr("Which of the batches.")),
+    Column("mean", tr("Mean"), chars=6, help=tr("Mean reward of its group.")),
+    Column("advantage", "A", chars=9, kind="push", help=tr("The advantage that the action was given there.")),
+    Column("others", tr("The group's actions"), chars=24, kind="text", help=tr("All actions of the group, in order.")),
 )
 
 
@@ -45,15 +46,15 @@ class AdvantageHistogram(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.rewards = DragBars("Reward", "action", "reward", movable=False)
+        self.rewards = DragBars(tr("Reward"), "action", "reward", movable=False)
         self.rewards.ringed = True
         self.rewards.picked.connect(self._on_picked)
         self.average = self.rewards.add_levels(np.ones(1), 1.01, "text")
-        self.histogram = Histogram("Advantages that it was given", "advantage")
+        self.histogram = Histogram(tr("Advantages that it was given"), "advantage")
         self.histogram.opened.connect(self._on_opened)
-        self.top = TwinStack(self.rewards, [Entry("the policy's average", "text", "line")])
+        self.top = TwinStack(self.rewards, [Entry(tr("the policy's average"), "text", "line")])
         self.below = TwinStack(self.histogram)
-        self.groups = TableTwin(COLUMNS, title="The groups behind the bar")
+        self.groups = TableTwin(COLUMNS, title=tr("The groups behind the bar"))
         self.numbers = QLabel()
         self.numbers.setWordWrap(True)
         self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
@@ -104,7 +105,7 @@ class AdvantageHistogram(Interactive):
         dist = view.step.now
         settings = view.wanted
         if dist is None:
-            self.found, self.problem = None, "This run has no policy that can be drawn from."
+            self.found, self.problem = None, tr("This run has no policy that can be drawn from.")
             return
         stamp = (settings, dist.tobytes(), self._count)
         if stamp == self._drawn and self.found is not None:
@@ -170,15 +171,16 @@ class AdvantageHistogram(Interactive):
         answers = found.answers()
         own, average = float(found.batches.action_rewards[found.action]), found.batches.expected
         side = "above" if own > average else "below" if own < average else "at"
-        said = f"Action {found.action + 1} pays {shown(own)}, {side} the policy's average of {shown(average)}"
+        said = tr("Action {action} pays {own}, {side} the policy's average of {average}").format(
+            action=found.action + 1, own=shown(own), side=side, average=shown(average)
+        )
         if not drawn:
             return f"{said}."
         if not len(found.advantage):
-            return f"{said}; it was never drawn."
+            return tr("{said}; it was never drawn.").format(said=said)
         shares = [percent(answers[name]()) for name in ("punished", "silent", "praised")]
-        return (
-            f"{said}. Of {len(found.advantage):,} samples {shares[0]} were pushed down, {shares[1]} not at all, "
-            f"{shares[2]} up."
+        return tr("{said}. Of {count:,} samples {shares} were pushed down, {shares2} not at all, {shares3} up.").format(
+            said=said, count=len(found.advantage), shares=shares[0], shares2=shares[1], shares3=shares[2]
         )
 
     def summary(self, view: View) -> str:

@@ -23,6 +23,7 @@ from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from grpo_core.lessons import Offer
+from grpo_core.text import tr
 
 BETAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0)
 SEEDS, UPDATES = range(16), 250
@@ -36,14 +37,16 @@ CURVES: dict[str, dict[str, Any]] = {
 """What the files call the curves: changes on top of the lesson's settings."""
 MEANINGS = ("kl", "policy", "push_down", "entropy")
 """Colours of the curves, in the order in which a step names them."""
-LEGEND = (Entry("theory π ∝ π_ref exp(r/β)", "reference", "line"), Entry("mean of 16 runs", "text", "dot"))
+LEGEND = (Entry(tr("theory π ∝ π_ref exp(r/β)"), "reference", "line"), Entry(tr("mean of 16 runs"), "text", "dot"))
 
 
 class BetaPlot(Plot):
     """One measure over the grid of β: the dotted line of theory, and up to four curves with a dot at every β."""
 
     def __init__(self, title: str, high: float) -> None:
-        super().__init__(title, Scale(label="KL weight β", low=-0.3, high=len(BETAS) - 0.7), Scale(low=0, high=high))
+        super().__init__(
+            title, Scale(label=tr("KL weight β"), low=-0.3, high=len(BETAS) - 0.7), Scale(low=0, high=high)
+        )
         self.set_x_names([(n, f"{beta:g}") for n, beta in enumerate(BETAS)])
         for meaning in MEANINGS:
             self.add_curve(meaning, "", meaning, Pyramid(), first=0.0)
@@ -90,7 +93,7 @@ class BetaSweep(Interactive):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        for key, title, high in (("kl", "KL from reference", 2.5), ("reward", "Expected reward", 1.0)):
+        for key, title, high in (("kl", tr("KL from reference"), 2.5), ("reward", tr("Expected reward"), 1.0)):
             plot = BetaPlot(title, high)
             self.plots[key] = plot
             self.twins.append(TwinStack(plot, LEGEND))
@@ -120,7 +123,13 @@ class BetaSweep(Interactive):
             return self._problem
         wanted = [point for name in self._names for point in self._points(name)]
         done = sum(point in self._done for point in wanted)
-        return f"{done} of {len(wanted)} places of β done, {len(SEEDS)} runs each." if done < len(wanted) else ""
+        return (
+            tr("{done} of {count} places of β done, {count2} runs each.").format(
+                done=done, count=len(wanted), count2=len(SEEDS)
+            )
+            if done < len(wanted)
+            else ""
+        )
 
     def draw(self, view: View) -> None:
         self._base = view.next_settings
@@ -141,7 +150,11 @@ class BetaSweep(Interactive):
 
     def summary(self, view: View) -> str:
         gaps = [f"{name}: {self._gap(name):.3f}" for name in self._names if not math.isnan(self._gap(name))]
-        return f"Largest distance of KL from the dotted line, in nats: {'; '.join(gaps)}." if gaps else "Training…"
+        return (
+            tr("Largest distance of KL from the dotted line, in nats: {gaps}.").format(gaps="; ".join(gaps))
+            if gaps
+            else tr("Training…")
+        )
 
     # -- runs ----------------------------------------------------------------------------------------------------------
 

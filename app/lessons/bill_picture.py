@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app.plotting.numbers import shown
 from app.plotting.theme import LIGHT, RADIUS, Theme
 from grpo_core.memory import GIB, Block
+from grpo_core.text import tr
 
 Key = Qt.Key
-MODELS = ("policy", "critic", "reference", "reward model")
+MODELS = ("policy", "critic", "reference", tr("reward model"))
 COLOURS = {"policy": "policy", "critic": "text", "reference": "reference", "reward model": "reward"}
 STRENGTHS = {"weights": 0.85, "gradients": 0.6, "optimizer states": 0.35}
 """How strong a part is in its model's colour."""
@@ -44,7 +45,7 @@ class BillPicture(QWidget):
         self._off: list[Block] = []
         self.chosen = 0
         self._areas: list[QRectF] = []
-        self.setAccessibleName("Memory by model and part")
+        self.setAccessibleName(tr("Memory by model and part"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setMouseTracking(True)

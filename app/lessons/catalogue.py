@@ -21,6 +21,7 @@ from app.lessons.ratio_explorer import RatioExplorer
 from app.resources import resource
 from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson, LessonError, Vocabulary, load_lesson
+from grpo_core.text import tr
 
 INTERACTIVES: dict[str, type[Interactive]] = {
     "one_update": OneUpdate,
@@ -79,7 +80,9 @@ def lessons(folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
             broken.append(Broken(path.name, str(error)))
             continue
         if lesson.id in good:
-            sentence = f"{path.name}: the id “{lesson.id}” is that of {good[lesson.id][1]} already; choose another."
+            sentence = tr("{name}: the id “{id}” is that of {good} already; choose another.").format(
+                name=path.name, id=lesson.id, good=good[lesson.id][1]
+            )
             broken.append(Broken(path.name, sentence))
         else:
             good[lesson.id] = lesson, path.name

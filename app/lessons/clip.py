@@ -24,6 +24,7 @@ from grpo_core.config import Objective
 from grpo_core.lessons import Offer
 from grpo_core.objective import Terms, evaluate
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 POINTS = 161
 """Ratios at which a curve is computed."""
@@ -53,7 +54,7 @@ class SidePlot(Plot):
     """One sign of the advantage: the surrogate per unit of |A|, and the tokens of the pass on it."""
 
     def __init__(self, title: str, sign: int) -> None:
-        super().__init__(title, Scale(label="ratio r", low=0, high=WIDEST), Scale(low=-WIDEST, high=WIDEST))
+        super().__init__(title, Scale(label=tr("ratio r"), low=0, high=WIDEST), Scale(low=-WIDEST, high=WIDEST))
         self.sign = sign
         meaning = "push_up" if sign > 0 else "push_down"
         self.line = self.add_curve("surrogate", "", meaning, Pyramid(), first=0.0)
@@ -67,7 +68,7 @@ class SidePlot(Plot):
         if (objective, reach) != self._drawn:
             self._drawn = objective, reach
             self.set_scales(
-                x=Scale(label="ratio r", low=0, high=reach),
+                x=Scale(label=tr("ratio r"), low=0, high=reach),
                 y=Scale(low=0, high=reach) if self.sign > 0 else Scale(low=-reach, high=0),
             )
             grid = np.linspace(reach / POINTS, reach, POINTS)
@@ -79,12 +80,20 @@ class SidePlot(Plot):
         self.stopped.set_points(ratio[clipped], height[clipped])
         rows = zip(ratio.tolist(), height.tolist(), clipped.tolist(), strict=True)
         self._rows = [[r, h, "clip" if c else ""] for r, h, c in rows]
-        self.set_summary(f"{self.title}: {len(ratio)} tokens, {int(clipped.sum())} clipped.")
+        self.set_summary(
+            tr("{title}: {count} tokens, {sum} clipped.").format(
+                title=self.title, count=len(ratio), sum=int(clipped.sum())
+            )
+        )
         self.refresh()
 
     def table(self) -> tuple[list[Column], Rows]:
         """One row a token."""
-        columns = [Column("ratio", "r"), Column("surrogate", "Surrogate / |A|"), Column("clip", "Clip", kind="chip")]
+        columns = [
+            Column("ratio", "r"),
+            Column("surrogate", tr("Surrogate / |A|")),
+            Column("clip", tr("Clip"), kind="chip"),
+        ]
         return columns, self._rows
 
 
@@ -97,12 +106,12 @@ class Clip(Interactive):
         super().__init__(workspace, parent)
         self._step: Step | None = None
         self._objective = Objective()
-        self.sides = {1: SidePlot("Praised, A > 0", 1), -1: SidePlot("Blamed, A < 0", -1)}
+        self.sides = {1: SidePlot(tr("Praised, A > 0"), 1), -1: SidePlot(tr("Blamed, A < 0"), -1)}
         self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setAccessibleName("Inner pass")
+        self.slider.setAccessibleName(tr("Inner pass"))
         self.slider.setRange(1, 1)
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = QLabel("Inner pass"), QLabel()
+        self.name, self.foot = QLabel(tr("Inner pass")), QLabel()
         self.name.setObjectName("muted")
         self.foot.setWordWrap(True)
         grid = QGridLayout()
@@ -156,12 +165,16 @@ class Clip(Interactive):
     def summary(self, view: View) -> str:
         step = self._step
         if step is None:
-            return "No update yet."
+            return tr("No update yet.")
         terms = recompute.terms(step, view.step.passed)
         ratio, clipped = terms.ratio[step.mask], terms.clipped[step.mask]
-        return (
-            f"Pass {view.step.passed + 1} of {step.passes}: {int(clipped.sum())} of {len(clipped)} tokens are clipped; "
-            f"ratios from {shown(float(ratio.min()), 2)} to {shown(float(ratio.max()), 2)}."
+        return tr("Pass {passed} of {passes}: {sum} of {count} tokens are clipped; ratios from {min} to {max}.").format(
+            passed=view.step.passed + 1,
+            passes=step.passes,
+            sum=int(clipped.sum()),
+            count=len(clipped),
+            min=shown(float(ratio.min()), 2),
+            max=shown(float(ratio.max()), 2),
         )
 
     # -- answers and input ---------------------------------------------------------------------------------------------

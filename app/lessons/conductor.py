@@ -21,6 +21,7 @@ from app.workspace.session import Session
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson, LessonStep
+from grpo_core.text import tr
 
 TURNED_MS = 40
 """A knob that is being dragged makes a run of its own at most this often."""
@@ -163,7 +164,7 @@ class Conductor(QObject):
 
     def keep(self) -> None:
         """Go on with the lesson's run in the whole program; the user's own stays in the list."""
-        sentence = "You go on with the lesson's run. The run that you came from is in the list of runs."
+        sentence = tr("You go on with the lesson's run. The run that you came from is in the list of runs.")
         self._part(sentence, partial(self._visit.end, keep=self._workspace.run))
 
     # -- how it gets there ---------------------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ class Conductor(QObject):
         self._visit.layout.show(self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive))
         try:
             settings = self.lesson.settings_at(self._seen_place, self.turned)
-            run = self._runs.show(settings, f"Lesson {self.lesson.number}")
+            run = self._runs.show(settings, tr("Lesson {number}").format(number=self.lesson.number))
             if run.head < self.seen.update:
                 self._runs.train(run, self.seen.update)
         except GrpoError as error:
@@ -240,7 +241,7 @@ class Conductor(QObject):
         """Another run was opened or the lesson's was closed: the lesson is over, and that run stays."""
         run = self._workspace.run
         if not self._runs.switching and run is not None and run not in self._runs:
-            self._part("The lesson has ended, because another run is shown.", self._visit.end)
+            self._part(tr("The lesson has ended, because another run is shown."), self._visit.end)
 
     @Slot(object)
     def _on_failed(self, failure: object) -> None:

@@ -25,6 +25,7 @@ from grpo_core.config import Settings
 from grpo_core.lessons import Offer
 from grpo_core.lessons.theory import bias_of, dead_share
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 SEEDS = range(64)
 """Runs that the share of dead groups is counted over."""
@@ -65,15 +66,17 @@ class DeadGroups(Interactive):
         self._wanted: float | None = None
         self._before: Settings | None = None
         self.tiles = Tiles()
-        self.curve = Plot("Dead groups", Scale(label="chance of a right answer p", low=0, high=1), Scale(low=0, high=1))
+        self.curve = Plot(
+            tr("Dead groups"), Scale(label=tr("chance of a right answer p"), low=0, high=1), Scale(low=0, high=1)
+        )
         self.line = self.curve.add_curve("expected", "", "dead", Pyramid(), first=0.0)
         self.line.spacing = 1 / (PLACES - 1)
         self.point = self.curve.add_points("text", "o", 10, filled=True)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, 100)
-        self.slider.setAccessibleName("Chance of a right answer")
+        self.slider.setAccessibleName(tr("Chance of a right answer"))
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = QLabel("Chance of a right answer p"), QLabel()
+        self.name, self.foot = QLabel(tr("Chance of a right answer p")), QLabel()
         self.name.setObjectName("muted")
         self.foot.setWordWrap(True)
         drag = QHBoxLayout()
@@ -122,12 +125,21 @@ class DeadGroups(Interactive):
         chance, size = chance_of(self.settings), self.settings.learner.group_size
         drawn = recompute.dead_groups(first_update(self.settings))
         power = str(size).translate(RAISED)
-        theory = f"expected p{power} + (1 − p){power} = {share(dead_share(chance, size), 1)}"
+        theory = tr("expected p{power} + (1 − p){power} = {chance}").format(
+            power=power, chance=share(dead_share(chance, size), 1)
+        )
         if self.settings.learner.resample_dead:
-            theory = "dead ones were drawn again"
-        return (
-            f"p = {chance:.2f}, G = {size}: {int(drawn.sum())} of these {len(drawn)} groups are dead; "
-            f"{share(dead / groups, 1)} of {groups:,} ({theory})."
+            theory = tr("dead ones were drawn again")
+        return tr(
+            "p = {chance:.2f}, G = {size}: {sum} of these {count} groups are dead; {dead} of {groups:,} ({theory})."
+        ).format(
+            chance=chance,
+            size=size,
+            sum=int(drawn.sum()),
+            count=len(drawn),
+            dead=share(dead / groups, 1),
+            groups=groups,
+            theory=theory,
         )
 
     # -- answers and input ---------------------------------------------------------------------------------------------

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QFileDialog
 
+from grpo_core.text import tr
+
 if TYPE_CHECKING:
     from app.program import Program
 
-CSV = "Tables (*.csv)"
+CSV = tr("Tables (*.csv)")
 
 
 class LessonDeeds:
@@ -40,11 +42,11 @@ class LessonDeeds:
 
     def export_predictions(self) -> None:
         suggestion = str(Path.home() / "predictions.csv")
-        name, _ = QFileDialog.getSaveFileName(self._p.window, "Export predictions", suggestion, CSV)
+        name, _ = QFileDialog.getSaveFileName(self._p.window, tr("Export predictions"), suggestion, CSV)
         if name:
             target = Path(name) if Path(name).suffix else Path(name).with_suffix(".csv")
             refusal = self._p.lessons.progress.export(target)
             if refusal:
                 self._p.say(refusal, "error")
             else:
-                self._p.say(f"The predictions are written to {target}.", "info")
+                self._p.say(tr("The predictions are written to {target}.").format(target=target), "info")

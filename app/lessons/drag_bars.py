@@ -15,6 +15,7 @@ from app.plotting.canvas import Note
 from app.plotting.numbers import shown
 from app.plotting.plot import Plot
 from app.plotting.table_model import Column, Rows
+from grpo_core.text import tr
 
 WIDTH = 0.6
 STEP, LEAP = 0.01, 0.1
@@ -59,7 +60,7 @@ class DragBars(Plot):
         self.cursor_moved.connect(self._on_cursor)
         if movable:
             self.setCursor(Qt.CursorShape.SizeVerCursor)
-            self.setToolTip("Drag a bar, or choose one by its digit and move it with Up and Down.")
+            self.setToolTip(tr("Drag a bar, or choose one by its digit and move it with Up and Down."))
 
     def show_heights(self, heights: np.ndarray, names: Sequence[str], beside: np.ndarray | None = None) -> None:
         """Draw probabilities (A,), their actions' names, and another distribution (A,) as frames."""
@@ -80,7 +81,9 @@ class DragBars(Plot):
         self.tops.set_heights(heights if self.movable else np.full(count, np.nan), x)
         self.set_notes(self._numbers())
         said = ", ".join(f"{name} {shown(float(p))}" for name, p in zip(names, heights, strict=True))
-        self.set_summary(f"{self._what}: {said}. Bar {self.chosen + 1} is chosen.")
+        self.set_summary(
+            tr("{what}: {said}. Bar {chosen} is chosen.").format(what=self._what, said=said, chosen=self.chosen + 1)
+        )
         self.refresh()
 
     def _numbers(self) -> list[Note]:
@@ -100,7 +103,7 @@ class DragBars(Plot):
         columns = [Column("action", self._label.capitalize(), kind="text"), Column("now", self._what)]
         rows: list[list[object]] = [[n, float(p)] for n, p in zip(self._names, self._heights, strict=True)]
         if len(self._beside):
-            columns.append(Column("beside", self._besides or "Before"))
+            columns.append(Column("beside", self._besides or tr("Before")))
             rows = [[*row, float(p)] for row, p in zip(rows, self._beside, strict=True)]
         return columns, rows
 

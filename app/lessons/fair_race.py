@@ -23,9 +23,10 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.lessons import Offer
+from grpo_core.text import tr
 
 GRPO, GLOBAL, CRITIC, PLAIN = "GRPO (DeepSeekMath)", "REINFORCE + baseline", "PPO-clip", "REINFORCE"
-EQUAL = {"updates": "equal updates", "samples": "equal samples", "step_length": "equal step length"}
+EQUAL = {"updates": tr("equal updates"), "samples": tr("equal samples"), "step_length": tr("equal step length")}
 
 
 class FairRace(Interactive):
@@ -88,7 +89,11 @@ class FairRace(Interactive):
     def said(self) -> str:
         if self.desk.problem:
             return self.desk.problem
-        return f"{short(self.desk.running)} is running." if self.desk.busy and not self.ready else ""
+        return (
+            tr("{running} is running.").format(running=short(self.desk.running))
+            if self.desk.busy and not self.ready
+            else ""
+        )
 
     def draw(self, view: View) -> None:
         self._base = view.next_settings
@@ -103,7 +108,11 @@ class FairRace(Interactive):
         if results is not None:
             self.plot.show_race(results, "best_prob", samples=wanted.fairness == "samples")
         self.plot.set_stale(results is None)
-        self.head.setText(f"Probability of the best action, {EQUAL[wanted.fairness]}, {wanted.seeds} seeds")
+        self.head.setText(
+            tr("Probability of the best action, {equal}, {seeds} seeds").format(
+                equal=EQUAL[wanted.fairness], seeds=wanted.seeds
+            )
+        )
         self.foot.setText(self.summary(view))
         self.twin.set_summary(self.summary(view))
         self.twin.refresh()
@@ -111,11 +120,11 @@ class FairRace(Interactive):
     def summary(self, view: View) -> str:
         results = self.results
         if results is None:
-            return "The race is running."
+            return tr("The race is running.")
         ends = [f"{short(name)} {shown(_best(runs), 2)}" for name, runs in results.lanes.items()]
         alike = [" and ".join(spoken(name) for name in group) for group in results.coinciding()]
-        same = f" The same runs: {'; '.join(alike)}." if alike else ""
-        return f"On average at the end: {', '.join(ends)}.{same}"
+        same = tr(" The same runs: {alike}.").format(alike="; ".join(alike)) if alike else ""
+        return tr("On average at the end: {ends}.{same}").format(ends=", ".join(ends), same=same)
 
     @Slot()
     def _on_changed(self) -> None:

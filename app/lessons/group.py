@@ -19,6 +19,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.advantages import advantages, equal_rewards
 from grpo_core.config import Objective
 from grpo_core.lessons import Offer
+from grpo_core.text import tr
 
 LOWEST = 1.0
 """An axis of rewards reaches at least this far."""
@@ -46,15 +47,15 @@ class BuildGroup(Interactive):
         self.rewards = np.zeros(8)
         self._taken = self._before = self.rewards
         self._objective = Objective()
-        self.above = SignedBars("Rewards", up="reward", down="reward", movable=True, label="")
-        self.below = SignedBars("Advantages", up="push_up", down="push_down")
+        self.above = SignedBars(tr("Rewards"), up="reward", down="reward", movable=True, label="")
+        self.below = SignedBars(tr("Advantages"), up="push_up", down="push_down")
         self.foot = QLabel()
         self.above.dragged.connect(self._on_dragged)
         self.above.picked.connect(self.touched)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        self.names = [QLabel("Rewards: drag a bar, or a digit and ▲ ▼"), QLabel("Advantages")]
+        self.names = [QLabel(tr("Rewards: drag a bar, or a digit and ▲ ▼")), QLabel(tr("Advantages"))]
         for name, plot in zip(self.names, (self.above, self.below), strict=True):
             name.setObjectName("section")
             column.addWidget(name)
@@ -89,10 +90,16 @@ class BuildGroup(Interactive):
         self.foot.setText(self._words(now, most if bounded else None))
 
     def _words(self, now: np.ndarray, most: float | None) -> str:
-        said = f"Sum {shown(round(float(now.sum()), 9))}. Largest {shown(float(now.max(initial=0.0)))}"
-        said += f", at most {shown(most)} with {len(now)} samples." if most is not None else "."
+        said = tr("Sum {sum}. Largest {max}").format(
+            sum=shown(round(float(now.sum()), 9)), max=shown(float(now.max(initial=0.0)))
+        )
+        said += (
+            tr(", at most {most} with {count} samples.").format(most=shown(most), count=len(now))
+            if most is not None
+            else "."
+        )
         dead = bool(equal_rewards(self.rewards[None])[0])
-        return f"{said} All rewards are equal: no signal." if dead else said
+        return tr("{said} All rewards are equal: no signal.").format(said=said) if dead else said
 
     def summary(self, view: View) -> str:
         rewards = ", ".join(shown(float(reward)) for reward in self.rewards)

@@ -25,6 +25,7 @@ from grpo_core.experiments import group_sizes
 from grpo_core.experiments.ensemble import Ensemble, band
 from grpo_core.experiments.group_sizes import KINDS, SAMPLES, SEEDS, SIZES, UPDATES
 from grpo_core.lessons import Offer
+from grpo_core.text import tr
 
 SHOWS = ("silent", "reward", "left")
 SMALL = (2, 3, 4, 5, 6)
@@ -56,14 +57,17 @@ class GroupSize(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        reward = Scale(label="Expected reward", low=0, high=1)
+        reward = Scale(label=tr("Expected reward"), low=0, high=1)
         self.plots = {
             "silent": GroupedBars(
-                "Runs whose first update moved nothing", "group size", Scale(low=0, high=1), (SILENT,)
+                tr("Runs whose first update moved nothing"), tr("group size"), Scale(low=0, high=1), (SILENT,)
             ),
-            "reward": GroupedBars("Reward at the end", "group size", reward, tuple(PARTS.values())),
+            "reward": GroupedBars(tr("Reward at the end"), tr("group size"), reward, tuple(PARTS.values())),
             "left": GroupedBars(
-                "Length of the average step", "group size", Scale(label="share", low=0, high=1.05), (LEFT, WHOLE)
+                tr("Length of the average step"),
+                tr("group size"),
+                Scale(label=tr("share"), low=0, high=1.05),
+                (LEFT, WHOLE),
             ),
         }
         self.twins = {name: TwinStack(plot, [part.entry for part in plot.parts]) for name, plot in self.plots.items()}
@@ -97,7 +101,7 @@ class GroupSize(Interactive):
             button.setText(PARTS[kind].name)
             button.setCheckable(True)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.setToolTip(f"Show or hide: {PARTS[kind].name} for every group size.")
+            button.setToolTip(tr("Show or hide: {name} for every group size.").format(name=PARTS[kind].name))
             button.clicked.connect(self._on_switched)
             row.addWidget(button)
         row.addStretch(1)
@@ -132,7 +136,9 @@ class GroupSize(Interactive):
         if self.problem or self.ready or not self._coming:
             return self.problem
         done = len(self.runs.get(self._coming, {}))
-        return f"{len(SEEDS)} runs at each group size: {done} of {len(SIZES)} sizes done…"
+        return tr("{count} runs at each group size: {done} of {count2} sizes done…").format(
+            count=len(SEEDS), done=done, count2=len(SIZES)
+        )
 
     def _train(self, settings: Settings) -> None:
         """Compute what is missing, one budget after the other; other settings begin again."""
@@ -201,7 +207,7 @@ class GroupSize(Interactive):
         """The smallest and the largest group, in a sentence."""
         if what == "left":
             values = {g: shown(float(share)) for g, share in zip(SMALL, left_by_own_mean(), strict=True)}
-            return _ends("Own mean over leave-one-out", values)
+            return _ends(tr("Own mean over leave-one-out"), values)
         kind = self._kinds[0 if what == "silent" else -1]
         runs = self.runs.get(kind, {})
         if what == "silent":

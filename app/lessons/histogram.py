@@ -11,6 +11,7 @@ from app.plotting.axis import Scale
 from app.plotting.numbers import shown
 from app.plotting.plot import Plot
 from app.plotting.table_model import Column, Rows
+from grpo_core.text import tr
 
 Key = Qt.Key
 
@@ -38,7 +39,7 @@ class Histogram(Plot):
         self.chosen: int | None = None
         self.counts, self.edges = np.zeros(0, dtype=int), np.zeros(1)
         self.cursor_moved.connect(self._on_cursor)
-        self.setToolTip("Click a bar to see the groups behind it; Up and Down go from bar to bar.")
+        self.setToolTip(tr("Click a bar to see the groups behind it; Up and Down go from bar to bar."))
 
     def show_counts(self, counts: np.ndarray, edges: np.ndarray) -> None:
         """Draw counts (n,) between the ``edges`` (n + 1,)."""
@@ -74,7 +75,11 @@ class Histogram(Plot):
 
     def table(self) -> tuple[list[Column], Rows]:
         """One row a bar."""
-        columns = [Column("from", "From", kind="signed"), Column("to", "To", kind="signed"), Column("n", "Samples")]
+        columns = [
+            Column("from", tr("From"), kind="signed"),
+            Column("to", tr("To"), kind="signed"),
+            Column("n", tr("Samples")),
+        ]
         return columns, [
             [float(low), float(high), int(n)]
             for low, high, n in zip(self.edges[:-1], self.edges[1:], self.counts, strict=True)

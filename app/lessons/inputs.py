@@ -13,6 +13,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintE
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.theme import LIGHT, RADIUS, Theme
+from grpo_core.text import tr
 
 Key = Qt.Key
 
@@ -103,7 +104,11 @@ class Options(Input):
     def choose(self, place: int) -> None:
         """Choose one of the texts."""
         self.chosen = min(max(place, 0), len(self.texts) - 1)
-        self.tell(f"{self.texts[self.chosen]}, {self.chosen + 1} of {len(self.texts)}")
+        self.tell(
+            tr("{texts}, {chosen} of {count}").format(
+                texts=self.texts[self.chosen], chosen=self.chosen + 1, count=len(self.texts)
+            )
+        )
 
     def mark(self, right: frozenset[int]) -> None:
         """Show which were right."""
@@ -146,7 +151,7 @@ class Options(Input):
             number = QRectF(row.left(), row.top(), self.line * 0.9, row.height())
             painter.drawText(number, Qt.AlignmentFlag.AlignCenter, str(place + 1))
             if self.right is not None and (right or chosen):
-                verdict = "this run" + (" and you" if chosen and right else "") if right else "you"
+                verdict = tr("this run") + (tr(" and you") if chosen and right else "") if right else "you"
                 painter.drawText(inside, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, verdict)
         self.ring(painter)
 

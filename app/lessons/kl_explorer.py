@@ -22,6 +22,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.experiments import by_hand
 from grpo_core.experiments.divergence import ANSWERS, Divergence
 from grpo_core.lessons import Offer
+from grpo_core.text import tr
 
 SHOWS = ("policies", "values", "running", "gradients")
 """The two policies alone, and with what stands below them."""
@@ -42,16 +43,16 @@ class KlExplorer(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.policy = DragBars("Policy π", "action", "policy", "reference")
-        self.reference = DragBars("Reference π_ref", "action", "reference", "policy")
+        self.policy = DragBars(tr("Policy π"), "action", "policy", "reference")
+        self.reference = DragBars(tr("Reference π_ref"), "action", "reference", "policy")
         self.policy.dragged.connect(self._on_policy)
         self.reference.dragged.connect(self._on_reference)
         for bars in (self.policy, self.reference):
             bars.picked.connect(self._on_picked)
         nats = Scale(unit="nats")
-        self.values = GroupedBars("Sampled values", "action", nats, (K1, K2, K3), reach=0.1)
-        self.running = RunningMeans("Mean of the samples so far", (K1, K2, K3))
-        self.gradients = GroupedBars("Average step", "action", Scale(), (K1, K2, K3, SCALED, DOWN, BACK), reach=0.1)
+        self.values = GroupedBars(tr("Sampled values"), "action", nats, (K1, K2, K3), reach=0.1)
+        self.running = RunningMeans(tr("Mean of the samples so far"), (K1, K2, K3))
+        self.gradients = GroupedBars(tr("Average step"), "action", Scale(), (K1, K2, K3, SCALED, DOWN, BACK), reach=0.1)
         self.twins = {
             "values": TwinStack(self.values, [part.entry for part in (K1, K2, K3)]),
             "running": TwinStack(self.running),
@@ -103,7 +104,9 @@ class KlExplorer(Interactive):
     def _computed(self, policy: Any, reference: Any, samples: int, seed: int) -> Divergence:
         logp, ref_logp = by_hand.from_weights(policy), by_hand.from_weights(reference)
         if len(logp) != len(ref_logp):
-            raise SettingsError("reference", tuple(reference), f"give {len(logp)} numbers, one an action")
+            raise SettingsError(
+                "reference", tuple(reference), tr("give {count} numbers, one an action").format(count=len(logp))
+            )
         return Divergence(logp, ref_logp, min(max(samples, FEWEST), MOST), max(seed, 0))
 
     def _drag(self, logp: np.ndarray, ref_logp: np.ndarray) -> None:
@@ -141,7 +144,11 @@ class KlExplorer(Interactive):
         for twin in self.tops:
             twin.refresh()
         self.numbers.setFont(view.theme.font("strong", view.scale * 1.15))
-        self.numbers.setText(f"KL(π‖π_ref) {shown(found.both[0])} nats · KL(π_ref‖π) {shown(found.both[1])} nats")
+        self.numbers.setText(
+            tr("KL(π‖π_ref) {both} nats · KL(π_ref‖π) {both2} nats").format(
+                both=shown(found.both[0]), both2=shown(found.both[1])
+            )
+        )
         self.note.setFont(view.theme.font("small", view.scale))
         self.note.setText(self._told(what))
 
@@ -177,11 +184,13 @@ class KlExplorer(Interactive):
         found = self.found
         if what == "gradients":
             names = [name for name in ("k1", "k2", "k3", SCALED.name) if name not in self._hidden]
-            return f"Largest bar: {' · '.join(f'{name} {shown(found.size(name))}' for name in names)}."
+            return tr("Largest bar: {names}.").format(
+                names=" · ".join(f"{name} {shown(found.size(name))}" for name in names)
+            )
         if what == "policies" or not self._spread:
             return ""
         spread = " · ".join(f"{name} {shown(mean)} ± {shown(sd)}" for name, (mean, sd) in found.moments.items())
-        return f"Mean ± spread: {spread}."
+        return tr("Mean ± spread: {spread}.").format(spread=spread)
 
     def summary(self, view: View) -> str:
         return f"{self.numbers.text()}. {self.note.text()}"

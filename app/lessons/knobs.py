@@ -12,6 +12,7 @@ from app.panels.controls.rows import row_for
 from grpo_core.config import Settings, described_at
 from grpo_core.config.settings import flat
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 
 class Knobs(QWidget):
@@ -32,8 +33,8 @@ class Knobs(QWidget):
         super().__init__(parent)
         self.rows: dict[str, Row] = {}
         self.back = QToolButton()
-        self.back.setText("Reset")
-        self.back.setToolTip("Put everything back as this step has it.")
+        self.back.setText(tr("Reset"))
+        self.back.setToolTip(tr("Put everything back as this step has it."))
         self.back.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.back.clicked.connect(self.reset)
         self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)

@@ -20,6 +20,7 @@ from app.lessons.catalogue import Broken
 from app.lessons.progress import Progress, Reached
 from app.plotting.theme import LIGHT, RADIUS, Theme
 from grpo_core.lessons import Lesson
+from grpo_core.text import tr
 
 SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
 WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignLeft) | int(Qt.AlignmentFlag.AlignTop)
@@ -55,9 +56,9 @@ def lines(good: Sequence[Lesson], broken: Sequence[Broken], progress: Progress |
         share = 1.0 if reached.done else min(reached.step / len(lesson.steps), 1.0)
         told = "done" if reached.done else f"{reached.step} of {len(lesson.steps)}" if reached.step else "new"
         if placed:
-            told += f" · {right} of {placed} predicted right"
+            told += tr(" · {right} of {placed} predicted right").format(right=right, placed=placed)
         made.append(Line(str(lesson.number), lesson.title, lesson.gist, told, share, lesson.id))
-    made += [Line("!", f"{bad.file} cannot be given", bad.sentence, "", 0.0, "") for bad in broken]
+    made += [Line("!", tr("{file} cannot be given").format(file=bad.file), bad.sentence, "", 0.0, "") for bad in broken]
     return made
 
 
@@ -75,7 +76,7 @@ class LessonList(QListWidget):
         self.theme: Theme = LIGHT
         self.factor = 1.0
         self._shown: list[Line] = []
-        self.setAccessibleName("Lessons")
+        self.setAccessibleName(tr("Lessons"))
         self.setItemDelegate(_Entry(self))
         self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

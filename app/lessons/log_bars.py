@@ -12,6 +12,7 @@ from app.plotting.canvas import Note
 from app.plotting.numbers import shown
 from app.plotting.plot import Plot
 from app.plotting.table_model import Column, Rows
+from grpo_core.text import tr
 
 WIDTH = 0.6
 LEAST = 0.5
@@ -75,7 +76,7 @@ class LogBars(Plot):
 
     def table(self) -> tuple[list[Column], Rows]:
         """One row a place."""
-        columns = [Column("place", self._label.capitalize(), kind="text"), Column("ratio", "Ratio", chars=10)]
+        columns = [Column("place", self._label.capitalize(), kind="text"), Column("ratio", tr("Ratio"), chars=10)]
         return columns, [[name, float(r)] for name, r in zip(self._names, self.ratio, strict=True)]
 
     def read_at(self, x: float) -> list[tuple[str, str]]:

@@ -26,12 +26,13 @@ from grpo_core.errors import SettingsError
 from grpo_core.experiments.bill import BILL_ANSWERS, FOUR, Bill, changed, known_of
 from grpo_core.lessons import Offer
 from grpo_core.memory import Training
+from grpo_core.text import tr
 
 SHOWS = ("bill", "compute")
 SWITCHES = ("critic", "reward_model", "reference")
 KNOBS = ("parameters", "weight_bytes", "optimizer", "trained_share", "helper_share", "generated", "length", "tokens")
 BILLION, PETA = 1e9, 1e15
-PPO, OWN = "PPO, one completion", "this training"
+PPO, OWN = tr("PPO, one completion"), tr("this training")
 
 
 def rows() -> dict[str, Row]:
@@ -56,7 +57,7 @@ class MemoryBill(Interactive):
         self.picture = BillPicture()
         self.picture.opened.connect(self._on_opened)
         self.work = GroupedBars(
-            "Operations for one prompt, from sampling to the gradient", "", Scale(label="PFLOP", low=0),
+            tr("Operations for one prompt, from sampling to the gradient"), "", Scale(label="PFLOP", low=0),
             (Part(name=PPO, meaning="reference", style="outline"), Part(name=OWN, meaning="policy")),
         )  # fmt: skip
         self.twin = TwinStack(self.work, [part.entry for part in self.work.parts])
@@ -149,7 +150,7 @@ class MemoryBill(Interactive):
         block = self.picture.block
         self.formula.setVisible(what == "bill" and block is not None)
         if block is not None:
-            estimate = ", an estimate for a dense transformer" if block.estimate else ""
+            estimate = tr(", an estimate for a dense transformer") if block.estimate else ""
             self.formula.setText(f"{block.model}, {block.part}: {block.formula} = {size_of([block])}{estimate}")
 
     def _draw_work(self) -> None:
@@ -162,14 +163,16 @@ class MemoryBill(Interactive):
     def _told(self, what: str) -> str:
         answers = self.bill.answers()
         if what == "compute":
-            return (
-                f"{self.bill.training.generated} completions of {self.bill.training.length:,} tokens: "
-                f"{shown(answers['work_over_ppo'](), 2)} times the work of PPO with one completion."
+            return tr(
+                "{generated} completions of {length:,} tokens: {shown} times the work of PPO with one completion."
+            ).format(
+                generated=self.bill.training.generated,
+                length=self.bill.training.length,
+                shown=shown(answers["work_over_ppo"](), 2),
             )
         known = known_of(self.bill.blocks)
-        return (
-            f"{size_of(self.bill.blocks)}, of which {size_of(known)} without estimates: "
-            f"{percent(answers['share_of_four']())} of what all four models take."
+        return tr("{blocks}, of which {known} without estimates: {percent} of what all four models take.").format(
+            blocks=size_of(self.bill.blocks), known=size_of(known), percent=percent(answers["share_of_four"]())
         )
 
     def summary(self, view: View) -> str:

@@ -20,6 +20,7 @@ from grpo_core.config import Objective
 from grpo_core.explain import Node, Numbers, Quantity, explain_from
 from grpo_core.lessons import Offer
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 SHOWS = ("sample", "score", "mean", "std", "advantage", "ratio", "minimum", "loss", "gradient", "bars", "reductions")
 """The stages, in the order in which they happen; the last compares other reductions on the same batch."""
@@ -29,25 +30,25 @@ QUANTITIES = {
 }  # fmt: skip
 """What is new at a stage."""
 COLUMNS = (
-    Column("sample", "Sample", chars=6, kind="text"),
-    Column("reward", "R", chars=7, meaning="reward", help="Its reward."),
-    Column("advantage", "A", chars=8, kind="push", help="Advantage: its reward, compared with its group."),
-    Column("ratio", "r", chars=7, help="Ratio: how much likelier the policy makes it now than when it was drawn."),
+    Column("sample", tr("Sample"), chars=6, kind="text"),
+    Column("reward", "R", chars=7, meaning="reward", help=tr("Its reward.")),
+    Column("advantage", "A", chars=8, kind="push", help=tr("Advantage: its reward, compared with its group.")),
+    Column("ratio", "r", chars=7, help=tr("Ratio: how much likelier the policy makes it now than when it was drawn.")),
     Column(
         "surrogate",
         "min",
         chars=10,
         kind="signed",
-        help="The smaller of ratio times advantage and its clipped version.",
+        help=tr("The smaller of ratio times advantage and its clipped version."),
     ),
-    Column("gradient", "push", chars=8, kind="push", help="−∂L/∂log π: up makes it likelier."),
+    Column("gradient", "push", chars=8, kind="push", help=tr("−∂L/∂log π: up makes it likelier.")),
 )
 SINCE = {"reward": "score", "advantage": "advantage", "ratio": "ratio", "surrogate": "minimum", "gradient": "gradient"}
 """The stage from which on a column is filled."""
 LENGTHS = (
-    Column("sample", "Tokens", chars=8, decimals=0, help="Length of the completion."), *COLUMNS[1:3],
+    Column("sample", tr("Tokens"), chars=8, decimals=0, help=tr("Length of the completion.")), *COLUMNS[1:3],
 )  # fmt: skip
-REDUCED = (Column("name", "Reduction", chars=14, kind="text"), Column("loss", "Loss, first pass", chars=12))
+REDUCED = (Column("name", tr("Reduction"), chars=14, kind="text"), Column("loss", tr("Loss, first pass"), chars=12))
 REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
 
 
@@ -70,7 +71,7 @@ class OneUpdate(Interactive):
         self._step: Step | None = None
         self.bars = BarsPlot()
         self.bars.chosen.connect(self._on_action)
-        self.table = TableTwin(COLUMNS, title="The group, sample by sample")
+        self.table = TableTwin(COLUMNS, title=tr("The group, sample by sample"))
         self.table.selected.connect(self._on_row)
         self.table.activated_cell.connect(self._on_cell)
         self.name, self.foot = QLabel(), QLabel()
@@ -78,7 +79,7 @@ class OneUpdate(Interactive):
         self.foot.setObjectName("muted")
         self.foot.setWordWrap(True)
         self.general, self.values = FormulaLabel(), FormulaLabel()
-        self.reduced = TableTwin(REDUCED, title="The loss under each reduction")
+        self.reduced = TableTwin(REDUCED, title=tr("The loss under each reduction"))
         right = QVBoxLayout()
         right.setSpacing(8)
         for widget in (self.name, self.general, self.values, self.foot):
@@ -174,18 +175,24 @@ class OneUpdate(Interactive):
             self.values.hide()
         self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
         if node is None:
-            self.foot.setText(f"{len(self._step.group)} samples of the policy as it was before the update.")
+            self.foot.setText(
+                tr("{count} samples of the policy as it was before the update.").format(count=len(self._step.group))
+            )
             return
         if node.latex:
             self.general.show_latex(node.latex, view.theme, view.scale)
             self.values.show_latex(node.latex_values, view.theme, view.scale)
-        agree = "recomputed: the same" if node.agrees else f"recomputed: {shown(node.value, 6)}"
+        agree = (
+            tr("recomputed: the same") if node.agrees else tr("recomputed: {value}").format(value=shown(node.value, 6))
+        )
         self.foot.setText(f"= {shown(node.engine, 6)}   ({agree})")
 
     def summary(self, view: View) -> str:
         if self._step is None:
-            return "No update yet."
-        return f"Stage {self._stage}, {len(self._step.group)} samples. {self.name.text()} {self.foot.text()}"
+            return tr("No update yet.")
+        return tr("Stage {stage}, {count} samples. {text} {text2}").format(
+            stage=self._stage, count=len(self._step.group), text=self.name.text(), text2=self.foot.text()
+        )
 
     # -- answers and input ---------------------------------------------------------------------------------------------
 

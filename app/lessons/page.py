@@ -15,10 +15,11 @@ from app.lessons.text import LessonText
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 PICTURE, WORDS = 63, 37
 """Shares of the page's width."""
-PREDICT_FIRST = "Predict first: ▲ ▼ and Return. Going on once more skips the question."
+PREDICT_FIRST = tr("Predict first: ▲ ▼ and Return. Going on once more skips the question.")
 
 
 class LessonPage(QWidget):
@@ -34,7 +35,7 @@ class LessonPage(QWidget):
         super().__init__(parent)
         self._workspace, self._conductor = workspace, conductor
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Lesson")
+        self.setAccessibleName(tr("Lesson"))
         self._shown: tuple[str, int, bool] | None = None
         self._told: Placed | None = None
         self._result = QTimer(self)
@@ -43,7 +44,7 @@ class LessonPage(QWidget):
         self.interactive: Interactive | None = None
         self.title, self.count, self.note = QLabel(), QLabel(), QLabel()
         self.title.setWordWrap(True)
-        self.title.setAccessibleName("Question of the lesson")
+        self.title.setAccessibleName(tr("Question of the lesson"))
         self.count.setObjectName("muted")
         self.note.setObjectName("muted")
         self.note.setWordWrap(True)
@@ -52,8 +53,8 @@ class LessonPage(QWidget):
         self.knobs.reset.connect(conductor.reset)
         self.prediction.placed.connect(conductor.predict)
         self.prediction.skipped.connect(conductor.skip)
-        self.back, self.next = QPushButton("‹ Back"), QPushButton("Next ›")
-        self.open, self.leave = QPushButton("Open in the full app"), QPushButton("Leave")
+        self.back, self.next = QPushButton(tr("‹ Back")), QPushButton(tr("Next ›"))
+        self.open, self.leave = QPushButton(tr("Open in the full app")), QPushButton(tr("Leave"))
         self._build()
 
     def _build(self) -> None:
@@ -83,10 +84,10 @@ class LessonPage(QWidget):
         bar = QHBoxLayout()
         bar.setSpacing(8)
         for button, tip in (
-            (self.back, "The step before (Left)."),
-            (self.next, "The next step (Right, Space)."),
-            (self.open, "Go on with this run, all panels and all settings."),
-            (self.leave, "Back to your own run, as you left it (Esc)."),
+            (self.back, tr("The step before (Left).")),
+            (self.next, tr("The next step (Right, Space).")),
+            (self.open, tr("Go on with this run, all panels and all settings.")),
+            (self.leave, tr("Back to your own run, as you left it (Esc).")),
         ):
             button.setToolTip(tip)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -126,7 +127,7 @@ class LessonPage(QWidget):
         conductor.score()
         placed = conductor.placed.get(conductor.place)
         self.title.setText(lesson.title)
-        self.count.setText(f"{conductor.place + 1} of {len(lesson.steps)}")
+        self.count.setText(tr("{place} of {count}").format(place=conductor.place + 1, count=len(lesson.steps)))
         self.text.show_text(seen.text if conductor.covered else step.text, lesson.words, view.theme, view.scale)
         self.text.setVisible(not conductor.covered)
         self.prediction.show_prediction(step.predict, placed)
@@ -143,8 +144,12 @@ class LessonPage(QWidget):
         assert lesson is not None
         last = conductor.place + 1 == len(lesson.steps)
         self.back.setEnabled(conductor.place > 0)
-        self.next.setText("Finish" if last and not conductor.covered else "Next ›")
-        progress = f"Update {view.head} of {conductor.seen.update}…" if conductor.busy else ""
+        self.next.setText(tr("Finish") if last and not conductor.covered else tr("Next ›"))
+        progress = (
+            tr("Update {head} of {update}…").format(head=view.head, update=conductor.seen.update)
+            if conductor.busy
+            else ""
+        )
         waiting = self.interactive.said if self.interactive is not None else ""
         warned = PREDICT_FIRST if conductor.warned else ""
         self.note.setText(conductor.problem or warned or progress or waiting)

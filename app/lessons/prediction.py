@@ -12,8 +12,9 @@ from app.lessons.value import Value
 from app.plotting.numbers import shown
 from app.plotting.theme import Theme
 from grpo_core.lessons import SIGNS, Prediction, as_told, direction, holds, spoken
+from grpo_core.text import tr
 
-DIRECTIONS = ("▲ up", "● the same", "▼ down")
+DIRECTIONS = (tr("▲ up"), tr("● the same"), tr("▼ down"))
 _SIGN_OF = (1, 0, -1)
 
 
@@ -46,13 +47,13 @@ def in_words(prediction: Prediction, guess: float | None) -> str:
 def verdict(prediction: Prediction, placed: Placed) -> str:
     """What is said once the run has spoken."""
     if placed.value is None:
-        return "The run is being computed."
+        return tr("The run is being computed.")
     if placed.value != placed.value:
-        return "This run has no such number, so nothing can be scored."
+        return tr("This run has no such number, so nothing can be scored.")
     whole = prediction.kind == "choice" and placed.value.is_integer()
-    said = f"This run: {shown(int(placed.value) if whole else placed.value)}."
+    said = tr("This run: {value}.").format(value=shown(int(placed.value) if whole else placed.value))
     if placed.guess is None:
-        return f"Skipped. {said}"
+        return tr("Skipped. {said}").format(said=said)
     return f"{'Right.' if placed.right else 'Not this time.'} {said}"
 
 
@@ -62,7 +63,7 @@ def lesson_of(prediction: Prediction, placed: Placed) -> str:
         return ""
     if as_told(prediction, placed.value):
         return spoken(prediction.reveal)
-    return "The usual sentence does not hold in this run, and the run is right: look where it comes from."
+    return tr("The usual sentence does not hold in this run, and the run is right: look where it comes from.")
 
 
 class PredictionBox(QWidget):
@@ -85,14 +86,14 @@ class PredictionBox(QWidget):
         self._look: tuple[Theme, float] | None = None
         self.input: Options | Value | None = None
         self.ask, self.result, self.sentence = QLabel(), QLabel(), QLabel()
-        self.ask.setAccessibleName("Question")
-        self.result.setAccessibleName("Result")
+        self.ask.setAccessibleName(tr("Question"))
+        self.result.setAccessibleName(tr("Result"))
         for label in (self.ask, self.result, self.sentence):
             label.setWordWrap(True)
-        self.place, self.skip = QPushButton("Place prediction"), QPushButton("Skip")
+        self.place, self.skip = QPushButton(tr("Place prediction")), QPushButton(tr("Skip"))
         self.place.setProperty("primary", True)
-        self.place.setToolTip("Place the prediction (Return); then the run answers.")
-        self.skip.setToolTip("Skip the question (S); it is shown as skipped.")
+        self.place.setToolTip(tr("Place the prediction (Return); then the run answers."))
+        self.skip.setToolTip(tr("Skip the question (S); it is shown as skipped."))
         self.place.clicked.connect(self._on_place)
         self.skip.clicked.connect(self.skipped)
         for button in (self.place, self.skip):

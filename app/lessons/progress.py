@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from app.settings.files import reason, write_atomically, write_or_say
+from grpo_core.text import tr
 
 LARGEST = 10_000_000
 """Bytes of a file that is read."""
@@ -85,7 +86,9 @@ class Progress:
         except FileNotFoundError:
             return
         except OSError as error:
-            self.said = f"What is remembered of the lessons, in {path}, could not be read: {reason(error)}."
+            self.said = tr("What is remembered of the lessons, in {path}, could not be read: {error}.").format(
+                path=path, error=reason(error)
+            )
             return
         try:
             self._take(content)
@@ -108,8 +111,12 @@ class Progress:
         try:
             write_atomically(backup, content)
         except OSError as error:
-            return f"The file of the lessons' progress is damaged, and could not be kept: {reason(error)}."
-        return f"The file of the lessons' progress is damaged; it is kept as {backup}, and a new one begins."
+            return tr("The file of the lessons' progress is damaged, and could not be kept: {error}.").format(
+                error=reason(error)
+            )
+        return tr("The file of the lessons' progress is damaged; it is kept as {backup}, and a new one begins.").format(
+            backup=backup
+        )
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
@@ -137,7 +144,7 @@ class Progress:
             "reached": {id: (reached.step, reached.done) for id, reached in self.reached.items()},
             "history": [{**dataclasses.asdict(e), "value": _finite(e.value)} for e in self.history],
         }
-        return write_or_say(self.path, json.dumps(stored).encode("ascii"), "The lessons' progress")
+        return write_or_say(self.path, json.dumps(stored).encode("ascii"), tr("The lessons' progress"))
 
     # -- for a teacher -------------------------------------------------------------------------------------------------
 
@@ -152,7 +159,7 @@ class Progress:
 
     def export(self, target: Path) -> str | None:
         """Write that table; a sentence where that was not possible."""
-        return write_or_say(target, self.csv().encode("utf-8-sig"), "The predictions")  # so that Excel reads UTF-8
+        return write_or_say(target, self.csv().encode("utf-8-sig"), tr("The predictions"))  # so that Excel reads UTF-8
 
 
 def _entry(row: dict[str, Any]) -> Entry:

@@ -20,6 +20,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Objective
 from grpo_core.experiments.by_hand import RATIO_ANSWERS, Ratios, from_weights, with_probability
 from grpo_core.lessons import Offer
+from grpo_core.text import tr
 
 SHOWS = ("policy", "ratios", "alone")
 """The policy; with the ratios that follow; with the ratio of each action where it alone gains a little."""
@@ -33,14 +34,14 @@ class RatioExplorer(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.policy = DragBars("Policy π", "action", "policy", "old")
+        self.policy = DragBars(tr("Policy π"), "action", "policy", "old")
         self.policy.dragged.connect(self._on_dragged)
         self.policy.picked.connect(self.touched)
-        self.ratios = LogBars("Ratio π / π_old", "action")
+        self.ratios = LogBars(tr("Ratio π / π_old"), "action")
         self.top = TwinStack(
-            self.policy, [Entry("π now", "policy"), Entry("π_old, which drew the samples", "old", "outline")]
+            self.policy, [Entry(tr("π now"), "policy"), Entry(tr("π_old, which drew the samples"), "old", "outline")]
         )
-        self.below = TwinStack(self.ratios, [Entry("clip range", "reference", "line")])
+        self.below = TwinStack(self.ratios, [Entry(tr("clip range"), "reference", "line")])
         self.numbers = QLabel()
         self.numbers.setWordWrap(True)
         self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
@@ -114,7 +115,11 @@ class RatioExplorer(Interactive):
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
         if what != "policy":
             ratio = found.alone if what == "alone" else found.ratio
-            said = f"Ratio, if one action alone gains {shown(self._gain)}" if what == "alone" else "Ratio π / π_old"
+            said = (
+                tr("Ratio, if one action alone gains {gain}").format(gain=shown(self._gain))
+                if what == "alone"
+                else tr("Ratio π / π_old")
+            )
             self.below.title.setText(said)
             self.ratios.show_ratios(ratio, names, found.bounds)
             self.ratios.set_summary(
@@ -130,8 +135,12 @@ class RatioExplorer(Interactive):
         if what == "policy":
             return ""
         ratio = found.alone if what == "alone" else found.ratio
-        outside = f"{found.outside(ratio)} of {len(ratio)} outside {shown(low, 2)} to {shown(high, 2)}"
-        return f"Smallest {shown(float(ratio.min()))} · largest {shown(float(ratio.max()))} · {outside}"
+        outside = tr("{ratio} of {count} outside {low} to {high}").format(
+            ratio=found.outside(ratio), count=len(ratio), low=shown(low, 2), high=shown(high, 2)
+        )
+        return tr("Smallest {min} · largest {max} · {outside}").format(
+            min=shown(float(ratio.min())), max=shown(float(ratio.max())), outside=outside
+        )
 
     def summary(self, view: View) -> str:
         return self.numbers.text() or self.policy.accessibleDescription()

@@ -13,6 +13,7 @@ from app.plotting.axis import Scale
 from app.plotting.canvas import Note
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
+from grpo_core.text import tr
 
 SKIPPED = 10
 """First samples whose mean is left out: a handful of samples would set the scale for all."""
@@ -22,7 +23,7 @@ class RunningMeans(Plot):
     """One line an estimator, over the number of samples."""
 
     def __init__(self, title: str, parts: Sequence[Part], parent: QWidget | None = None) -> None:
-        super().__init__(title, Scale(label="samples", low=0, whole=True), Scale(unit="nats"), parent=parent)
+        super().__init__(title, Scale(label=tr("samples"), low=0, whole=True), Scale(unit="nats"), parent=parent)
         self._curves = {part.name: self.add_curve(part.name, part.name, part.meaning) for part in parts}
         self.exact = self.add_item(TheoryLine(), z=15)
         self._drawn: dict[str, np.ndarray] | None = None

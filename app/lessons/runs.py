@@ -14,6 +14,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.learners import NO_TORCH
 from grpo_core.runs import library
+from grpo_core.text import tr
 
 KEPT = 8
 """Runs of a lesson that are open at once; each of its settings has one."""
@@ -49,7 +50,7 @@ class LessonRuns:
         try:
             if run is None:
                 self._count += 1
-                run = self._session.new_run(settings, f"{name}, run {self._count}")
+                run = self._session.new_run(settings, tr("{name}, run {count}").format(name=name, count=self._count))
             elif run is not self._workspace.run:
                 self._session.show(run)
         finally:

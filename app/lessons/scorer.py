@@ -11,6 +11,7 @@ from app.lessons.progress import Entry, Progress
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson, answered, right
+from grpo_core.text import tr
 
 NAN = float("nan")
 
@@ -33,7 +34,7 @@ class Scorer:
         try:
             value = self._answer(lesson, place, picture)
         except (GrpoError, IndexError, KeyError) as error:
-            value, problem = NAN, f"The prediction cannot be scored: {error}"
+            value, problem = NAN, tr("The prediction cannot be scored: {error}").format(error=error)
         good = placed.guess is not None and right(predict, placed.guess, value)
         self._add(
             Entry(

@@ -14,6 +14,7 @@ from app.plotting.canvas import Note
 from app.plotting.numbers import shown
 from app.plotting.plot import Plot
 from app.plotting.table_model import Column, Rows
+from grpo_core.text import tr
 
 WIDTH = 0.56
 KEY_STEPS = 40
@@ -53,7 +54,7 @@ class SignedBars(Plot):
         self.cursor_moved.connect(self._on_cursor)
         if movable:
             self.setCursor(Qt.CursorShape.SizeVerCursor)
-            self.setToolTip("Drag a bar, or choose one by its digit and move it with Up and Down.")
+            self.setToolTip(tr("Drag a bar, or choose one by its digit and move it with Up and Down."))
 
     def show_bars(
         self, heights: np.ndarray, low: float, high: float, *, levels: np.ndarray | None = None,
@@ -91,7 +92,7 @@ class SignedBars(Plot):
 
     def table(self) -> tuple[list[Column], Rows]:
         """One row a bar."""
-        columns = [Column("name", "Sample", kind="text"), Column("value", self.title)]
+        columns = [Column("name", tr("Sample"), kind="text"), Column("value", self.title)]
         return columns, [[name, float(h)] for name, h in zip(self._names, self._heights, strict=True)]
 
     def read_at(self, x: float) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from app.formula.formula_label import FormulaLabel
 from app.help.glossary import lookup, tooltip_html
 from app.plotting.theme import Theme
 from grpo_core.lessons import Word, spoken
+from grpo_core.text import tr
 
 _TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
 
@@ -33,7 +34,7 @@ class LessonText(QWidget):
         self._said: tuple[str, Theme, float] | None = None
         self._open = ""
         self.label, self.more, self.formula = QLabel(), QLabel(), FormulaLabel()
-        self.label.setAccessibleName("Lesson")
+        self.label.setAccessibleName(tr("Lesson"))
         self.label.setTextFormat(Qt.TextFormat.RichText)
         self.label.setTextInteractionFlags(
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard

@@ -10,6 +10,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.theme import LIGHT, Theme
+from grpo_core.text import tr
 
 GAP = 0.18
 """Room between tiles, as a share of their pitch."""
@@ -23,13 +24,15 @@ class Tiles(QWidget):
         self.theme: Theme = LIGHT
         self._right = np.empty((0, 0), dtype=bool)
         self._dead = np.empty(0, dtype=bool)
-        self.setAccessibleName("Groups")
+        self.setAccessibleName(tr("Groups"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def show_groups(self, right: np.ndarray, dead: np.ndarray, theme: Theme) -> None:
         """Draw which samples were right, boolean (P, G), and which groups are dead, boolean (P,)."""
         self.theme, self._right, self._dead = theme, right, dead
-        self.setAccessibleDescription(f"{int(dead.sum())} of {len(dead)} groups are dead.")
+        self.setAccessibleDescription(
+            tr("{sum} of {count} groups are dead.").format(sum=int(dead.sum()), count=len(dead))
+        )
         self.update()
 
     def sizeHint(self) -> QSize:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.lessons.inputs import Input
 from app.plotting.numbers import shown
 from app.plotting.ranges import ticks
+from grpo_core.text import tr
 
 Key = Qt.Key
 STEPS = 50
@@ -73,13 +74,13 @@ class Value(Input):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._paint_scale(painter)
         if self.value is not None and not math.isnan(self.value):
-            self._paint_mark(painter, self.value, "this run", below=False)
+            self._paint_mark(painter, self.value, tr("this run"), below=False)
         if self.guess is not None:
             self._paint_mark(painter, self.guess, "you" if self.value is not None else "", below=True)
         elif self.open:
             painter.setPen(theme.ink("muted"))
             painter.setFont(theme.font("small", self.factor))
-            painter.drawText(self.rect().adjusted(0, 2, -8, 0), Qt.AlignmentFlag.AlignRight, "drag, ▲ ▼, or type")
+            painter.drawText(self.rect().adjusted(0, 2, -8, 0), Qt.AlignmentFlag.AlignRight, tr("drag, ▲ ▼, or type"))
         self.ring(painter)
 
     def _paint_scale(self, painter: QPainter) -> None:

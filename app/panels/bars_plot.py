@@ -15,6 +15,7 @@ from app.plotting.canvas import Note
 from app.plotting.numbers import shown
 from app.plotting.plot import Plot
 from app.plotting.table_model import Column, Rows
+from grpo_core.text import tr
 
 WIDTH = 0.62
 GESTURES = itertools.count(1_000_000)
@@ -24,12 +25,12 @@ STACK = 0.035
 """Height between two sample dots."""
 
 COLUMNS = [
-    Column("action", "Action", kind="text"),
-    Column("now", "π now", meaning="policy"),
-    Column("old", "π before"),
+    Column("action", tr("Action"), kind="text"),
+    Column("now", tr("π now"), meaning="policy"),
+    Column("old", tr("π before")),
     Column("reference", "π_ref"),
-    Column("reward", "Reward", meaning="reward"),
-    Column("samples", "Samples"),
+    Column("reward", tr("Reward"), meaning="reward"),
+    Column("samples", tr("Samples")),
 ]
 
 
@@ -48,9 +49,11 @@ class BarsPlot(Plot):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
-            "Policy over actions", Scale(label="action", low=0.4, high=10.6, whole=True), Scale(low=0, high=1.1),
+            tr("Policy over actions"),
+            Scale(label=tr("action"), low=0.4, high=10.6, whole=True),
+            Scale(low=0, high=1.1),
             parent=parent,
-        )  # fmt: skip
+        )
         x = np.arange(1.0, 11.0)
         self._picture: PolicyPicture | None = None
         self._shape: tuple[str, ...] = ()
@@ -72,7 +75,7 @@ class BarsPlot(Plot):
         x = np.arange(1.0, count + 1)
         if what.names != self._shape:
             self._shape = what.names
-            self.set_scales(x=Scale(label="action", low=0.4, high=count + 0.6, whole=True))
+            self.set_scales(x=Scale(label=tr("action"), low=0.4, high=count + 0.6, whole=True))
             every = max(count // 24 + 1, 1)
             self.set_x_names([(i + 1.0, name) for i, name in enumerate(what.names) if i % every == 0])
         self._picture, self._action = what, action
@@ -93,7 +96,11 @@ class BarsPlot(Plot):
             return np.full(count, np.nan)
         low, high = min(float(what.rewards.min()), 0.0), max(float(what.rewards.max()), 1.0)
         self._span = (low, high)
-        label = "action" if (low, high) == (0.0, 1.0) else f"action   (◇ rewards from {shown(low)} to {shown(high)})"
+        label = (
+            "action"
+            if (low, high) == (0.0, 1.0)
+            else tr("action   (◇ rewards from {low} to {high})").format(low=shown(low), high=shown(high))
+        )
         if label != self.x_scale.label:
             self.set_scales(x=Scale(label=label, low=0.4, high=count + 0.6, whole=True))
         return np.asarray((what.rewards - low) / (high - low))

@@ -30,10 +30,11 @@ from app.workspace.workspace import Workspace
 from grpo_core.breakpoints import RELATIONS, Breakpoint
 from grpo_core.errors import SettingsError
 from grpo_core.metrics import METRICS
+from grpo_core.text import tr
 
 OFFERED = tuple(name for name in METRICS if name != "best_action")
 """An action's number is neither large nor small."""
-ALWAYS = "A number that is not finite stops every run."
+ALWAYS = tr("A number that is not finite stops every run.")
 
 
 class BreakpointRow(QWidget):
@@ -53,15 +54,15 @@ class BreakpointRow(QWidget):
         self.one = one
         self._place = place
         self.box = QCheckBox(one.title)
-        self.box.setToolTip(f"Stop when {one.words}. {METRICS[one.series].help}")
+        self.box.setToolTip(tr("Stop when {words}. {help}").format(words=one.words, help=METRICS[one.series].help))
         self.box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.place = QPushButton()
         self.place.setProperty("flat", True)
         self.remove = QToolButton()
         self.remove.setText("×")
         self.remove.setProperty("quiet", True)
-        self.remove.setToolTip("Remove")
-        self.remove.setAccessibleName(f"Remove: {one.words}")
+        self.remove.setToolTip(tr("Remove"))
+        self.remove.setAccessibleName(tr("Remove: {words}").format(words=one.words))
         self.box.toggled.connect(self._on_toggled)
         self.place.clicked.connect(self._on_visit)
         self.remove.clicked.connect(self._on_remove)
@@ -95,7 +96,7 @@ class BreakpointRow(QWidget):
         if text != self.place.text():
             self.place.setText(text)
             self.place.setEnabled(first is not None)
-            self.place.setToolTip("Show the first update of this run at which it became true." if first else "")
+            self.place.setToolTip(tr("Show the first update of this run at which it became true.") if first else "")
             self.place.setAccessibleName(f"{self.one.words}: {f'update {first}' if first else 'not yet'}")
 
 
@@ -103,7 +104,7 @@ class BreakpointsPanel(Panel):
     """What stops a run, and a line to add to it."""
 
     id = "breakpoints"
-    title = "Breakpoints"
+    title = tr("Breakpoints")
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -142,13 +143,13 @@ class BreakpointsPanel(Panel):
 
     def _build_form(self) -> QVBoxLayout:
         self.series = QComboBox()
-        self.series.setAccessibleName("Series")
+        self.series.setAccessibleName(tr("Series"))
         for name in OFFERED:
             self.series.addItem(METRICS[name].title, name)
             self.series.setItemData(self.series.count() - 1, METRICS[name].help, Qt.ItemDataRole.ToolTipRole)
         self.series.setCurrentIndex(OFFERED.index("max_prob"))
         self.relation = QComboBox()
-        self.relation.setAccessibleName("Relation")
+        self.relation.setAccessibleName(tr("Relation"))
         for name, words in RELATIONS.items():
             self.relation.addItem(words, name)
         self.relation.currentIndexChanged.connect(self._on_relation)
@@ -156,14 +157,14 @@ class BreakpointsPanel(Panel):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(8)
         self.value = QLineEdit("0.9")
-        self.value.setAccessibleName("Value")
+        self.value.setAccessibleName(tr("Value"))
         self.value.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.value.returnPressed.connect(self.add)
         self.value.textEdited.connect(self.refusal.hide)
-        self.button = QPushButton("Add")
+        self.button = QPushButton(tr("Add"))
         self.button.clicked.connect(self.add)
         first, second, form = QHBoxLayout(), QHBoxLayout(), QVBoxLayout()
-        stop = QLabel("Stop when")
+        stop = QLabel(tr("Stop when"))
         stop.setBuddy(self.series)
         first.addWidget(stop)
         first.addWidget(self.series, 1)
@@ -212,7 +213,11 @@ class BreakpointsPanel(Panel):
 
     def summary(self, view: View) -> str:
         on = [one.words for one in self.workspace.breakpoints.all if one.on]
-        return f"A run stops where {'; or where '.join(on)}." if on else f"No breakpoint is on. {ALWAYS}"
+        return (
+            tr("A run stops where {on}.").format(on="; or where ".join(on))
+            if on
+            else tr("No breakpoint is on. {always}").format(always=ALWAYS)
+        )
 
     def focus_form(self) -> None:
         """Ready to add one."""

@@ -21,12 +21,13 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
 
 SETTLE_MS = 150
 """After an edit of the run's settings it races again once no other has followed for so long."""
 FIRST_LANE = "GRPO (DeepSeekMath)"
-EMPTY = "Several algorithms over the same seeds appear here. Press Race."
-COMING = "The algorithms appear here as they come in."
+EMPTY = tr("Several algorithms over the same seeds appear here. Press Race.")
+COMING = tr("The algorithms appear here as they come in.")
 
 
 class ComparisonPanel(Panel):
@@ -42,7 +43,7 @@ class ComparisonPanel(Panel):
     """
 
     id = "comparison"
-    title = "Comparison"
+    title = tr("Comparison")
     run_wanted = Signal(object, str)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:

@@ -23,6 +23,7 @@ from app.workspace.answers import GLYPHS, watched
 from app.workspace.evolution import Change, Evolution
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.text import tr
 
 
 class EvolutionPanel(Panel):
@@ -33,7 +34,7 @@ class EvolutionPanel(Panel):
     """
 
     id = "evolution"
-    title = "Evolution"
+    title = tr("Evolution")
     language_wanted = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -47,7 +48,7 @@ class EvolutionPanel(Panel):
         self.heading = QLabel()
         self.heading.setObjectName("section")
         self.answers = QListWidget()
-        self.answers.setAccessibleName("Answers to the chosen prompt, in the order in which they came")
+        self.answers.setAccessibleName(tr("Answers to the chosen prompt, in the order in which they came"))
         self.answers.itemActivated.connect(self._on_answer)
         self.answers.itemClicked.connect(self._on_answer)
         self.note = QLabel()
@@ -87,7 +88,7 @@ class EvolutionPanel(Panel):
         self.empty.setObjectName("muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
-        self.make = QPushButton("New language model")
+        self.make = QPushButton(tr("New language model"))
         self.make.clicked.connect(self.language_wanted)
         column = QVBoxLayout(inside)
         column.addStretch(1)
@@ -125,9 +126,9 @@ class EvolutionPanel(Panel):
         self._stack.setCurrentIndex(0 if evolution is not None and view.head else 1)
         self.make.setVisible(evolution is None)
         self.empty.setText(
-            "A language model's answers to fixed prompts appear here, as they change from update to update."
+            tr("A language model's answers to fixed prompts appear here, as they change from update to update.")
             if evolution is None
-            else "What the model answers to prompts that it is never trained on appears here. Press Run (Space)."
+            else tr("What the model answers to prompts that it is never trained on appears here. Press Run (Space).")
         )
         if evolution is None or not view.head:
             return
@@ -135,7 +136,11 @@ class EvolutionPanel(Panel):
         now = self._now(view, evolution)
         self.rows.show_rows(evolution, now, view.cursor.step, self.place, view.theme, view.scale)
         self._fill(evolution, now[self.place], view.theme, view.scale)
-        read = "" if evolution.complete else f" Read {evolution.read:,} of {view.head:,} updates."
+        read = (
+            ""
+            if evolution.complete
+            else tr(" Read {read:,} of {head:,} updates.").format(read=evolution.read, head=view.head)
+        )
         self.note.setText(f"{self._told(view, now)}{read}")
 
     def _now(self, view: View, evolution: Evolution) -> list[Change | None]:
@@ -148,9 +153,11 @@ class EvolutionPanel(Panel):
     def _told(self, view: View, now: list[Change | None]) -> str:
         """How many answers are right at the cursor."""
         if not view.cursor.step:
-            return "Answers are recorded with every update; move to one."
+            return tr("Answers are recorded with every update; move to one.")
         right = sum(change is not None and change.verdict.right is True for change in now)
-        return f"{right} of {len(now)} right before update {view.cursor.step}; ◆ above is right, ◇ below wrong."
+        return tr("{right} of {count} right before update {step}; ◆ above is right, ◇ below wrong.").format(
+            right=right, count=len(now), step=view.cursor.step
+        )
 
     def _fill(self, evolution: Evolution, now: Change | None, theme: Theme, scale: float) -> None:
         """Every answer that the chosen prompt was ever given, the present one marked."""
@@ -158,13 +165,17 @@ class EvolutionPanel(Panel):
         key = (evolution, self.place, len(answers), theme, scale)
         if key != self._filled:
             self._filled = key
-            self.heading.setText(f"Answers to {evolution.prompts[self.place]}")
+            self.heading.setText(tr("Answers to {prompts}").format(prompts=evolution.prompts[self.place]))
             self.answers.setFont(theme.font("mono", scale))
             self.answers.clear()
             for text, change in answers.items():
                 item = QListWidgetItem(f"update {change.step:<4} {GLYPHS[change.verdict.right]} {text or '(nothing)'}")
                 item.setData(Qt.ItemDataRole.UserRole, change.step)
-                item.setToolTip(f"First given at update {change.step}: {change.verdict.words or 'cannot be told'}")
+                item.setToolTip(
+                    tr("First given at update {step}: {words}").format(
+                        step=change.step, words=change.verdict.words or "cannot be told"
+                    )
+                )
                 if change.verdict.right is False:
                     item.setForeground(theme.ink("push_down"))
                 self.answers.addItem(item)
@@ -175,7 +186,7 @@ class EvolutionPanel(Panel):
     def summary(self, view: View) -> str:
         evolution = self._of_run()
         if evolution is None or not view.head:
-            return "No answers yet."
+            return tr("No answers yet.")
         return self._told(view, self._now(view, evolution))
 
     # -- input -------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app.plotting.theme import Theme
 from app.workspace.answers import GLYPHS
 from app.workspace.evolution import Change, Evolution, Mark
+from grpo_core.text import tr
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 COLUMN = 2.0
@@ -40,7 +41,7 @@ class EvolutionRows(QWidget):
         self._selected = 0
         self._now: Sequence[Change | None] = ()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Answers to fixed prompts")
+        self.setAccessibleName(tr("Answers to fixed prompts"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMouseTracking(True)
 
@@ -189,7 +190,11 @@ class EvolutionRows(QWidget):
         if event.buttons() & Qt.MouseButton.LeftButton and step:
             self.jumped.emit(step)
         change = self._evolution.at(place, step) if self._evolution and place >= 0 else None
-        told = f"Update {step}: {change.text} {change.verdict.words}".rstrip() if change else ""
+        told = (
+            tr("Update {step}: {text} {words}").format(step=step, text=change.text, words=change.verdict.words).rstrip()
+            if change
+            else ""
+        )
         QToolTip.showText(event.globalPosition().toPoint(), told, self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -23,6 +23,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Node, Quantity, explain_from
+from grpo_core.text import tr
 
 MOST_INPUTS = 60
 
@@ -31,15 +32,15 @@ class ExplainPanel(Panel):
     """The number that was asked for last, and the way back through those before it."""
 
     id = "explain"
-    title = "Explain"
+    title = tr("Explain")
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._trail: list[Quantity] = []
         self._node: Node | None = None
         self.back = QToolButton()
-        self.back.setText("‹ Back")
-        self.back.setAccessibleName("Back to the number before")
+        self.back.setText(tr("‹ Back"))
+        self.back.setAccessibleName(tr("Back to the number before"))
         self.back.clicked.connect(self._on_back)
         self.heading = QLabel()
         self.heading.setObjectName("section")
@@ -55,7 +56,7 @@ class ExplainPanel(Panel):
             label.setWordWrap(True)
         self.check.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.source.setObjectName("muted")
-        self.inputs_title = QLabel("Comes from")
+        self.inputs_title = QLabel(tr("Comes from"))
         self.inputs_title.setObjectName("section")
         self.inputs = QWidget()
         self._grid = QGridLayout(self.inputs)
@@ -103,7 +104,7 @@ class ExplainPanel(Panel):
         try:
             node = explain_from(numbers, quantity)
         except (GrpoError, IndexError, KeyError) as error:
-            self._show_empty(False, f"This update has no such number: {error}")
+            self._show_empty(False, tr("This update has no such number: {error}").format(error=error))
             return
         self._show(node, view)
 
@@ -112,19 +113,21 @@ class ExplainPanel(Panel):
         for widget in (self.formula, self.values, self.result, self.check, self.inputs, self.inputs_title, self.source):
             widget.hide()
         self.back.setVisible(len(self._trail) > 1)
-        self.heading.setText("Explain a number")
-        hint = (
+        self.heading.setText(tr("Explain a number"))
+        hint = tr(
             "Click any number, or move to it with Tab and press E: its formula, its values and its inputs appear here."
         )
         told = (
-            "Update 0 has no numbers to explain yet. Press Step to compute the first update." if before_first else hint
+            tr("Update 0 has no numbers to explain yet. Press Step to compute the first update.")
+            if before_first
+            else hint
         )
         self.note.setText(sentence or told)
         self.note.show()
 
     def _show(self, node: Node, view: View) -> None:
         self._node = node
-        self.heading.setText(f"{node.title}, update {view.cursor.step}")
+        self.heading.setText(tr("{title}, update {step}").format(title=node.title, step=view.cursor.step))
         for label, latex in ((self.formula, node.latex), (self.values, node.latex_values)):
             label.show_latex(latex, view.theme, view.scale)
             label.setVisible(bool(latex))
@@ -152,14 +155,16 @@ class ExplainPanel(Panel):
             child = explain_from(numbers, quantity)
             door.setText(child.title)
             door.setToolTip(child.title)
-            door.setAccessibleName(f"{child.title}: {shown(child.value, 4)}. Explain")
+            door.setAccessibleName(
+                tr("{title}: {value}. Explain").format(title=child.title, value=shown(child.value, 4))
+            )
             value.setText(shown(child.value, 4))
             value.setToolTip(full(child.value))
         for n, pair in enumerate(self._doors):
             for widget in pair:
                 widget.setVisible(n < len(wanted))
         left = len(node.inputs) - len(wanted)
-        self.more.setText(f"and {left} more")
+        self.more.setText(tr("and {left} more").format(left=left))
         self.more.setVisible(left > 0)
         self.inputs.setVisible(bool(wanted))
         self.inputs_title.setVisible(bool(wanted))
@@ -178,8 +183,10 @@ class ExplainPanel(Panel):
 
     def summary(self, view: View) -> str:
         if self._node is None:
-            return "Nothing is being explained."
-        return f"{self._node.title} is {shown(self._node.value, 4)}. {_check(self._node)}"
+            return tr("Nothing is being explained.")
+        return tr("{title} is {value}. {node}").format(
+            title=self._node.title, value=shown(self._node.value, 4), node=_check(self._node)
+        )
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -199,8 +206,13 @@ class ExplainPanel(Panel):
 def _check(node: Node) -> str:
     if node.engine is None:
         return ""
-    verdict = "agrees" if node.agrees else "does not agree"
-    return (
-        f"recomputed {full(node.value)}   engine {full(node.engine)}   difference {node.difference:.1e} "
-        f"(allowed {node.tolerance:.0e}): {verdict}"
+    verdict = "agrees" if node.agrees else tr("does not agree")
+    return tr(
+        "recomputed {value}   engine {engine}   difference {difference:.1e} (allowed {tolerance:.0e}): {verdict}"
+    ).format(
+        value=full(node.value),
+        engine=full(node.engine),
+        difference=node.difference,
+        tolerance=node.tolerance,
+        verdict=verdict,
     )

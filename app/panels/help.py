@@ -11,13 +11,14 @@ from app.help.references_panel import ReferencesPanel
 from app.panels.base import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.text import tr
 
 
 class GlossaryDockPanel(Panel):
     """Every term of the field that the program uses."""
 
     id = "glossary"
-    title = "Glossary"
+    title = tr("Glossary")
 
     @cached_property
     def words(self) -> GlossaryPanel:
@@ -34,7 +35,7 @@ class ReferencesDockPanel(Panel):
     """The papers and programs behind what is shown."""
 
     id = "references"
-    title = "References"
+    title = tr("References")
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from app.plotting.curve import Curve
 from app.plotting.plot import Plot
 from grpo_core.breakpoints import Breakpoint
+from grpo_core.text import tr
 
 
 def offered(chart: Plot, point: QPoint) -> list[Breakpoint]:
@@ -26,7 +27,7 @@ def menu(choices: list[Breakpoint], parent: QWidget) -> QMenu:
     """One line for each; what was chosen is the action's data."""
     shown = QMenu(parent)
     for one in choices:
-        shown.addAction(f"Stop when {one.words}").setData(one)
+        shown.addAction(tr("Stop when {words}").format(words=one.words)).setData(one)
     return shown
 
 

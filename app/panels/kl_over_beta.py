@@ -25,6 +25,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
 from grpo_core.explain import Quantity
+from grpo_core.text import tr
 
 __all__ = ["MOST", "KlOverBetaPanel", "drawn_of"]
 
@@ -39,7 +40,7 @@ class KlOverBetaPanel(Panel):
     """
 
     id = "kl_over_beta"
-    title = "KL over β"
+    title = tr("KL over β")
     run_wanted = Signal(object, str)
     queue_wanted = Signal(str, str)
 
@@ -112,7 +113,9 @@ class KlOverBetaPanel(Panel):
         if runs is not None:
             settings = runs.run(min(self.strip.place, len(runs.seeds) - 1))
             updates = len(runs.measures["kl"]) - 1
-            told = f"Seed {settings.seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit."
+            told = tr("Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit.").format(
+                seed=settings.seed, updates=updates
+            )
             self.run_wanted.emit(settings, told)
 
     def let_go(self) -> None:

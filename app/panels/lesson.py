@@ -13,6 +13,7 @@ from app.panels.base import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import Lesson
+from grpo_core.text import tr
 
 
 class LessonPanel(Panel):
@@ -27,7 +28,7 @@ class LessonPanel(Panel):
     """
 
     id = "lesson"
-    title = "Lessons"
+    title = tr("Lessons")
     left = Signal(str)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -37,7 +38,7 @@ class LessonPanel(Panel):
         self.page: LessonPage | None = None
         self._conductor: Conductor | None = None
         self._read = False
-        self.head = QLabel("Each lesson runs on live numbers, in a run of its own. Return opens it, Esc leaves it.")
+        self.head = QLabel(tr("Each lesson runs on live numbers, in a run of its own. Return opens it, Esc leaves it."))
         self.head.setObjectName("muted")
         self.head.setWordWrap(True)
         self.list = LessonList()
@@ -95,10 +96,12 @@ class LessonPanel(Panel):
 
     def summary(self, view: View) -> str:
         if self._conductor is None or self._conductor.lesson is None:
-            broken = f", {len(self.broken)} broken" if self.broken else ""
-            return f"{len(self.lessons)} lessons{broken}."
+            broken = tr(", {count} broken").format(count=len(self.broken)) if self.broken else ""
+            return tr("{count} lessons{broken}.").format(count=len(self.lessons), broken=broken)
         lesson = self._conductor.lesson
-        return f"Lesson {lesson.number}, step {self._conductor.place + 1} of {len(lesson.steps)}: {lesson.title}"
+        return tr("Lesson {number}, step {place} of {count}: {title}").format(
+            number=lesson.number, place=self._conductor.place + 1, count=len(lesson.steps), title=lesson.title
+        )
 
     @Slot(str)
     def _on_ended(self, sentence: str) -> None:

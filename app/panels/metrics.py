@@ -27,12 +27,13 @@ from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
 from grpo_core.reasons import Reason
+from grpo_core.text import tr
 
 CARDS = ("updates", "reward_mean", "kl", "max_prob", "entropy", "clip_fraction")
 CARDS_LANGUAGE = ("updates", "accuracy", "kl", "entropy", "loss", "dead_groups")
 CARDS_GAMEABLE = ("updates", "accuracy", "reward_mean", "kl", "length", "dead_groups")
 """Where what is paid and what is right can part, both are in sight."""
-PER_TOKEN = "Exact at each visited place, averaged over the sampled prefixes."
+PER_TOKEN = tr("Exact at each visited place, averaged over the sampled prefixes.")
 SCORED = ("reward_mean", "reward_std", "dead_groups", "accuracy", "length")
 """What is known as soon as the samples are scored."""
 HELD_OUT = {"accuracy_greedy": "greedy", "accuracy_sampled": "sampled"}
@@ -87,11 +88,11 @@ class Card(QWidget):
             self._value = shown(value, METRICS[self.name].decimals)
         self._chip = reason.chip if reason else self.note
         metric = METRICS.get(self.name)
-        told = [metric.help if metric else "Updates computed so far."]
+        told = [metric.help if metric else tr("Updates computed so far.")]
         if self.language and self.name in ("kl", "entropy"):
             told.append(PER_TOKEN)
         if value == value and metric:
-            told.append(f"Full precision: {full(value)}.")
+            told.append(tr("Full precision: {value}.").format(value=full(value)))
         told += [reason.sentence] if reason else []
         explain_on_hover(self, title, " ".join(told))
         self.setAccessibleName(f"{title} {self._value}")
@@ -154,7 +155,7 @@ class Card(QWidget):
         if self.name == "updates":
             event.ignore()  # the panel's own menu
             return
-        menu, shown = QMenu("Show here", self), []
+        menu, shown = QMenu(tr("Show here"), self), []
         for name, metric in METRICS.items():
             if metric.language and not self.language:
                 continue
@@ -192,7 +193,7 @@ def _held_out(view: View) -> str:
         newest = view.run.series[name].values[: view.cursor.step][-LONGEST_AGO:]
         known = np.flatnonzero(np.isfinite(newest))
         if known.size:
-            return f"held out {100 * newest[known[-1]]:.0f} %, {manner}"
+            return tr("held out {newest:.0f} %, {manner}").format(newest=100 * newest[known[-1]], manner=manner)
     return ""
 
 
@@ -200,7 +201,7 @@ class MetricsPanel(Panel):
     """Up to six cards of equal width, as many as find room, so that nothing jumps when digits change."""
 
     id = "metrics"
-    title = "Metric cards"
+    title = tr("Metric cards")
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -224,7 +225,7 @@ class MetricsPanel(Panel):
             card.setVisible(place < room)
         for card in self.cards:
             if card.name == "updates":
-                card.show_number(view.theme, view.scale, "Updates", float(view.cursor.step), None)
+                card.show_number(view.theme, view.scale, tr("Updates"), float(view.cursor.step), None)
             else:
                 title, known = METRICS[card.name].title, _revealed(card.name, view)
                 value = values[card.name] if known else float("nan")
@@ -246,7 +247,7 @@ class MetricsPanel(Panel):
 
     def summary(self, view: View) -> str:
         said = [f"{METRICS[c.name].title} {shown(view.step.metrics[c.name])}" for c in self.cards[1:]]
-        return f"Update {view.cursor.step}: " + ", ".join(said) + "."
+        return tr("Update {step}: ").format(step=view.cursor.step) + ", ".join(said) + "."
 
     def _on_activated(self, name: str) -> None:
         if name in METRICS:

@@ -17,16 +17,22 @@ from app.workspace.step_view import advantage_of
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
+from grpo_core.text import tr
 
 HELP = {
-    Stage.SAMPLE: "The old policy answers each prompt G times.",
-    Stage.SCORE: "Each answer gets its reward.",
-    Stage.NORMALIZE: "Each reward is compared with its group: that is the advantage.",
-    Stage.UPDATE: "Each pass steps down the gradient of the loss on the same samples.",
+    Stage.SAMPLE: tr("The old policy answers each prompt G times."),
+    Stage.SCORE: tr("Each answer gets its reward."),
+    Stage.NORMALIZE: tr("Each reward is compared with its group: that is the advantage."),
+    Stage.UPDATE: tr("Each pass steps down the gradient of the loss on the same samples."),
 }
 
 
-SHORT = {Stage.SAMPLE: "Sample", Stage.SCORE: "Score", Stage.NORMALIZE: "Normalize", Stage.UPDATE: "Update"}
+SHORT = {
+    Stage.SAMPLE: tr("Sample"),
+    Stage.SCORE: tr("Score"),
+    Stage.NORMALIZE: tr("Normalize"),
+    Stage.UPDATE: tr("Update"),
+}
 
 
 class StageButton(QAbstractButton):
@@ -45,8 +51,10 @@ class StageButton(QAbstractButton):
     def show_stage(self, theme: Theme, scale: float, text: str, reached: bool, current: bool) -> None:
         """Show where the update stands."""
         self._theme, self._scale, self._reached, self._current = theme, scale, reached, current
-        state = "shown" if current else "done" if reached else "to come"
-        self.setAccessibleName(f"Stage {self.stage + 1}: {text}, {state}")
+        state = "shown" if current else "done" if reached else tr("to come")
+        self.setAccessibleName(
+            tr("Stage {stage}: {text}, {state}").format(stage=self.stage + 1, text=text, state=state)
+        )
         self.setFont(theme.font("strong" if current else "body", scale))
         if text != self.text():
             self.setText(text)
@@ -89,7 +97,7 @@ class PipelinePanel(Panel):
     """Where in the update the eye is, and what the loss is made of there."""
 
     id = "pipeline"
-    title = "Pipeline"
+    title = tr("Pipeline")
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -137,7 +145,9 @@ class PipelinePanel(Panel):
         self.strip.highlight(_highlighted(view))
         top = max(button.sizeHint().height() for button in self.stages.values())
         self.set_row_height(top + self.strip.heightForWidth(max(self.width() - 20, 200)) + 16)
-        self.which.setText(f"values of sample {place[0] + 1}" + _token(view, place) if place else "")
+        self.which.setText(
+            tr("values of sample {place}").format(place=place[0] + 1) + _token(view, place) if place else ""
+        )
         used = sum(button.sizeHint().width() for button in self.stages.values()) + 80 * view.scale
         place = place if view.cursor.stage >= Stage.NORMALIZE else None
         self.which.setVisible(place is not None and used + self.which.sizeHint().width() < self.width())
@@ -159,8 +169,8 @@ class PipelinePanel(Panel):
 
     def summary(self, view: View) -> str:
         if view.step.step is None:
-            return "No update yet: sample, score, normalize and update come with the first one."
-        return f"Update {view.cursor.step}: {_name(view.cursor.stage, view)}."
+            return tr("No update yet: sample, score, normalize and update come with the first one.")
+        return tr("Update {step}: {stage}.").format(step=view.cursor.step, stage=_name(view.cursor.stage, view))
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -191,15 +201,19 @@ def _name(stage: Stage, view: View) -> str:
     if stage is Stage.SAMPLE:
         prompts = settings.task.prompts
         times = f"{prompts} × " if prompts > 1 else ""
-        return f"Sample {times}{settings.learner.group_size}"
+        return tr("Sample {times}{group_size}").format(times=times, group_size=settings.learner.group_size)
     if stage is Stage.SCORE:
-        return "Score"
+        return tr("Score")
     if stage is Stage.NORMALIZE:
-        return "Normalize in group" if settings.objective.baseline in ("group_mean", "leave_one_out") else "Compare"
+        return (
+            tr("Normalize in group")
+            if settings.objective.baseline in ("group_mean", "leave_one_out")
+            else tr("Compare")
+        )
     passes = view.step.passes or settings.learner.mu
     if view.step.step is None or view.cursor.stage is not Stage.UPDATE:
-        return f"Update, {passes} passes" if passes > 1 else "Update"
-    return f"Update, pass {view.step.passed + 1} of {passes}"
+        return tr("Update, {passes} passes").format(passes=passes) if passes > 1 else tr("Update")
+    return tr("Update, pass {passed} of {passes}").format(passed=view.step.passed + 1, passes=passes)
 
 
 def _values(view: View, row: int, token: int) -> dict[str, str]:
@@ -225,7 +239,7 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
 
 def _token(view: View, place: tuple[int, int]) -> str:
     step = view.step.step
-    return f", token {place[1] + 1}" if step is not None and step.tokens.shape[1] > 1 else ""
+    return tr(", token {place}").format(place=place[1] + 1) if step is not None and step.tokens.shape[1] > 1 else ""
 
 
 def _highlighted(view: View) -> str | None:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.plotting.numbers import shown
 from app.plotting.theme import Theme
 from grpo_core.questions import Answer
+from grpo_core.text import tr
 
 UNLIKELY = 5.0
 """Nats at which a token's bar is full."""
@@ -39,7 +40,7 @@ class PlacedStrip(QWidget):
         self._rewards = self._advantages = np.empty(0)
         self._stale = False
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setAccessibleName("Your completion in its group")
+        self.setAccessibleName(tr("Your completion in its group"))
 
     def sizeHint(self) -> QSize:
         return QSize(320, self.fontMetrics().height() * 6)
@@ -107,7 +108,7 @@ class PlacedStrip(QWidget):
         painter.setFont(small)
         painter.setPen(theme.colour("muted"))
         if width >= needed:
-            for lines, said in ((2, "log π"), (1, "likeliest")):
+            for lines, said in ((2, tr("log π")), (1, "likeliest")):
                 painter.drawText(QRectF(area.left(), area.bottom() - lines * line, left, line), 0, said)
         for i, token in enumerate(answer.tokens):
             cell = QRectF(area.left() + left + i * width, area.top(), width - 2, area.height())
@@ -153,7 +154,7 @@ class PlacedStrip(QWidget):
         self._label(painter, places, axis + 6)
         painter.setPen(theme.colour("muted"))
         caption = QRectF(area.left(), axis + 10 + 2 * line, area.width(), line)
-        painter.drawText(caption, _TOP, "advantages of the group, yours ringed")
+        painter.drawText(caption, _TOP, tr("advantages of the group, yours ringed"))
         piled: Counter[int] = Counter()
         for i, x in enumerate(places):
             column, row = divmod(piled[x], PILE)

@@ -17,6 +17,7 @@ from grpo_core import learners
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.explain import Quantity
+from grpo_core.text import tr
 
 KEYS = (
     Entry("now", "policy"),
@@ -27,8 +28,8 @@ KEYS = (
 )
 
 
-NO_BARS = "This run does not record the whole distribution, so there are no bars to draw."
-NO_TABLE = "A language model has no table of actions: see its completions."
+NO_BARS = tr("This run does not record the whole distribution, so there are no bars to draw.")
+NO_TABLE = tr("A language model has no table of actions: see its completions.")
 
 
 class PolicyBarsPanel(Panel):
@@ -39,7 +40,7 @@ class PolicyBarsPanel(Panel):
     """
 
     id = "policy_bars"
-    title = "Policy π(a)"
+    title = tr("Policy π(a)")
     completions_wanted = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -48,7 +49,7 @@ class PolicyBarsPanel(Panel):
         self._picture: PolicyPicture | None = None
         self._rewards: tuple[object, np.ndarray | None] | None = None
         self.choice = QComboBox()
-        self.choice.setAccessibleName("Context")
+        self.choice.setAccessibleName(tr("Context"))
         self.choice.activated.connect(self._on_context)
         self.plot = BarsPlot()
         self.plot.chosen.connect(self._on_chosen)
@@ -66,7 +67,7 @@ class PolicyBarsPanel(Panel):
         self.empty.setObjectName("muted")
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.completions = QPushButton("Show completions")
+        self.completions = QPushButton(tr("Show completions"))
         self.completions.clicked.connect(self.completions_wanted)
         inside = QWidget()
         column = QVBoxLayout(inside)
@@ -127,9 +128,9 @@ class PolicyBarsPanel(Panel):
         if shown is None:
             return self.empty.text()
         best = int(shown.now.argmax())
-        moved = f", {shown.old[best]:.2f} before" if view.step.step is not None else ""
-        return (
-            f"Update {view.cursor.step}: the likeliest action is {shown.names[best]} with {shown.now[best]:.2f}{moved}."
+        moved = tr(", {old:.2f} before").format(old=shown.old[best]) if view.step.step is not None else ""
+        return tr("Update {step}: the likeliest action is {names} with {now:.2f}{moved}.").format(
+            step=view.cursor.step, names=shown.names[best], now=shown.now[best], moved=moved
         )
 
     # -- input -------------------------------------------------------------------------------------------------------
@@ -162,6 +163,6 @@ class PolicyBarsPanel(Panel):
         custom = list(settings.bandit.custom)
         custom[action] = round(min(max(reward, 0.0), 1.0), 2)
         try:
-            self.workspace.editing.edit({"task.custom": tuple(custom)}, "Drag a reward", gesture)
+            self.workspace.editing.edit({"task.custom": tuple(custom)}, tr("Drag a reward"), gesture)
         except SettingsError as error:
             self.workspace.problem.emit(str(error), "warning")

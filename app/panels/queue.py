@@ -17,8 +17,9 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.experiments.queue import Queue
+from grpo_core.text import tr
 
-EMPTY = (
+EMPTY = tr(
     "Trains the language model at each value of a setting, with each seed, beside the window. Choose a setting and "
     "press Start; each run can be opened here as it grows."
 )
@@ -34,7 +35,7 @@ class QueuePanel(Panel):
     """
 
     id = "queue"
-    title = "Runs in the background"
+    title = tr("Runs in the background")
     start_wanted = Signal(object)
     browse_wanted = Signal()
     open_wanted = Signal(object)
@@ -45,7 +46,7 @@ class QueuePanel(Panel):
         self._fresh = False
         self.form = QueueForm()
         self.form.started.connect(self._on_start)
-        self.table = TableTwin(title="Runs in the background")
+        self.table = TableTwin(title=tr("Runs in the background"))
         self.table.activated_cell.connect(self._on_activated)
         self._bar = ProgressCell(self.table)
         self.empty = QLabel(EMPTY)
@@ -54,10 +55,10 @@ class QueuePanel(Panel):
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.says = QLabel()
         self.says.setWordWrap(True)
-        self.proceed = QPushButton("Pause")
+        self.proceed = QPushButton(tr("Pause"))
         self.proceed.clicked.connect(self._on_proceed)
-        self.cancel = QPushButton("Cancel")
-        self.cancel.setToolTip("Give up the rest; what was done stays.")
+        self.cancel = QPushButton(tr("Cancel"))
+        self.cancel.setToolTip(tr("Give up the rest; what was done stays."))
         self.cancel.clicked.connect(self._on_cancel)
         self.form.browse.clicked.connect(self.browse_wanted)
         line = QHBoxLayout()
@@ -102,7 +103,7 @@ class QueuePanel(Panel):
         self.cancel.setVisible(under_way)
         self.cancel.setEnabled(state is not State.STOPPING)
         self.proceed.setVisible(under_way or state is State.CANCELLED)
-        self.proceed.setText("Pause" if state in (State.WORKING, State.STOPPING) else "Resume")
+        self.proceed.setText(tr("Pause") if state in (State.WORKING, State.STOPPING) else tr("Resume"))
         self.proceed.setEnabled(state is not State.STOPPING)
         self.says.setText(_told(background))
         self.says.setVisible(bool(self.says.text()))
@@ -172,7 +173,9 @@ class QueuePanel(Panel):
         if path.exists():
             self.open_wanted.emit(path)
         else:
-            self.workspace.problem.emit(f"{background.queue.runs[row].title} has not begun yet.", "info")
+            self.workspace.problem.emit(
+                tr("{title} has not begun yet.").format(title=background.queue.runs[row].title), "info"
+            )
 
 
 def _told(background: Background | None) -> str:
@@ -181,22 +184,22 @@ def _told(background: Background | None) -> str:
         return ""
     queue, far = background.queue, background.far
     done, wanted = sum(min(one.done, queue.updates) for one in far), queue.updates * len(queue.runs)
-    stood = f"{done:,} of {wanted:,} updates"
+    stood = tr("{done:,} of {wanted:,} updates").format(done=done, wanted=wanted)
     match background.state:
         case State.WORKING if background.loading:
-            text = "Loading the language model in a process of its own."
+            text = tr("Loading the language model in a process of its own.")
         case State.WORKING:
-            left = "" if background.left is None else f", about {duration(background.left)} left"
+            left = "" if background.left is None else tr(", about {left} left").format(left=duration(background.left))
             text = f"{stood}{left}."
         case State.STOPPING:
-            text = "Stopping."
+            text = tr("Stopping.")
         case State.PAUSED:
-            text = f"Paused at {stood}."
+            text = tr("Paused at {stood}.").format(stood=stood)
         case State.CANCELLED:
-            text = f"Cancelled at {stood}; what was done stays."
+            text = tr("Cancelled at {stood}; what was done stays.").format(stood=stood)
         case _:
-            text = f"Done: {len(queue.runs)} runs of {queue.updates:,} updates."
+            text = tr("Done: {count} runs of {updates:,} updates.").format(count=len(queue.runs), updates=queue.updates)
     troubles = [one.trouble for one in far if one.trouble]
     if troubles:
-        text += f" Stopped early: {len(troubles)} ({troubles[0].split('. ')[0]})."
+        text += tr(" Stopped early: {count} ({split}).").format(count=len(troubles), split=troubles[0].split(". ")[0])
     return text

@@ -15,6 +15,7 @@ from grpo_core.assignments import described_settings
 from grpo_core.config import About, Settings, language_settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments import queue as runs
+from grpo_core.text import tr
 
 FIRST = (
     "objective.beta", "optimizer.learning_rate", "learner.group_size", "learner.temperature", "learner.mu",
@@ -24,7 +25,7 @@ FIRST = (
 SUGGESTED = {
     "objective.beta": "0, 0.04, 0.2", "optimizer.learning_rate": "3e-5, 1e-4, 3e-4",
     "learner.group_size": "4, 8, 16", "learner.temperature": "0.7, 1", "learner.mu": "1, 2, 4",
-    "objective.clip_high": "0.2, 0.28", "objective.kl": "k1, k2, k3", "objective.std": "sample, none",
+    "objective.clip_high": "0.2, 0.28", "objective.kl": "k1, k2, k3", "objective.std": tr("sample, none"),
 }  # fmt: skip
 LONGEST_TITLE = 26
 
@@ -50,16 +51,16 @@ class QueueForm(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.settings = (self._choice("First setting"), self._choice("Second setting", optional=True))
-        self.values = (self._field("Values of the first setting"), self._field("Values of the second setting"))
-        self.seeds, self.updates = self._field("Seeds", "2"), self._field("Updates of each run", "60")
+        self.settings = (self._choice(tr("First setting")), self._choice(tr("Second setting"), optional=True))
+        self.values = (self._field(tr("Values of the first setting")), self._field(tr("Values of the second setting")))
+        self.seeds, self.updates = self._field(tr("Seeds"), "2"), self._field(tr("Updates of each run"), "60")
         for field in (self.seeds, self.updates):
             field.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.button = QPushButton("Start")
+        self.button = QPushButton(tr("Start"))
         self.button.setProperty("primary", True)
         self.button.clicked.connect(self.started)
-        self.browse = QPushButton("Open…")
-        self.browse.setToolTip("Show the runs of an earlier queue.")
+        self.browse = QPushButton(tr("Open…"))
+        self.browse.setToolTip(tr("Show the runs of an earlier queue."))
         self.refusal = QLabel()
         self.refusal.setObjectName("refusal")
         self.refusal.setWordWrap(True)
@@ -67,7 +68,7 @@ class QueueForm(QWidget):
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(8)
-        named = (("Over", self.settings[0], self.values[0], "seeds", self.seeds),
+        named = ((tr("Over"), self.settings[0], self.values[0], "seeds", self.seeds),
                  ("and", self.settings[1], self.values[1], "updates", self.updates))  # fmt: skip
         for row, (word, choice, values, name, number) in enumerate(named):
             for column, widget in enumerate((_muted(word), choice, values, number, _muted(name))):
@@ -86,7 +87,7 @@ class QueueForm(QWidget):
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.setMinimumContentsLength(16)
         if optional:
-            box.addItem("no other setting", "")
+            box.addItem(tr("no other setting"), "")
         for path, rule in offered().items():
             box.addItem(f"{rule.title} {rule.symbol}".strip(), path)
             box.setItemData(box.count() - 1, rule.help, Qt.ItemDataRole.ToolTipRole)
@@ -116,7 +117,7 @@ class QueueForm(QWidget):
         for choice, field in zip(self.settings, self.values, strict=True):
             path = str(choice.currentData())
             if path in axes:
-                raise SettingsError(path, field.text(), "choose two different settings")
+                raise SettingsError(path, field.text(), tr("choose two different settings"))
             if path:
                 axes |= [runs.axis(settings, f"{path}={field.text()}")]
         seeds, updates = (self._whole(field) for field in (self.seeds, self.updates))
@@ -126,7 +127,7 @@ class QueueForm(QWidget):
         """Fill in one setting and its values; what the language model does not have is said."""
         place = self.settings[0].findData(path)
         if place < 0:
-            self.refuse("The language model has no such setting; choose one here.")
+            self.refuse(tr("The language model has no such setting; choose one here."))
             return
         self.settings[0].setCurrentIndex(place)
         self.settings[1].setCurrentIndex(0)
@@ -141,7 +142,7 @@ class QueueForm(QWidget):
     def _whole(self, field: QLineEdit) -> int:
         value = parsed(field.text(), whole=True)
         if not isinstance(value, int) or value < 1:
-            raise SettingsError(field.accessibleName(), field.text(), "give a whole number from 1 on")
+            raise SettingsError(field.accessibleName(), field.text(), tr("give a whole number from 1 on"))
         return value
 
     @Slot()
@@ -151,7 +152,9 @@ class QueueForm(QWidget):
             path = str(choice.currentData())
             field.setEnabled(bool(path))
             rule = offered().get(path)
-            field.setToolTip(f"Values with commas between them; each is {rule.allowed}." if rule else "")
+            field.setToolTip(
+                tr("Values with commas between them; each is {allowed}.").format(allowed=rule.allowed) if rule else ""
+            )
             if not field.text() or field.text() in SUGGESTED.values():
                 field.setText(SUGGESTED.get(path, ", ".join(rule.choices) if rule else ""))
         self.refuse("")

@@ -15,6 +15,7 @@ from app.plotting.table_twin import TableTwin
 from grpo_core.config import described_at
 from grpo_core.experiments.queue import Held, Queue
 from grpo_core.metrics import METRICS
+from grpo_core.text import tr
 
 MEASURES = (("accuracy_greedy", "held-out"), ("accuracy", "right"), ("reward_mean", "reward"), ("kl", "KL"))
 UPDATES = "updates"
@@ -56,12 +57,12 @@ def columns(queue: Queue) -> list[Column]:
     for path in queue.axes:
         rule = described_at(path)
         found.append(Column(path, rule.symbol or rule.title, chars=8, help=f"{rule.title}. {rule.help}", kind="text"))
-    found.append(Column("seed", "seed", chars=4, help="The seed of the run."))
-    found.append(Column(UPDATES, "updates", chars=16, kind="text", help="Updates done, and wanted."))
+    found.append(Column("seed", "seed", chars=4, help=tr("The seed of the run.")))
+    found.append(Column(UPDATES, "updates", chars=16, kind="text", help=tr("Updates done, and wanted.")))
     for name, title in MEASURES:
-        help = f"{METRICS[name].title}, as last measured. {METRICS[name].help}"
+        help = tr("{title}, as last measured. {help}").format(title=METRICS[name].title, help=METRICS[name].help)
         found.append(Column(name, title, chars=6.5, unit=METRICS[name].unit, help=help))
-    found.append(Column("left", "left", chars=13, kind="text", help="Time that the run still takes."))
+    found.append(Column("left", "left", chars=13, kind="text", help=tr("Time that the run still takes.")))
     return found
 
 
@@ -80,7 +81,7 @@ def rows(
 
 def _left(one: Held, queue: Queue, training: bool, seconds: float | None, asleep: bool) -> str:
     if one.trouble:
-        return "stopped early"
+        return tr("stopped early")
     if one.finished(queue):
         return "done"
     if training and seconds is not None:
@@ -93,7 +94,11 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(round(seconds), 1)} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    return (
+        f"{minutes} min"
+        if minutes < 90
+        else tr("{minutes} h {minutes2} min").format(minutes=minutes // 60, minutes2=minutes % 60)
+    )
 
 
 class ProgressCell(QStyledItemDelegate):

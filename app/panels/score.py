@@ -29,6 +29,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.lm.vocabulary import encode
 from grpo_core.questions import Answer, Question, placed
 from grpo_core.record import Origin, Step
+from grpo_core.text import tr
 from grpo_core.texts import prompt_text
 
 
@@ -51,25 +52,25 @@ class ScorePanel(Panel):
     """A completion of the user's own, with its log-probabilities, its reward and its place in the group."""
 
     id = "score_your_own"
-    title = "Score your own"
+    title = tr("Score your own")
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.prompt = QComboBox()
-        self.prompt.setAccessibleName("Prompt")
+        self.prompt.setAccessibleName(tr("Prompt"))
         self.prompt.activated.connect(self._on_prompt)
         self.field = QLineEdit()
-        self.field.setAccessibleName("Your completion")
-        self.field.setPlaceholderText("Your completion, such as 2+12=14")
+        self.field.setAccessibleName(tr("Your completion"))
+        self.field.setPlaceholderText(tr("Your completion, such as 2+12=14"))
         self.field.returnPressed.connect(self.ask)
         self.field.textChanged.connect(self._on_typed)
-        self.button = QPushButton("Score")
+        self.button = QPushButton(tr("Score"))
         self.button.clicked.connect(self.ask)
         self.strip = PlacedStrip()
         self.says = QLabel()
         self.says.setWordWrap(True)
         self.says.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.empty = QLabel("Type a completion of your own here once a language model has made its first update.")
+        self.empty = QLabel(tr("Type a completion of your own here once a language model has made its first update."))
         self.empty.setObjectName("muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
@@ -135,10 +136,12 @@ class ScorePanel(Panel):
         assert self._asked is not None
         then = self._asked
         prompt = prompt_text(then.step, then.question.group, origin)
-        return f"That was {prompt} at update {then.step.step}; press Enter to score it here, at update {step.step}."
+        return tr("That was {prompt} at update {step}; press Enter to score it here, at update {step2}.").format(
+            prompt=prompt, step=then.step.step, step2=step.step
+        )
 
     def summary(self, view: View) -> str:
-        return self.says.text() or "Nothing has been scored."
+        return self.says.text() or tr("Nothing has been scored.")
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -150,12 +153,12 @@ class ScorePanel(Panel):
         if step is None or not self._known(text):
             return
         if not text:
-            self._say("Type a completion first, such as 2+12=14.")
+            self._say(tr("Type a completion first, such as 2+12=14."))
             return
         question = Question(step=step.step, group=self._group, completion=text)
         self._forget()
         self._asked = Asked(question=question, step=step, run=view.run.id)
-        self._say("Asking the model as it was before this update…")
+        self._say(tr("Asking the model as it was before this update…"))
         self.workspace.ask(question)
         self.redraw()
 
@@ -216,13 +219,22 @@ def _told(answer: Answer, settings: Settings, rewards: np.ndarray, advantages: n
     """What became of the completion, in a few sentences."""
     total, advantage = float(answer.logp.sum()), float(advantages[-1])
     verdict = f"{answer.words.capitalize()}. " if answer.words else ""
-    paid = f"Reward {shown(answer.reward)} ({_parts(answer, settings, origin)})"
+    paid = tr("Reward {reward} ({answer})").format(reward=shown(answer.reward), answer=_parts(answer, settings, origin))
     sign = "+" if advantage > 0 else ""
-    way = "pushed up" if advantage > 0 else "pushed down" if advantage < 0 else "neither pushed up nor down"
-    why = " All rewards of the group would be equal." if np.ptp(rewards[np.isfinite(rewards)]) == 0 else ""
-    return (
-        f"{verdict}{paid}. The model writes it {_odds(total)} (log π {shown(total)}). "
-        f"Your completion would get advantage {sign}{shown(advantage)}: it would be {way}.{why}"
+    way = tr("pushed up") if advantage > 0 else tr("pushed down") if advantage < 0 else tr("neither pushed up nor down")
+    why = tr(" All rewards of the group would be equal.") if np.ptp(rewards[np.isfinite(rewards)]) == 0 else ""
+    return tr(
+        "{verdict}{paid}. The model writes it {total} (log π {total2}). "
+        "Your completion would get advantage {sign}{advantage}: it would be {way}.{why}"
+    ).format(
+        verdict=verdict,
+        paid=paid,
+        total=_odds(total),
+        total2=shown(total),
+        sign=sign,
+        advantage=shown(advantage),
+        way=way,
+        why=why,
     )
 
 
@@ -232,12 +244,16 @@ def _parts(answer: Answer, settings: Settings, origin: Origin) -> str:
     for name, value, weight in zip(origin.reward_names, answer.parts, settings.language.part_weights, strict=True):
         if weight:
             told.append(f"{name} {value:g}" + (f" × {weight:g}" if weight != 1 else ""))
-    return ", ".join(told) or "no part of it pays"
+    return ", ".join(told) or tr("no part of it pays")
 
 
 def _odds(total: float) -> str:
     """How often a completion of log-probability ``total`` is sampled."""
     if total < -23:
-        return "less than 1 time in ten billion"
+        return tr("less than 1 time in ten billion")
     times = math.exp(-total)
-    return f"1 time in {times:,.0f}" if times >= 10 else f"1 time in {times:.2g}"
+    return (
+        tr("1 time in {times:,.0f}").format(times=times)
+        if times >= 10
+        else tr("1 time in {times:.2g}").format(times=times)
+    )

@@ -15,6 +15,7 @@ from app.workspace.workspace import Workspace
 from grpo_core import step_table
 from grpo_core.explain import Quantity
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 KINDS = {"advantage": "push", "gradient": "push", "clipped": "chip", "completion": "mono", "token": "mono"}
 WIDTHS = {
@@ -56,22 +57,24 @@ class StepDetailPanel(Panel):
     """A table that follows the cursor; a cell explains itself on Return, E or a double click."""
 
     id = "step_detail"
-    title = "Step detail"
+    title = tr("Step detail")
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._columns: tuple[step_table.Column, ...] = ()
         self._rows: list[step_table.Row] = []
         self.passes = QComboBox()
-        self.passes.setAccessibleName("Pass")
+        self.passes.setAccessibleName(tr("Pass"))
         self.passes.activated.connect(self._on_pass)
-        self.table = TableTwin(title="Step detail")
+        self.table = TableTwin(title=tr("Step detail"))
         self.table.selected.connect(self._on_selected)
         self.table.activated_cell.connect(self._on_cell)
         self.foot = QLabel()
         self.foot.setObjectName("muted")
         self.foot.setWordWrap(True)
-        self.empty = QLabel("One row a sample appears here with every number of the update. Press Step to compute one.")
+        self.empty = QLabel(
+            tr("One row a sample appears here with every number of the update. Press Step to compute one.")
+        )
         self.empty.setObjectName("muted")
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -79,7 +82,7 @@ class StepDetailPanel(Panel):
         top = QHBoxLayout()
         top.setContentsMargins(12, 4, 12, 4)
         top.setSpacing(6)
-        label = QLabel("Pass")
+        label = QLabel(tr("Pass"))
         label.setObjectName("muted")
         top.addWidget(label)
         top.addWidget(self.passes)
@@ -140,11 +143,13 @@ class StepDetailPanel(Panel):
 
     def summary(self, view: View) -> str:
         if view.step.step is None:
-            return "No update yet."
+            return tr("No update yet.")
         clipped = sum(
             1 for row in self._rows if row.cells[[c.name for c in step_table.columns(view.step.step)].index("clipped")]
         )
-        return f"Update {view.cursor.step}, pass {view.step.passed + 1}: {len(self._rows)} tokens, {clipped} clipped."
+        return tr("Update {step}, pass {passed}: {count} tokens, {clipped} clipped.").format(
+            step=view.cursor.step, passed=view.step.passed + 1, count=len(self._rows), clipped=clipped
+        )
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -177,7 +182,7 @@ def _column(column: step_table.Column) -> Column:
         chars=WIDTHS.get(column.name, 7.5),
         decimals=3,
         kind=kind,
-        help="−∂L/∂log π: up makes the token likelier."
+        help=tr("−∂L/∂log π: up makes the token likelier.")
         if column.name == "gradient"
         else f"{column.title}. {column.help}",
         meaning="reward" if column.name == "reward" else "",
@@ -196,13 +201,17 @@ def _cell(column: step_table.Column, value: object, revealed: tuple[str, ...] | 
 def _foot(step: Step, revealed: tuple[str, ...] | None, view: View) -> str:
     """Mean and standard deviation of each group's rewards, once they are known."""
     if revealed is not None and "reward" not in revealed:
-        return "Rewards come with the next stage."
+        return tr("Rewards come with the next stage.")
     said = []
     groups = step_table.groups(step, origin=view.run.origin)
     for group in groups[:4]:
         name = f"{group.prompt}: " if len(groups) > 1 else ""
-        dead = " · no signal" if group.dead else ""
-        said.append(f"{name}mean R {shown(group.mean)} · std R {shown(group.std)}{dead}")
+        dead = tr(" · no signal") if group.dead else ""
+        said.append(
+            tr("{name}mean R {mean} · std R {std}{dead}").format(
+                name=name, mean=shown(group.mean), std=shown(group.std), dead=dead
+            )
+        )
     if len(groups) > 4:
-        said.append(f"and {len(groups) - 4} more groups")
+        said.append(tr("and {count} more groups").format(count=len(groups) - 4))
     return "   ".join(said)

@@ -13,6 +13,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.metrics import METRICS
+from grpo_core.text import tr
 
 PREVIEW = ("reward_mean", "kl", "entropy", "max_prob", "clip_fraction")
 
@@ -33,7 +34,7 @@ class Track(QWidget):
         self._view: View | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setAccessibleName("Timeline")
+        self.setAccessibleName(tr("Timeline"))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
@@ -43,7 +44,7 @@ class Track(QWidget):
     def show_view(self, view: View) -> None:
         """Draw this state."""
         self._view = view
-        self.setAccessibleDescription(f"Update {view.cursor.step} of {view.head}.")
+        self.setAccessibleDescription(tr("Update {step} of {head}.").format(step=view.cursor.step, head=view.head))
         self.update()
 
     def _x(self, step: float, head: int) -> float:
@@ -134,7 +135,7 @@ class TimelinePanel(Panel):
     """
 
     id = "timeline"
-    title = "Timeline"
+    title = tr("Timeline")
     branch_wanted = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -146,12 +147,12 @@ class TimelinePanel(Panel):
         self.track.walked.connect(self._on_walked)
         self.next_button = QToolButton()
         self.next_button.setAutoRaise(True)
-        self.next_button.setAccessibleName("Go to the next event")
+        self.next_button.setAccessibleName(tr("Go to the next event"))
         self.next_button.clicked.connect(self.go_to_next)
         self.behind = QLabel()
         self.behind.setObjectName("muted")
         self.branch = QToolButton()
-        self.branch.setText("Branch here")
+        self.branch.setText(tr("Branch here"))
         self.branch.setProperty("quiet", True)
         self.branch.clicked.connect(self.branch_wanted)
         self.next_button.setProperty("quiet", True)
@@ -165,22 +166,24 @@ class TimelinePanel(Panel):
         row.addWidget(self.next_button)
 
     def draw(self, view: View) -> None:
-        verb = "Update" if view.following else "Viewing"
-        self.place.setText(f"{verb} <b>{view.cursor.step:,}</b> of {view.head:,}")
+        verb = tr("Update") if view.following else tr("Viewing")
+        self.place.setText(
+            tr("{verb} <b>{step:,}</b> of {head:,}").format(verb=verb, step=view.cursor.step, head=view.head)
+        )
         metrics = QFontMetrics(view.theme.font("strong", view.scale))
-        wide = metrics.horizontalAdvance(f"Viewing {view.head:,} of {view.head:,}")
+        wide = metrics.horizontalAdvance(tr("Viewing {head:,} of {head:,}").format(head=view.head))
         # of a fixed size, so that no digit makes the toolbars lay themselves out again
         self.place.setFixedSize(wide, round(metrics.height() * 1.4))
         self.track.show_view(view)
         self.setFixedHeight(round(self.fontMetrics().height() * 1.7))
         away = not view.at_head
-        self.behind.setText(f"controls apply to update {view.head + 1}" if away else "")
+        self.behind.setText(tr("controls apply to update {head}").format(head=view.head + 1) if away else "")
         self.behind.setVisible(away)
         self.branch.setVisible(away)
         event = next_event(view.run, view.cursor.step) if not view.running else None
         self.next_button.setEnabled(event is not None)
-        self.next_button.setText(f"Next: {event[1]} ›" if event else "No later event")
-        width = self.next_button.fontMetrics().horizontalAdvance("Next: settings changed ›") + 16
+        self.next_button.setText(tr("Next: {event} ›").format(event=event[1]) if event else tr("No later event"))
+        width = self.next_button.fontMetrics().horizontalAdvance(tr("Next: settings changed ›")) + 16
         self.next_button.setMinimumWidth(width)
 
     def summary(self, view: View) -> str:
@@ -210,7 +213,7 @@ class TimelinePanel(Panel):
 
 def preview(run: RunHandle, step: int) -> str:
     """What an update would show, in a few lines."""
-    lines = [f"<b>Update {step:,}</b>"]
+    lines = [tr("<b>Update {step:,}</b>").format(step=step)]
     for name in PREVIEW:
         values = run.series[name].values
         if 0 < step <= len(values):

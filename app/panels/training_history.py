@@ -20,6 +20,7 @@ from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
+from grpo_core.text import tr
 
 UNIT = (
     "reward_mean", "accuracy", "accuracy_greedy", "accuracy_sampled", "max_prob", "clip_fraction", "dead_groups",
@@ -30,10 +31,20 @@ OTHER = ("grad_norm", "loss", "reward_std", "length")
 SHOWN = ("reward_mean", "max_prob", "kl", "entropy")
 SHOWN_LANGUAGE = ("reward_mean", "accuracy", *SPARSE, "kl", "entropy")
 LABELS = {
-    "reward_mean": "reward", "max_prob": "max π", "clip_fraction": "clipped", "dead_groups": "dead", "kl": "KL",
-    "entropy": "entropy", "grad_norm": "grad norm", "loss": "loss", "reward_std": "reward std", "length": "length",
-    "accuracy": "right", "accuracy_greedy": "held-out, greedy", "accuracy_sampled": "held-out, sampled",
-}  # fmt: skip
+    "reward_mean": "reward",
+    "max_prob": tr("max π"),
+    "clip_fraction": "clipped",
+    "dead_groups": "dead",
+    "kl": "KL",
+    "entropy": "entropy",
+    "grad_norm": tr("grad norm"),
+    "loss": "loss",
+    "reward_std": tr("reward std"),
+    "length": "length",
+    "accuracy": "right",
+    "accuracy_greedy": tr("held-out, greedy"),
+    "accuracy_sampled": tr("held-out, sampled"),
+}
 
 
 class Chart(Plot):
@@ -61,14 +72,14 @@ class TrainingHistoryPanel(Panel):
     """Up to three plots above each other with one cursor; which series are drawn is the user's choice."""
 
     id = "training_history"
-    title = "Training history"
+    title = tr("Training history")
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.charts = (
-            Chart("Rewards and shares over updates", Scale(low=0, high=1), UNIT, last=False),
-            Chart("KL and entropy over updates, in nats", Scale(unit="nats", low=0), NATS, last=True),
-            Chart("Other series over updates", Scale(), OTHER, last=True),
+            Chart(tr("Rewards and shares over updates"), Scale(low=0, high=1), UNIT, last=False),
+            Chart(tr("KL and entropy over updates, in nats"), Scale(unit="nats", low=0), NATS, last=True),
+            Chart(tr("Other series over updates"), Scale(), OTHER, last=True),
         )
         self.boxes: dict[str, QCheckBox] = {}
         for chart in self.charts:
@@ -105,16 +116,16 @@ class TrainingHistoryPanel(Panel):
             box = QCheckBox(LABELS[name])
             box.setChecked(name in SHOWN)
             box.setToolTip(METRICS[name].help)
-            box.setAccessibleName(f"Show {METRICS[name].title}")
+            box.setAccessibleName(tr("Show {title}").format(title=METRICS[name].title))
             box.toggled.connect(self._on_choice)
             self.boxes[name] = box
             row.addWidget(box)
         row.addStretch(1)
         self.table = QToolButton()
-        self.table.setText("Table")
+        self.table.setText(tr("Table"))
         self.table.setCheckable(True)
         self.table.setProperty("quiet", True)
-        self.table.setAccessibleName("Show the numbers as tables")
+        self.table.setAccessibleName(tr("Show the numbers as tables"))
         self.table.toggled.connect(self._on_table)
         area = QScrollArea()
         area.setFrameShape(QFrame.Shape.NoFrame)
@@ -147,7 +158,7 @@ class TrainingHistoryPanel(Panel):
                 continue
             for curve in chart.curves:
                 curve.setVisible(curve.key in wanted)
-            chart.empty = "Each update adds a point. Press Run (Space) to begin."
+            chart.empty = tr("Each update adds a point. Press Run (Space) to begin.")
             twin.set_look(view.theme, view.scale)
             chart.set_marks(marks)
             chart.set_cursor(float(view.cursor.step) if view.cursor.step else None)
@@ -177,9 +188,11 @@ class TrainingHistoryPanel(Panel):
 
     def summary(self, view: View) -> str:
         if not view.head:
-            return "No update yet."
+            return tr("No update yet.")
         first, last = (view.run.series["reward_mean"].values[i] for i in (0, -1))
-        return f"{view.head} updates: mean reward from {shown(float(first))} to {shown(float(last))}."
+        return tr("{head} updates: mean reward from {first} to {last}.").format(
+            head=view.head, first=shown(float(first)), last=shown(float(last))
+        )
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -214,7 +227,9 @@ class TrainingHistoryPanel(Panel):
         if not isinstance(action.data(), Breakpoint):
             return
         self.workspace.breakpoints.add(action.data())
-        self.workspace.problem.emit(f"The run will {action.text()[:1].lower()}{action.text()[1:]}.", "info")
+        self.workspace.problem.emit(
+            tr("The run will {text}{text2}.").format(text=action.text()[:1].lower(), text2=action.text()[1:]), "info"
+        )
 
     @Slot(bool)
     def _on_table(self, wanted: bool) -> None:

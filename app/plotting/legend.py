@@ -10,6 +10,7 @@ from PySide6.QtGui import QBrush, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.theme import LIGHT, Theme
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Legend(QWidget):
         if tuple(entries) == self._entries:
             return
         self._entries = tuple(entries)
-        self.setAccessibleName("Legend: " + ", ".join(entry.text for entry in entries))
+        self.setAccessibleName(tr("Legend: ") + ", ".join(entry.text for entry in entries))
         self.setToolTip(", ".join(entry.text for entry in entries))
         self.updateGeometry()
         self.update()

@@ -9,9 +9,11 @@ import math
 import numbers
 from dataclasses import dataclass
 
+from grpo_core.text import tr
+
 MINUS = "\u2212"
 ABSENT = "\u2014"
-NOT_COMPUTED = "not computed"
+NOT_COMPUTED = tr("not computed")
 LARGEST_FIXED = 1e7
 """From here on a number is written with an exponent."""
 

@@ -9,6 +9,8 @@ from PySide6.QtGui import QImage, QPageLayout, QPageSize, QPainter, QPdfWriter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsView
 
+from grpo_core.text import tr
+
 PNG_SCALE = 2
 PDF_DPI = 96
 """A pixel of the screen becomes 1/96 inch."""
@@ -30,7 +32,7 @@ def render(view: QGraphicsView, path: Path) -> None:
     path.open("ab").close()
     kinds[path.suffix.lower()](view, path)
     if not path.stat().st_size:
-        raise OSError(f"“{path.name}” could not be written; is the disk full?")
+        raise OSError(tr("“{name}” could not be written; is the disk full?").format(name=path.name))
 
 
 def _png(view: QGraphicsView, path: Path) -> None:
@@ -40,7 +42,7 @@ def _png(view: QGraphicsView, path: Path) -> None:
     image.fill(view.backgroundBrush().color())
     _paint(view, image)
     if not image.save(str(path)):
-        raise OSError(f"“{path.name}” could not be written; is the disk full?")
+        raise OSError(tr("“{name}” could not be written; is the disk full?").format(name=path.name))
 
 
 def _svg(view: QGraphicsView, path: Path) -> None:

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.plotting.table_model import LEFT, RIGHT, WORDS, Column, Rows, TableModel
 from app.plotting.theme import LIGHT, Theme
+from grpo_core.text import tr
 
 SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
 
@@ -33,7 +34,7 @@ class TableTwin(QTableView):
     selected = Signal(int)
     activated_cell = Signal(int, str)
 
-    def __init__(self, columns: Sequence[Column] = (), title: str = "Table", parent: QWidget | None = None) -> None:
+    def __init__(self, columns: Sequence[Column] = (), title: str = tr("Table"), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.theme, self.factor = LIGHT, 1.0
         self.table = TableModel(columns, self)

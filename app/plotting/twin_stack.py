@@ -11,6 +11,7 @@ from app.plotting.legend import Entry, Legend
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
 from app.plotting.theme import Theme
+from grpo_core.text import tr
 
 
 class TwinStack(QWidget):
@@ -29,7 +30,7 @@ class TwinStack(QWidget):
     def __init__(self, plot: Plot, legend: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.plot = plot
-        self.table = TableTwin(title=f"{plot.title}, as a table")
+        self.table = TableTwin(title=tr("{title}, as a table").format(title=plot.title))
         self.title = QLabel(plot.title)
         self.title.setObjectName("section")
         self.title.setMinimumWidth(1)  # a narrow panel cuts the title rather than grow
@@ -107,10 +108,14 @@ class TwinStack(QWidget):
         self.toggled.emit(self.shows_table)
 
     def _name(self) -> None:
-        other = "Plot" if self.shows_table else "Table"
+        other = tr("Plot") if self.shows_table else tr("Table")
         self.button.setText(other)
-        self.button.setToolTip(f"Show the {'plot' if self.shows_table else 'same data as a table'} (T)")
-        self.button.setAccessibleName(f"{self.plot.title}: show the {other.lower()}")
+        self.button.setToolTip(
+            tr("Show the {value} (T)").format(value="plot" if self.shows_table else "same data as a table")
+        )
+        self.button.setAccessibleName(
+            tr("{title}: show the {other}").format(title=self.plot.title, other=other.lower())
+        )
 
     def _dress(self) -> None:
         if self._bare:
@@ -122,4 +127,6 @@ class TwinStack(QWidget):
         font = self.plot.theme.font("small", self.plot.factor)
         self.button.setFont(font)
         # Both words fit, so the header does not move when they change places.
-        self.button.setMinimumWidth(self.button.fontMetrics().horizontalAdvance("Table") + round(18 * self.plot.factor))
+        self.button.setMinimumWidth(
+            self.button.fontMetrics().horizontalAdvance(tr("Table")) + round(18 * self.plot.factor)
+        )

@@ -13,6 +13,8 @@ import sys
 
 from PySide6.QtCore import QProcess
 
+from grpo_core.text import tr
+
 SERVICE, PATH, INTERFACE = "org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver", "org.freedesktop.ScreenSaver"
 BUS = "grpo-lab-awake"
 _CONTINUOUS, _SYSTEM, _DISPLAY = 0x80000000, 0x1, 0x2
@@ -74,5 +76,5 @@ def _inhibited() -> bool:
         QDBusConnection.disconnectFromBus(BUS)
         return False
     call = QDBusMessage.createMethodCall(SERVICE, PATH, INTERFACE, "Inhibit")
-    call.setArguments(["GRPO Lab", "Presenting"])
+    call.setArguments(["GRPO Lab", tr("Presenting")])
     return bus.send(call)

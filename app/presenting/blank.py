@@ -6,6 +6,8 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QWidget
 
+from grpo_core.text import tr
+
 
 class Blank(QWidget):
     """Covers a window. While it is there it has the keyboard, and no shortcut acts.
@@ -22,8 +24,8 @@ class Blank(QWidget):
         self._before: QWidget | None = None
         self._floating: list[QDockWidget] = []
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Blank screen")
-        self.setAccessibleDescription("Any key brings the picture back.")
+        self.setAccessibleName(tr("Blank screen"))
+        self.setAccessibleDescription(tr("Any key brings the picture back."))
         self.setCursor(Qt.CursorShape.BlankCursor)
         self.hide()
 

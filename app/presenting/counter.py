@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QWidget
 from app.plotting.theme import LIGHT, RADIUS, Theme
 from app.presenting.words import shown_now
 from app.workspace.view import View
+from grpo_core.text import tr
 
 LARGE, SMALL = 1.5, 1.6
 """Times the type scale's "counter" and "body"."""
@@ -27,7 +28,7 @@ class StepCounter(QWidget):
         self._place = (0.0, 1.0)  # of the room that is left beside it
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCursor(Qt.CursorShape.OpenHandCursor)
-        self.setAccessibleName("Step counter")
+        self.setAccessibleName(tr("Step counter"))
         self.hide()
 
     def switch(self, on: bool) -> None:
@@ -54,7 +55,7 @@ class StepCounter(QWidget):
         large, small = self._fonts()
         edge = round(16 * self._scale)
         # The widest that it becomes in a run of four digits: it must not jump with each update.
-        usual = ("0,000", "Update, pass 4/4")
+        usual = ("0,000", tr("Update, pass 4/4"))
         wide = max(
             *(large.horizontalAdvance(text) for text in (usual[0], self._lines[0])),
             *(small.horizontalAdvance(text) for text in (usual[1], self._lines[1])),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from grpo_core.text import tr
+
 if TYPE_CHECKING:
     from app.program import Program
 
@@ -23,7 +25,7 @@ class PresentingDeeds:
         """The panel in focus in the place of all; all again if one is."""
         panel, presenter = self._p.panel_in_focus(), self._p.presenter
         if panel is None and presenter.maximizer.panel is None:
-            self._p.say("No panel is in focus; click one, or reach it with Tab.", "info")
+            self._p.say(tr("No panel is in focus; click one, or reach it with Tab."), "info")
             return
         presenter.maximize(None if panel is None else panel.id)
 

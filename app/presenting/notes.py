@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.presenting.speaker import SpeakerWindow
 from app.settings.files import write_or_say
+from grpo_core.text import tr
 
 LARGEST = 1_000_000
 """Bytes of notes that are read."""
@@ -37,7 +38,7 @@ class NotesFile(QObject):
     def save(self) -> None:
         """Write them now."""
         self._later.stop()
-        said = write_or_say(self._path, self._speaker.text.encode("utf-8", "replace"), "The notes")
+        said = write_or_say(self._path, self._speaker.text.encode("utf-8", "replace"), tr("The notes"))
         if said:
             self.refused.emit(said)
 

@@ -9,6 +9,7 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QWindow
 from PySide6.QtWidgets import QWidget
 
 from app.plotting.theme import LIGHT, Theme
+from grpo_core.text import tr
 
 RADIUS = 30
 """Pixels at 100 %."""
@@ -24,7 +25,7 @@ class PointerRing(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setAttribute(Qt.WidgetAttribute.WA_NoSystemBackground)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setAccessibleName("Ring around the pointer")
+        self.setAccessibleName(tr("Ring around the pointer"))
         self.hide()
 
     @property

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.plotting.look import SCALES
 from app.settings.layouts import clamped
+from grpo_core.text import tr
 
 ROOM = (1180, 720)
 """Width and height, in pixels, that the layout Present fills well at 100 %."""
@@ -43,9 +44,13 @@ def speaker_screen(there: Sequence[QScreen], shown: QScreen | None) -> QScreen |
 def described(screen: QScreen, place: int) -> str:
     """A screen in words a person can tell apart, ``place`` counted from 1."""
     size = screen.geometry().size()
-    main = ", main screen" if screen is QGuiApplication.primaryScreen() else ""
+    main = tr(", main screen") if screen is QGuiApplication.primaryScreen() else ""
     name = screen.name() or screen.model()
-    return f"Screen {place}{main}: {name} {size.width()} × {size.height()}".replace(":  ", ": ")
+    return (
+        tr("Screen {place}{main}: {name} {width} × {height}")
+        .format(place=place, main=main, name=name, width=size.width(), height=size.height())
+        .replace(":  ", ": ")
+    )
 
 
 def fitting_scale(room: QRect) -> float:

@@ -23,6 +23,7 @@ from app.plotting.theme import Theme
 from app.presenting.screens import described
 from app.presenting.words import sentence_next, sentence_now
 from app.workspace.view import View
+from grpo_core.text import tr
 
 BUTTONS = ("present.back", "present.next", "present.blank")
 KEYS = (
@@ -30,7 +31,7 @@ KEYS = (
     "present.ring", "present.counter", "run", "step", "step_back",
 )  # fmt: skip
 """Commands whose keys act in the speaker's window too."""
-ALONE = "There is one screen, and the class sees it. Drag this window wherever you like."
+ALONE = tr("There is one screen, and the class sees it. Drag this window wherever you like.")
 
 
 class SpeakerWindow(QWidget):
@@ -53,34 +54,34 @@ class SpeakerWindow(QWidget):
     def __init__(self, parent: QWidget, actions: Sequence[QAction], keys: Sequence[QAction]) -> None:
         """``actions`` get buttons; ``keys`` act by their shortcuts here too."""
         super().__init__(parent, Qt.WindowType.Window)
-        self.setWindowTitle("GRPO Lab, speaker")
+        self.setWindowTitle(tr("GRPO Lab, speaker"))
         self._begun: float | None = None
         self._view: View | None = None
         self.addActions(list(keys))
         self.clock, self.elapsed = QLabel(), QLabel()
-        self.clock.setAccessibleName("Time")
-        self.elapsed.setAccessibleName("Time since the start")
-        self.reset = QPushButton("Restart")
-        self.reset.setToolTip("The time of the talk begins at 0:00 again.")
+        self.clock.setAccessibleName(tr("Time"))
+        self.elapsed.setAccessibleName(tr("Time since the start"))
+        self.reset = QPushButton(tr("Restart"))
+        self.reset.setToolTip(tr("The time of the talk begins at 0:00 again."))
         self.reset.clicked.connect(self.restart)
         self.now, self.next, self.lesson = QLabel(), QLabel(), QLabel()
         self.lesson.setWordWrap(True)
-        self.lesson.setAccessibleName("Notes of the lesson")
+        self.lesson.setAccessibleName(tr("Notes of the lesson"))
         self.lesson.hide()
         for label in (self.clock, self.elapsed, self.next):
             label.setObjectName("number")
         self.notes = QPlainTextEdit()
-        self.notes.setAccessibleName("Notes")
-        self.notes.setPlaceholderText("Notes: the class does not see them, and a session keeps them.")
+        self.notes.setAccessibleName(tr("Notes"))
+        self.notes.setPlaceholderText(tr("Notes: the class does not see them, and a session keeps them."))
         self.notes.setTabChangesFocus(True)
         self.notes.textChanged.connect(self.noted)
         self.edit = QToolButton()
-        self.edit.setText("Edit notes")
+        self.edit.setText(tr("Edit notes"))
         self.edit.setCheckable(True)
         self.edit.toggled.connect(self._on_edit)
-        self.where = QLabel("The class sees")
+        self.where = QLabel(tr("The class sees"))
         self.choice = QComboBox()
-        self.choice.setAccessibleName("The class sees")
+        self.choice.setAccessibleName(tr("The class sees"))
         self.choice.activated.connect(self._on_choice)
         self.alone = QLabel(ALONE)
         self._ticks = QTimer(self)
@@ -96,13 +97,13 @@ class SpeakerWindow(QWidget):
         top = QHBoxLayout()
         top.addWidget(self.clock)
         top.addStretch(1)
-        talk = QLabel("Talk")
+        talk = QLabel(tr("Talk"))
         talk.setObjectName("section")
         top.addWidget(talk)
         top.addWidget(self.elapsed)
         top.addWidget(self.reset)
         column.addLayout(top)
-        for name, label in (("Now", self.now), ("Next", self.next)):
+        for name, label in ((tr("Now"), self.now), (tr("Next"), self.next)):
             title = QLabel(name)
             title.setObjectName("section")
             label.setWordWrap(True)

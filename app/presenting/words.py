@@ -5,24 +5,27 @@ from __future__ import annotations
 from app.panels.pipeline import HELP, SHORT
 from app.workspace.cursor import Stage
 from app.workspace.view import View
+from grpo_core.text import tr
 
 
 def shown_now(view: View) -> tuple[str, str]:
     """The update, and the stage of it (with its pass); without an update only what there is."""
     if view.step.step is None:
-        return f"{view.cursor.step:,}", "No update yet" if not view.head else "Before update 1"
+        return f"{view.cursor.step:,}", tr("No update yet") if not view.head else tr("Before update 1")
     stage, passes = view.cursor.stage, view.step.passes
     name = SHORT[stage]
     if stage is Stage.UPDATE and passes > 1:
-        name = f"{name}, pass {view.step.passed + 1}/{passes}"
+        name = tr("{name}, pass {passed}/{passes}").format(name=name, passed=view.step.passed + 1, passes=passes)
     return f"{view.cursor.step:,}", name
 
 
 def sentence_now(view: View) -> str:
     """The same for the speaker."""
     if view.step.step is None:
-        return f"Update {view.cursor.step:,} of {view.head:,} · before the first update"
-    return f"Update {view.cursor.step:,} of {view.head:,} · {view.cursor.stage + 1} {shown_now(view)[1]}"
+        return tr("Update {step:,} of {head:,} · before the first update").format(step=view.cursor.step, head=view.head)
+    return tr("Update {step:,} of {head:,} · {stage} {view}").format(
+        step=view.cursor.step, head=view.head, stage=view.cursor.stage + 1, view=shown_now(view)[1]
+    )
 
 
 def sentence_next(view: View) -> str:
@@ -31,7 +34,9 @@ def sentence_next(view: View) -> str:
     here = view.cursor.next_stage(passes) if step > 0 else None
     if here is not None:
         if here.stage is Stage.UPDATE and here.passed > 0:
-            return f"Pass {here.passed + 1} of {passes} of the same update."
+            return tr("Pass {passed} of {passes} of the same update.").format(passed=here.passed + 1, passes=passes)
         return f"{SHORT[here.stage]}. {HELP[here.stage]}"
     doing = "shown" if step < view.head else "computed"
-    return f"Update {step + 1:,} is {doing}. {SHORT[Stage.SAMPLE]}: {HELP[Stage.SAMPLE]}"
+    return tr("Update {step:,} is {doing}. {short}: {help}").format(
+        step=step + 1, doing=doing, short=SHORT[Stage.SAMPLE], help=HELP[Stage.SAMPLE]
+    )

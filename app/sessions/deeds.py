@@ -10,11 +10,12 @@ from PySide6.QtWidgets import QFileDialog
 
 from grpo_core.errors import GrpoError
 from grpo_core.runs.session import SUFFIX
+from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from app.program import Program
 
-SESSIONS = f"GRPO Lab sessions (*{SUFFIX})"
+SESSIONS = tr("GRPO Lab sessions (*{suffix})").format(suffix=SUFFIX)
 
 
 class SessionDeeds:
@@ -23,14 +24,14 @@ class SessionDeeds:
     _p: Program
 
     def open_session(self) -> None:
-        name, _ = QFileDialog.getOpenFileName(self._p.window, "Open session", str(Path.home()), SESSIONS)
+        name, _ = QFileDialog.getOpenFileName(self._p.window, tr("Open session"), str(Path.home()), SESSIONS)
         if name:
             self._p.desk.open(Path(name))
 
     def save_session(self) -> None:
         run = self._p.workspace.run
         suggestion = str(Path.home() / f"{run.title if run is not None else 'Session'}{SUFFIX}")
-        name, _ = QFileDialog.getSaveFileName(self._p.window, "Save session as", suggestion, SESSIONS)
+        name, _ = QFileDialog.getSaveFileName(self._p.window, tr("Save session as"), suggestion, SESSIONS)
         if name:
             self._p.desk.save(Path(name) if Path(name).suffix == SUFFIX else Path(name + SUFFIX))
 

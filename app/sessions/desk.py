@@ -16,6 +16,7 @@ from app.sessions.errand import Errand, Work
 from app.workspace.run_handle import RunHandle
 from grpo_core.errors import GrpoError
 from grpo_core.runs.session import Manifest, open_session, save_session
+from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from app.program import Program
@@ -53,10 +54,13 @@ class SessionDesk(QObject):
         runs = [run for run in self._p.workspace.runs if run.path.exists()]
         manifest, paths = self._manifest(runs), [run.path for run in runs]
         work: Work = partial(save_session, target, manifest, paths)
-        self._send(work, partial(self._saved, target), f"Saving {target.name}")
+        self._send(work, partial(self._saved, target), tr("Saving {name}").format(name=target.name))
         run = self._p.workspace.run
         if run is not None and run.branched_at is not None and run not in runs:
-            self._p.say(f"{run.title} has no update of its own yet, so the session begins at update 0.", "warning")
+            self._p.say(
+                tr("{title} has no update of its own yet, so the session begins at update 0.").format(title=run.title),
+                "warning",
+            )
 
     def _manifest(self, runs: list[RunHandle]) -> Manifest:
         """The window as a session describes it."""
@@ -77,9 +81,12 @@ class SessionDesk(QObject):
 
     def _saved(self, target: Path, manifest: Manifest) -> None:
         count = sum(run.listed for run in manifest.runs)
-        runs = "no run" if not count else "1 run" if count == 1 else f"{count} runs"
+        runs = tr("no run") if not count else tr("1 run") if count == 1 else f"{count} runs"
         size = target.stat().st_size / 1e6 if target.exists() else 0.0
-        self._p.say(f"The session is saved as {target}: {runs}, {size:.1f} MB.", "info")
+        self._p.say(
+            tr("The session is saved as {target}: {runs}, {size:.1f} MB.").format(target=target, runs=runs, size=size),
+            "info",
+        )
         self._p.deeds.remember(target)
 
     # -- opening -----------------------------------------------------------------------------------------------------
@@ -88,7 +95,7 @@ class SessionDesk(QObject):
         """Copy the runs of a session to the user's own, and show them as it says."""
         folder = self._p.session.folder
         work: Work = partial(open_session, path, folder)
-        self._send(work, partial(self._opened, path), f"Opening {path.name}")
+        self._send(work, partial(self._opened, path), tr("Opening {name}").format(name=path.name))
 
     def _opened(self, path: Path, found: tuple[Manifest, tuple[Path, ...]]) -> None:
         manifest, copies = found
@@ -101,7 +108,9 @@ class SessionDesk(QObject):
         if blank is not None and any(handles) and blank not in handles and not blank.head and not blank.path.exists():
             self._p.session.close_run(blank)
         self._put(manifest)
-        self._p.say(f"{path.name} is open. You work on copies; the session file stays as it is.", "info")
+        self._p.say(
+            tr("{name} is open. You work on copies; the session file stays as it is.").format(name=path.name), "info"
+        )
         self._p.deeds.remember(path)
 
     def _open_runs(self, manifest: Manifest, copies: tuple[Path, ...]) -> list[RunHandle | None]:
@@ -138,7 +147,7 @@ class SessionDesk(QObject):
 
     def _send(self, work: Work, then: Callable[[Any], None], doing: str) -> None:
         if self._errand is not None:
-            self._p.say(f"{self._doing} is not finished yet; try again then.", "warning")
+            self._p.say(tr("{doing} is not finished yet; try again then.").format(doing=self._doing), "warning")
             return
         self._then, self._doing = then, doing
         self._errand = Errand(work, self)
@@ -149,7 +158,7 @@ class SessionDesk(QObject):
 
     @Slot()
     def _on_late(self) -> None:
-        cancel = BarAction(text="Cancel", run=self.cancel, closes=False)
+        cancel = BarAction(text=tr("Cancel"), run=self.cancel, closes=False)
         self._p.window.messages.post(
             Message(text=f"{self._doing} …", severity=Severity.INFO, actions=(cancel,), id=BUSY)
         )
@@ -167,7 +176,7 @@ class SessionDesk(QObject):
     @Slot(str)
     def _on_failed(self, sentence: str) -> None:
         self._end()
-        self._p.say(sentence or f"{self._doing} was cancelled.", "error" if sentence else "info")
+        self._p.say(sentence or tr("{doing} was cancelled.").format(doing=self._doing), "error" if sentence else "info")
 
     def _end(self) -> None:
         self._late.stop()

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from PySide6.QtCore import QObject, QThread, Signal
 
 from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.text import tr
 
 Work: TypeAlias = Callable[[Callable[[], bool]], object]
 """Does the work; polls the function that it is given and raises ``Cancelled`` when that turns true."""
@@ -36,7 +37,7 @@ class Errand(QThread):
         except GrpoError as error:
             self.failed.emit(str(error))
         except OSError as error:
-            self.failed.emit(f"The file could not be reached: {error.strerror or error}.")
+            self.failed.emit(tr("The file could not be reached: {strerror}.").format(strerror=error.strerror or error))
         else:
             self.done.emit(result)
 

@@ -8,17 +8,19 @@ import os
 import tempfile
 from pathlib import Path
 
+from grpo_core.text import tr
+
 _REASONS = {
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EFBIG: "the file would be larger than the system allows",
-    errno.EROFS: "the folder is read-only",
-    errno.EACCES: "the program is not allowed to use the folder",
-    errno.EPERM: "the program is not allowed to use the folder",
-    errno.ENOENT: "the folder does not exist",
-    errno.ENOTDIR: "a part of the path is a file, not a folder",
-    errno.EEXIST: "a file of that name is in the way",
-    errno.EISDIR: "a folder of that name is in the way",
+    errno.ENOSPC: tr("the disk is full"),
+    errno.EDQUOT: tr("the disk quota is used up"),
+    errno.EFBIG: tr("the file would be larger than the system allows"),
+    errno.EROFS: tr("the folder is read-only"),
+    errno.EACCES: tr("the program is not allowed to use the folder"),
+    errno.EPERM: tr("the program is not allowed to use the folder"),
+    errno.ENOENT: tr("the folder does not exist"),
+    errno.ENOTDIR: tr("a part of the path is a file, not a folder"),
+    errno.EEXIST: tr("a file of that name is in the way"),
+    errno.EISDIR: tr("a folder of that name is in the way"),
 }
 
 
@@ -53,5 +55,7 @@ def write_or_say(path: Path, data: bytes, what: str) -> str | None:
     try:
         write_atomically(path, data)
     except OSError as error:
-        return f"{what} could not be saved in {path.parent}: {reason(error)}."
+        return tr("{what} could not be saved in {parent}: {error}.").format(
+            what=what, parent=path.parent, error=reason(error)
+        )
     return None

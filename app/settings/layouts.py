@@ -18,6 +18,7 @@ from PySide6.QtCore import QRect, Qt, qVersion
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow
 
 from app.settings.files import reason, write_or_say
+from grpo_core.text import tr
 
 LAYOUT_VERSION = 1
 """Grows when docks are renamed or no longer fit older layouts."""
@@ -46,11 +47,11 @@ class Layouts:
         Floating docks are put back first: where they floated need not exist the next time.
         """
         if not name.strip() or len(name) > LONGEST_NAME:
-            return f"A layout needs a name of 1 to {LONGEST_NAME} characters."
+            return tr("A layout needs a name of 1 to {longest_name} characters.").format(longest_name=LONGEST_NAME)
         for dock in window.findChildren(QDockWidget):
             if dock.isFloating():
                 dock.setFloating(False)
-        return write_or_say(self._path(name), _packed(_state(window)), f"The layout “{name}”")
+        return write_or_say(self._path(name), _packed(_state(window)), tr("The layout “{name}”").format(name=name))
 
     def restore(self, window: QMainWindow, name: str = LAST) -> str | None:
         """Arrange ``window`` as it was kept; a sentence when the layout could not be used.
@@ -60,13 +61,17 @@ class Layouts:
         try:
             content = self._path(name).read_bytes()
         except FileNotFoundError:
-            return None if name == LAST else f"There is no layout “{name}”."
+            return None if name == LAST else tr("There is no layout “{name}”.").format(name=name)
         except OSError as error:
-            return f"The layout “{name}” could not be read: {reason(error)}. The window stays as it is."
+            return tr("The layout “{name}” could not be read: {error}. The window stays as it is.").format(
+                name=name, error=reason(error)
+            )
         try:
             _arrange(window, _unpacked(content))
         except LayoutError as refused:
-            return f"The layout “{name}” was left alone: {refused}. The window stays as it is."
+            return tr("The layout “{name}” was left alone: {refused}. The window stays as it is.").format(
+                name=name, refused=refused
+            )
         return None
 
     def delete(self, name: str) -> str | None:
@@ -74,7 +79,7 @@ class Layouts:
         try:
             self._path(name).unlink(missing_ok=True)
         except OSError as error:
-            return f"The layout “{name}” could not be deleted: {reason(error)}."
+            return tr("The layout “{name}” could not be deleted: {error}.").format(name=name, error=reason(error))
         return None
 
     def _path(self, name: str) -> Path:
@@ -120,13 +125,13 @@ def _arrange(window: QMainWindow, state: dict[str, Any]) -> None:
         docks = base64.b64decode(state["docks"], validate=True)
         box = QRect(*(int(number) for number in state["box"]))
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise LayoutError("it has another form than this version writes") from None
+        raise LayoutError(tr("it has another form than this version writes")) from None
     if box.isValid():
         window.setGeometry(clamped(box, [screen.availableGeometry() for screen in QApplication.screens()]))
     if state.get("maximized"):
         window.setWindowState(window.windowState() | Qt.WindowState.WindowMaximized)
     if not window.restoreState(docks, LAYOUT_VERSION):
-        raise LayoutError("it belongs to a window with other panels")
+        raise LayoutError(tr("it belongs to a window with other panels"))
 
 
 def _packed(state: dict[str, Any]) -> bytes:
@@ -146,17 +151,17 @@ def _unpacked(content: bytes) -> dict[str, Any]:
         layout, qt, sum_, data = kept["layout"], kept["qt"], kept["sha256"], kept["data"]
         actual = hashlib.sha256(data.encode("ascii")).hexdigest()
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise LayoutError("its file is damaged") from None
+        raise LayoutError(tr("its file is damaged")) from None
     if layout != LAYOUT_VERSION:
-        raise LayoutError("it was saved by another version of the program")
+        raise LayoutError(tr("it was saved by another version of the program"))
     if qt != qVersion():
-        raise LayoutError(f"it was saved with Qt {qt}, and this is Qt {qVersion()}")
+        raise LayoutError(tr("it was saved with Qt {qt}, and this is Qt {qversion}").format(qt=qt, qversion=qVersion()))
     if sum_ != actual:
-        raise LayoutError("its file is damaged, the checksum does not match")
+        raise LayoutError(tr("its file is damaged, the checksum does not match"))
     try:
         state = json.loads(data)
     except (ValueError, RecursionError):
-        raise LayoutError("its file is damaged") from None
+        raise LayoutError(tr("its file is damaged")) from None
     if not isinstance(state, dict):
-        raise LayoutError("its file is damaged")
+        raise LayoutError(tr("its file is damaged"))
     return state

@@ -17,6 +17,7 @@ from app.workspace.tempo import BANDIT, LANGUAGE, Tempo
 from grpo_core.breakpoints import Breakpoint, breakpoint_from_json
 from grpo_core.config.fields import check, described, setting
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 RECENT = 10
 """Recent files that are kept."""
@@ -30,16 +31,29 @@ SPEEDS: tuple[float | None, ...] = (1.0, 2.0, 5.0, 10.0, 30.0, None)
 
 def _speed(tempo: Tempo, title: str, whose: str) -> Any:
     return setting(
-        tempo.speed, f"Updates per second of {whose}; nothing means as fast as the machine can.", title,
-        unit="updates per second", low=0, above=True, high=1000, usual=(1, 30), optional=True,
-    )  # fmt: skip
+        tempo.speed,
+        tr("Updates per second of {whose}; nothing means as fast as the machine can.").format(whose=whose),
+        title,
+        unit="updates per second",
+        low=0,
+        above=True,
+        high=1000,
+        usual=(1, 30),
+        optional=True,
+    )
 
 
 def _length(tempo: Tempo, title: str, whose: str) -> Any:
     return setting(
-        tempo.length, f"A run of {whose} pauses after this many more updates; nothing means no limit.", title,
-        unit="updates", low=1, high=10**9, usual=(1, 1000), optional=True,
-    )  # fmt: skip
+        tempo.length,
+        tr("A run of {whose} pauses after this many more updates; nothing means no limit.").format(whose=whose),
+        title,
+        unit="updates",
+        low=1,
+        high=10**9,
+        usual=(1, 1000),
+        optional=True,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,28 +66,45 @@ class Preferences:
 
     theme: str = setting(
         "system",
-        "Colours: those of the system, light, dark, or with the strong contrast that a projector needs.",
-        "Theme",
+        tr("Colours: those of the system, light, dark, or with the strong contrast that a projector needs."),
+        tr("Theme"),
         choices=("system", "light", "dark", "projector"),
     )
     scale: float = setting(
-        1.0, "Size of everything in the window.", "Scale", low=MIN_SCALE, high=MAX_SCALE, usual=(MIN_SCALE, MAX_SCALE)
+        1.0,
+        tr("Size of everything in the window."),
+        tr("Scale"),
+        low=MIN_SCALE,
+        high=MAX_SCALE,
+        usual=(MIN_SCALE, MAX_SCALE),
     )
-    reduced_motion: bool = setting(False, "Nothing moves to show where it went.", "Reduced motion")
-    speed: float | None = _speed(BANDIT, "Speed", "a bandit")
-    run_length: int | None = _length(BANDIT, "Run length", "a bandit")
-    language_speed: float | None = _speed(LANGUAGE, "Speed of language models", "a language model")
-    language_run_length: int | None = _length(LANGUAGE, "Run length of language models", "a language model")
+    reduced_motion: bool = setting(False, tr("Nothing moves to show where it went."), tr("Reduced motion"))
+    speed: float | None = _speed(BANDIT, tr("Speed"), tr("a bandit"))
+    run_length: int | None = _length(BANDIT, tr("Run length"), tr("a bandit"))
+    language_speed: float | None = _speed(LANGUAGE, tr("Speed of language models"), tr("a language model"))
+    language_run_length: int | None = _length(LANGUAGE, tr("Run length of language models"), tr("a language model"))
     size_limit: float = setting(
-        2.0, "A run pauses when its file reaches this size.", "Size limit", unit="GB", low=0.01, high=10_000
+        2.0, tr("A run pauses when its file reaches this size."), tr("Size limit"), unit="GB", low=0.01, high=10_000
+    )
+    thinning: bool = setting(
+        False,
+        tr(
+            "At its size limit a bandit's run does not pause: of its older updates every second is kept, then every "
+            "fourth, and so on. Curves stay whole."
+        ),
+        tr("Thin out long runs"),
     )
     kept_runs: int = setting(
-        20, "Unsaved runs that are kept before the program asks.", "Kept runs", unit="runs", low=1, high=100_000
+        20, tr("Unsaved runs that are kept before the program asks."), tr("Kept runs"), unit="runs", low=1, high=100_000
     )
     kept_size: float = setting(
-        5.0, "Total size of unsaved runs that is kept before the program asks.", "Kept size", unit="GB", low=0.01,
+        5.0,
+        tr("Total size of unsaved runs that is kept before the program asks."),
+        tr("Kept size"),
+        unit="GB",
+        low=0.01,
         high=10_000,
-    )  # fmt: skip
+    )
     layout: str = "Bandit"
     breakpoints: tuple[Breakpoint, ...] = ()
     recent: tuple[str, ...] = ()
@@ -124,7 +155,11 @@ def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
     except FileNotFoundError:
         return Preferences(), ()
     except OSError as error:
-        return Preferences(), (f"The preferences in {path} could not be read: {reason(error)}. The usual ones hold.",)
+        return Preferences(), (
+            tr("The preferences in {path} could not be read: {error}. The usual ones hold.").format(
+                path=path, error=reason(error)
+            ),
+        )
     preferences, said = _parsed(content)
     if said:
         said = (*said, _kept_copy(path, content))
@@ -134,7 +169,7 @@ def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
 def save_preferences(preferences: Preferences, path: Path) -> str | None:
     """Write ``preferences``; a sentence when that was not possible. Never raises."""
     text = json.dumps(dataclasses.asdict(preferences), indent=1)
-    return write_or_say(path, text.encode("ascii"), "Preferences")
+    return write_or_say(path, text.encode("ascii"), tr("Preferences"))
 
 
 def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
@@ -146,17 +181,23 @@ def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
         if not isinstance(stored, dict):
             raise ValueError
     except (ValueError, RecursionError):
-        return Preferences(), ("The preferences file is damaged; all preferences were reset.",)
+        return Preferences(), (tr("The preferences file is damaged; all preferences were reset."),)
     preferences, said = Preferences(), []
     known = {field.name for field in dataclasses.fields(Preferences)}
     for name, value in stored.items():
         if name not in known:
-            said.append(f"The preference “{_short(name)}” is unknown to this version and was left out.")
+            said.append(
+                tr("The preference “{name}” is unknown to this version and was left out.").format(name=_short(name))
+            )
             continue
         try:
             preferences = preferences.replace(**{name: _stored(name, value)})
         except SettingsError:
-            said.append(f"The preference “{title(name)}” was {_short(value)}, which it cannot be; it was reset.")
+            said.append(
+                tr("The preference “{name}” was {value}, which it cannot be; it was reset.").format(
+                    name=title(name), value=_short(value)
+                )
+            )
     return preferences, tuple(said)
 
 
@@ -179,8 +220,8 @@ def _kept_copy(path: Path, content: bytes) -> str:
     try:
         write_atomically(backup, content)
     except OSError as error:
-        return f"The file as it was could not be kept: {reason(error)}."
-    return f"The file as it was is kept as {backup}."
+        return tr("The file as it was could not be kept: {error}.").format(error=reason(error))
+    return tr("The file as it was is kept as {backup}.").format(backup=backup)
 
 
 def _short(value: object) -> str:
@@ -190,7 +231,7 @@ def _short(value: object) -> str:
 
 def _check_texts(name: str, values: object) -> None:
     if not isinstance(values, tuple) or len(values) > RECENT:
-        raise SettingsError(name, values, f"allowed is a list of at most {RECENT} files")
+        raise SettingsError(name, values, tr("allowed is a list of at most {recent} files").format(recent=RECENT))
     for value in values:
         _check_text(name, value)
 
@@ -198,9 +239,13 @@ def _check_texts(name: str, values: object) -> None:
 def _check_breakpoints(values: object) -> None:
     whole = isinstance(values, tuple) and all(isinstance(value, Breakpoint) for value in values)
     if not whole or len(values) > MOST_BREAKPOINTS:  # type: ignore[arg-type]
-        raise SettingsError("breakpoints", values, f"allowed is a list of at most {MOST_BREAKPOINTS} breakpoints")
+        raise SettingsError(
+            "breakpoints",
+            values,
+            tr("allowed is a list of at most {most_breakpoints} breakpoints").format(most_breakpoints=MOST_BREAKPOINTS),
+        )
 
 
 def _check_text(name: str, value: object) -> None:
     if not isinstance(value, str) or "\0" in value or len(value) > 4096:
-        raise SettingsError(name, value, "allowed is a text")
+        raise SettingsError(name, value, tr("allowed is a text"))

@@ -11,6 +11,8 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.metrics import METRICS
 from grpo_core.record import Step
+from grpo_core.runs.thinning import Stretch
+from grpo_core.text import tr
 
 NAMES = tuple(METRICS)
 CAPACITY = 8192
@@ -49,6 +51,7 @@ class Buffer:
         version: grows with everything new; equal versions cost one comparison.
         head: number of the last finished update.
         committed: number of the last update in the file.
+        thinned: where the file has dropped updates to stay below its size limit.
     """
 
     def __init__(self, run_id: str, settings: Settings, *, head: int = 0, capacity: int = CAPACITY) -> None:
@@ -56,6 +59,7 @@ class Buffer:
         self.version = 0
         self.head = head
         self.committed = head
+        self.thinned: tuple[Stretch, ...] = ()
         self._lock = threading.Lock()
         self._settings = settings
         self._last: Step | None = None
@@ -77,7 +81,7 @@ class Buffer:
         """
         with self._lock:
             if self.full:
-                raise OverflowError("the buffer of finished updates is full")
+                raise OverflowError(tr("the buffer of finished updates is full"))
             self._scalars[self._count] = [scalars[name] for name in NAMES]
             self._count += 1
             if step.settings is not self._settings:

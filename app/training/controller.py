@@ -34,6 +34,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 __all__ = ["RUN_LENGTH", "Controller", "Failure", "Fresh", "State"]
 
@@ -114,6 +115,7 @@ class Controller(QObject):
         parent: tuple[Path, int] | None = None,
         title: str = "",
         limit: int | None = None,
+        thin: bool = False,
         run_id: str | None = None,
     ) -> str:
         """Make a run the current one, at its head and paused; the one before is closed. Returns the run's id.
@@ -125,6 +127,7 @@ class Controller(QObject):
             parent: (file of the run it branches from, update) for a branch that has no file yet.
             title: the name kept in the file.
             limit: bytes at which the run stops, None for the file's own default.
+            thin: at the limit, rather thin out older updates.
             run_id: what to call it; by default a fresh id.
         """
         self.run_id = run_id if run_id is not None else uuid.uuid4().hex
@@ -144,6 +147,7 @@ class Controller(QObject):
             parent=parent,
             title=title,
             limit=limit,
+            thin=thin,
         )
         self._post(begin, State.PREPARING)
         if not self._worker.isRunning():
@@ -217,7 +221,7 @@ class Controller(QObject):
             SettingsError: not a number above 0.
         """
         if speed is not None and not (math.isfinite(speed) and speed > 0):
-            raise SettingsError("speed", speed, "allowed is a number of updates per second above 0, or no limit")
+            raise SettingsError("speed", speed, tr("allowed is a number of updates per second above 0, or no limit"))
         self._mailbox.post(SetSpeed(speed=speed))
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> None:

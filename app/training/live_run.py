@@ -17,6 +17,7 @@ from grpo_core.record import Step
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.writer import LIMIT
+from grpo_core.text import tr
 
 
 class Learners(Protocol):
@@ -58,12 +59,14 @@ def run_writer(begin: Begin, settings: Settings, new: bool) -> Writer:
     """
     limit = LIMIT if begin.limit is None else begin.limit
     if not new:
-        return RunWriter.open(begin.path, limit=limit)
+        return RunWriter.open(begin.path, limit=limit, thin=begin.thin)
     if begin.parent is None:
-        return RunWriter.create(begin.path, settings, title=begin.title, limit=limit)
+        return RunWriter.create(begin.path, settings, title=begin.title, limit=limit, thin=begin.thin)
     path, point = begin.parent
     with closing(RunReader.open(path)) as reader:
-        return RunWriter.create(begin.path, settings, title=begin.title, parent=(reader, point), limit=limit)
+        return RunWriter.create(
+            begin.path, settings, title=begin.title, parent=(reader, point), limit=limit, thin=begin.thin
+        )
 
 
 class LiveRun:
@@ -123,8 +126,8 @@ class LiveRun:
         """
         self.prepare()
         if not isinstance(self._learner, Answers):
-            what = "be asked for another update" if isinstance(question, Replay) else "score a completion"
-            raise GrpoError(f"Only a language model can {what}.")
+            what = tr("be asked for another update") if isinstance(question, Replay) else tr("score a completion")
+            raise GrpoError(tr("Only a language model can {what}.").format(what=what))
         answer = self._learner.ask(question, self._earlier(question.step), self._earlier)
         if self._begin.path.exists():
             with self._letting_go():
@@ -220,7 +223,11 @@ class LiveRun:
         self._forget_writer()
         lost = self.head - self._buffer.committed
         if reason is not None and lost:
-            raise RunFileError(f"The last {lost} updates could not be written to {self._begin.path.name}. {reason}")
+            raise RunFileError(
+                tr("The last {lost} updates could not be written to {name}. {reason}").format(
+                    lost=lost, name=self._begin.path.name, reason=reason
+                )
+            )
 
     def _computed(self) -> tuple[Step, dict[str, float]]:
         self.prepare()
@@ -242,8 +249,10 @@ class LiveRun:
             self._writer = writer
             if not self._buffer.committed <= writer.committed <= self.head:
                 raise RunFileError(
-                    f"{self._begin.path.name} holds {writer.committed} updates, but this run goes on from "
-                    f"update {self._buffer.committed}; open the file again, or branch into a new one."
+                    tr(
+                        "{name} holds {committed} updates, but this run goes on from "
+                        "update {committed2}; open the file again, or branch into a new one."
+                    ).format(name=self._begin.path.name, committed=writer.committed, committed2=self._buffer.committed)
                 )
             self._appended = writer.committed
         return self._writer
@@ -253,6 +262,7 @@ class LiveRun:
             return
         if self._writer.committed > self._buffer.committed:
             self._buffer.mark_committed(self._writer.committed)
+            self._buffer.thinned = getattr(self._writer, "thinned", ())
         if self._writer.full is not None:
             raise RunFileError(self._writer.full)
 

@@ -16,6 +16,7 @@ from grpo_core.learners import NO_TORCH, Earlier, Learner, leading_to, learner, 
 from grpo_core.model_process import error_told, receive, receive_step, send, send_step, serve
 from grpo_core.questions import AnyAnswer, AnyQuestion, answer_from_json
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 LOOK = 0.02
 """Seconds between two looks at whether the answer is still wanted; an answer that is there is taken at once."""
@@ -41,7 +42,9 @@ class ModelProcess:
             self._process.start()
         except OSError as error:
             self._connection.close()
-            raise GrpoError(f"The language model's process could not be started: {error.strerror}.") from None
+            raise GrpoError(
+                tr("The language model's process could not be started: {strerror}.").format(strerror=error.strerror)
+            ) from None
         finally:
             other.close()
 
@@ -101,7 +104,7 @@ class ModelProcess:
             while not self._connection.poll(LOOK):
                 if not told and cancelled():
                     if not give_up:
-                        raise Cancelled("The language model was being loaded.")
+                        raise Cancelled(tr("The language model was being loaded."))
                     send(self._connection, {"do": "cancel"})
                     told = True
             message = receive(self._connection)
@@ -115,11 +118,18 @@ class ModelProcess:
         self._connection.close()
         self._process.join(GRACE)
         code = self._process.exitcode
-        how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        how = (
+            tr("killed by signal {code}").format(code=-code)
+            if code is not None and code < 0
+            else tr("exit code {code}").format(code=code)
+        )
         return GrpoError(
-            f"The language model's process has ended unexpectedly ({how}). Every finished update is in the run's file; "
-            "press Run to load the model again and go on. If that happens again, memory may be short: choose fewer "
-            "prompts or a smaller group."
+            tr(
+                "The language model's process has ended unexpectedly ({how}). Every finished update is in "
+                "the run's file; "
+                "press Run to load the model again and go on. If that happens again, memory may be short: choose fewer "
+                "prompts or a smaller group."
+            ).format(how=how)
         )
 
 
@@ -209,7 +219,7 @@ class WindowLearners:
 def _drifted(drift: float) -> str:
     if drift == 0:
         return ""
-    return (
-        f"The run was recorded on another machine or build: replayed here, its log-probabilities differ by up to "
-        f"{drift:.1g} nats, so what follows is a continuation of its own."
-    )
+    return tr(
+        "The run was recorded on another machine or build: replayed here, its log-probabilities differ by up to "
+        "{drift:.1g} nats, so what follows is a continuation of its own."
+    ).format(drift=drift)

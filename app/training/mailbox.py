@@ -40,6 +40,7 @@ class Begin(Command):
         parent: (file of the run it branches from, update) for a branch that has no file yet.
         title: the name kept in the file.
         limit: bytes at which the run is stopped, None for the file's own default.
+        thin: at the limit, rather thin out older updates.
         buffer: where its updates go.
     """
 
@@ -52,6 +53,7 @@ class Begin(Command):
     parent: tuple[Path, int] | None = None
     title: str = ""
     limit: int | None = None
+    thin: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

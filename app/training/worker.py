@@ -33,6 +33,7 @@ from app.training.pace import Pace
 from app.training.stops import Stops
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.questions import AnyQuestion
+from grpo_core.text import tr
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which Python hands the interpreter to the window's thread; ``benchmarks.bench_latency`` compares."""
@@ -233,7 +234,7 @@ class Worker(QThread):
         try:
             self.answered.emit(question, live.answer(question))
         except Cancelled:
-            self.answered.emit(question, "The question was given up.")
+            self.answered.emit(question, tr("The question was given up."))
         except GrpoError as error:
             self.answered.emit(question, str(error))
         except Exception as error:
@@ -286,8 +287,8 @@ def _failure(live: LiveRun, error: Exception) -> Failure:
     if isinstance(error, GrpoError):
         return Failure(run_id=live.id, sentence=str(error), step=live.head)
     logging.getLogger(__name__).error("unexpected error in a run", exc_info=error)
-    sentence = (
-        f"The run was stopped after update {live.head} by an unexpected error ({type(error).__name__}: {error}). "
+    sentence = tr(
+        "The run was stopped after update {head} by an unexpected error ({name}: {error}). "
         "Nothing finished is lost; run again, or branch from an earlier update."
-    )
+    ).format(head=live.head, name=type(error).__name__, error=error)
     return Failure(run_id=live.id, sentence=sentence, step=live.head)

@@ -11,6 +11,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 from grpo_core.config import Settings, is_live
 from grpo_core.config.settings import flat
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 
 class Editing(QObject):
@@ -48,7 +49,7 @@ class Editing(QObject):
             SettingsError: what was wrong and what is allowed; nothing has changed.
         """
         for path in changes.keys() & self.locked:
-            raise SettingsError(path, changes[path], "it is locked for this session")
+            raise SettingsError(path, changes[path], tr("it is locked for this session"))
         wanted = self.wanted.replace(changes)
         if wanted != self.wanted:
             self.undo.push(_Edit(self, self.wanted, wanted, text, gesture))

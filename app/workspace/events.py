@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from app.workspace.run_handle import RunHandle
+from grpo_core.text import tr
 
-CLIP, DEAD, BEST, CHANGED = "clip", "dead group", "new best action", "settings changed"
+CLIP, DEAD, BEST, CHANGED = "clip", tr("dead group"), tr("new best action"), tr("settings changed")
 
 
 def next_event(run: RunHandle, step: int, forwards: bool = True) -> tuple[int, str] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from grpo_core.record import Origin, Step
 from grpo_core.runs.files import in_use
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
+from grpo_core.runs.thinning import Stretch, stretch_at
+from grpo_core.text import tr
 
 KEPT_STEPS = 64
 """Decoded steps that stay in memory."""
@@ -42,6 +45,8 @@ class RunHandle:
         saved: the user has named and kept this run.
         note: what a person should know of its file, in a sentence, or empty.
         read_only: why it can be looked at only, in a sentence, or empty.
+        thinned: where updates were dropped to keep a file small, also of the run it goes on from.
+        own_thinned: the same of its own file.
         next_settings: what its next update will run under where that is no longer what its last one ran under.
     """
 
@@ -63,6 +68,8 @@ class RunHandle:
         self.note = ""
         self.read_only = ""
         self.next_settings: Settings | None = None
+        self.thinned: tuple[Stretch, ...] = ()
+        self.own_thinned: tuple[Stretch, ...] = ()
         self.parent: RunHandle | None = None
         self._lineage: Lineage | None = None
         self._kept: OrderedDict[int, Step] = OrderedDict()
@@ -78,12 +85,15 @@ class RunHandle:
         reader = RunReader.open(path)
         handle = cls(title=reader.meta.title or path.stem, origin=reader.origin, path=path)
         handle._lineage = Lineage(reader, path.parent)
+        handle.own_thinned, handle.thinned = reader.thinned, handle._lineage.thinned()
         handle.extend({name: reader.series(name) for name in METRICS}, reader.last)
         handle.changes = list(reader.settings_changes()) or handle.changes
         handle.branched_at = reader.meta.parent[1] if reader.meta.parent else None
         handle.read_only = _hindrance(path, reader.newer)
         if not reader.meta.ended:
-            handle.note = f"{path.name} was not closed properly. It holds {reader.last:,} updates; go on from the last."
+            handle.note = tr("{name} was not closed properly. It holds {last:,} updates; go on from the last.").format(
+                name=path.name, last=reader.last
+            )
         handle.note = handle.read_only or handle.note
         return handle
 
@@ -100,6 +110,24 @@ class RunHandle:
         self.parent, self.branched_at = parent, step
         self.extend({name: parent.series[name].values[:step] for name in METRICS}, step)
         self.changes = [change for change in parent.changes if change[0] <= max(step, 1)]
+        self.thinned = tuple(replace(s, last=min(s.last, step - 1)) for s in parent.thinned if s.first < step)
+
+    def note_thinned(self, own: tuple[Stretch, ...]) -> None:
+        """Its file has dropped updates."""
+        before = [s for s in self.thinned if s.first <= (self.branched_at or 0)]
+        self.own_thinned, self.thinned = own, (*before, *own)
+        self.version += 1
+
+    def kept(self, number: int, *, forwards: bool = False) -> int:
+        """The nearest update from ``number`` on, or up to it, that can be shown in full; ``number`` if none can."""
+        if stretch_at(self.thinned, number) is None or self.elsewhere(number) is not None:
+            return number
+        if self.parent is not None and number <= (self.branched_at or 0):
+            return min(self.parent.kept(number, forwards=forwards), self.branched_at or 0)
+        try:
+            return self._files(number).kept(number, forwards=forwards)
+        except RunFileError:
+            return number
 
     def note_settings(self, step: int, settings: Settings) -> None:
         """Remember that ``settings`` hold from update ``step`` on."""
@@ -171,7 +199,11 @@ class RunHandle:
     def _files(self, number: int) -> Lineage:
         if self._lineage is None:
             if not self.path.exists():
-                raise RunFileError(f"{self.path.name} is not there any more, so update {number} cannot be shown.")
+                raise RunFileError(
+                    tr("{name} is not there any more, so update {number} cannot be shown.").format(
+                        name=self.path.name, number=number
+                    )
+                )
             self._lineage = Lineage(RunReader.open(self.path), self.path.parent)
         return self._lineage
 
@@ -206,9 +238,15 @@ def _nowhere(number: int) -> Step | None:
 def _hindrance(path: Path, newer: bool) -> str:
     """Why a run file can be looked at only, in a sentence; empty where it can be continued."""
     if newer:
-        return f"{path.name} was written by a newer version of GRPO Lab: it can be looked at, but not continued."
+        return tr("{name} was written by a newer version of GRPO Lab: it can be looked at, but not continued.").format(
+            name=path.name
+        )
     if in_use(path):
-        return f"{path.name} is being written by another window: it can be looked at here, but not continued."
+        return tr("{name} is being written by another window: it can be looked at here, but not continued.").format(
+            name=path.name
+        )
     if not os.access(path, os.W_OK):
-        return f"{path.name} is read-only: it can be looked at, but not continued. Save it under another name first."
+        return tr(
+            "{name} is read-only: it can be looked at, but not continued. Save it under another name first."
+        ).format(name=path.name)
     return ""

@@ -17,6 +17,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.runs import library
 from grpo_core.runs.run_file import copy_run
+from grpo_core.text import tr
 
 
 class Session(QObject):
@@ -25,6 +26,7 @@ class Session(QObject):
     Attributes:
         folder: where runs save themselves.
         limit: bytes at which a run pauses.
+        thin: at the limit, rather thin out older updates, but for language models.
 
     Signals:
         runs_changed: a run was added, removed or renamed.
@@ -42,6 +44,7 @@ class Session(QObject):
         self._count = 0
         self.folder = folder
         self.limit: int | None = None
+        self.thin = False
         player.prepare = self.make_ready
         workspace.pull.connect(controller.hold)
         workspace.pull.connect(self.take)
@@ -56,7 +59,7 @@ class Session(QObject):
 
     def new_run(self, settings: Settings, title: str = "") -> RunHandle:
         """A run at update 0, numbered where it has no other title; it has no file before its first update."""
-        title = title or f"Run {self._next()}"
+        title = title or tr("Run {next}").format(next=self._next())
         run = RunHandle(title=title, origin=learners.origin(settings), path=library.new_path(self.folder, title))
         self._begin(run)
         return run
@@ -95,19 +98,27 @@ class Session(QObject):
         if step == 0:
             return self.new_run(wanted)
         if parent.step(step) is None:
-            raise GrpoError(f"Update {step} of {parent.title} is not recorded, so no run can begin there.")
+            raise GrpoError(
+                tr("Update {step} of {title} is not recorded, so no run can begin there.").format(
+                    step=step, title=parent.title
+                )
+            )
         self._player.pause()
         self._controller.commit()
         run = RunHandle(
-            title=f"Run {self._next()} (from {parent.title}, update {step})",
+            title=tr("Run {next} (from {title}, update {step})").format(
+                next=self._next(), title=parent.title, step=step
+            ),
             origin=parent.origin,
-            path=library.new_path(self.folder, f"Run {self._count} from update {step}"),
+            path=library.new_path(
+                self.folder, tr("Run {count} from update {step}").format(count=self._count, step=step)
+            ),
         )
         run.inherit(parent, step)
         self._begin(run)
         changes = {path: new for path, (_, new) in self._workspace.editing.settings.differences(wanted).items()}
         if changes:
-            self._workspace.editing.edit(changes, "Branch with these settings")
+            self._workspace.editing.edit(changes, tr("Branch with these settings"))
         return run
 
     def save_as(self, run: RunHandle, target: Path) -> None:
@@ -119,7 +130,11 @@ class Session(QObject):
         if run is self._workspace.training:
             self._controller.commit()
         if not run.path.exists():
-            raise GrpoError(f"{run.title} has no file of its own before its next update; press Step, then save it.")
+            raise GrpoError(
+                tr("{title} has no file of its own before its next update; press Step, then save it.").format(
+                    title=run.title
+                )
+            )
         copy_run(run.path, target)
         run.saved = True
         self.runs_changed.emit()
@@ -213,7 +228,11 @@ class Session(QObject):
         resume = run.step(run.head) if run.head else None
         held = resume is not None and (resume.resume or run.origin.settings.is_language)  # a model is replayed
         if run.head and not held:
-            raise GrpoError(f"{run.title} can be looked at, but not continued: its last update holds no policy.")
+            raise GrpoError(
+                tr("{title} can be looked at, but not continued: its last update holds no policy.").format(
+                    title=run.title
+                )
+            )
         parent = None
         if run.parent is not None and run.branched_at == run.head and not run.path.exists():
             parent = run.parent.file_with(run.head), run.head
@@ -225,7 +244,14 @@ class Session(QObject):
         run.let_go()
         settings = self._workspace.editing.settings
         self._controller.begin(
-            settings, run.path, resume=resume, parent=parent, title=run.title, limit=self.limit, run_id=run.id
+            settings,
+            run.path,
+            resume=resume,
+            parent=parent,
+            title=run.title,
+            limit=self.limit,
+            thin=self.thin,
+            run_id=run.id,
         )
         self._workspace.training = run
         if self._controller.buffer is not None:
@@ -239,12 +265,25 @@ class Session(QObject):
         if run is None or fresh is None or fresh.run_id != run.id:
             return
         run.extend(fresh.scalars, fresh.head)
+        self._take_thinned(run)
         for step, settings in fresh.changes:
             run.note_settings(step, settings)
         run.keep(fresh.last)
         if run is self._workspace.run:
             self._workspace.head_moved()
             self._player.on_new_head()
+
+    def _take_thinned(self, run: RunHandle) -> None:
+        buffer, known = self._controller.buffer, run.own_thinned
+        if buffer is None or buffer.thinned in ((), known):
+            return
+        run.note_thinned(buffer.thinned)
+        if not known:
+            sentence = tr(
+                "{title} has reached its size limit: from now on only some of its older updates are kept. "
+                "Its curves stay whole; the timeline shows where."
+            ).format(title=run.title)
+            self._workspace.problem.emit(sentence, "info")
 
     @Slot()
     def _on_edited(self) -> None:

@@ -16,6 +16,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.explain import Quantity
 from grpo_core.questions import AnyQuestion
+from grpo_core.record import Step
 
 
 class Workspace(QObject):
@@ -104,19 +105,36 @@ class Workspace(QObject):
 
     def _step_view(self, run: RunHandle) -> StepView:
         try:
-            step = run.step(self.cursor.step)
+            step = self._step_or_near(run)
         except RunFileError as error:
             self.problem.emit(str(error), "error")
             step = None
         passed = self.cursor.pass_of(step.passes) if step else 0
         return self._views.get(run.id, run.origin, step, self.cursor.stage, passed)
 
+    def _step_or_near(self, run: RunHandle) -> Step | None:
+        """The update under the cursor; where it has been thinned out meanwhile, the cursor goes back to one that is kept."""
+        try:
+            return run.step(self.cursor.step)
+        except RunFileError as error:
+            near = run.kept(self.cursor.step)
+            if near == self.cursor.step:
+                raise
+            self.problem.emit(str(error), "info")
+            self.cursor = self.cursor.at(near)
+            return run.step(near)
+
     # -- what panels do --------------------------------------------------------------------------------------------
 
     def move_to(self, step: int) -> None:
-        """Show update ``step``, fully revealed; at the head the cursor follows from then on."""
+        """Show update ``step``, fully revealed; at the head the cursor follows from then on.
+
+        Where that was thinned out: the next one on the way there that is kept.
+        """
         head = self.run.head if self.run else 0
         step = min(max(step, 0), head)
+        if self.run is not None and self.run.thinned:
+            step = self.run.kept(step, forwards=step > self.cursor.step)
         self.following = step == head
         self.cursor = self.cursor.at(step)
         self.request_frame()

@@ -22,6 +22,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError
 from grpo_core.objective import evaluate
 from grpo_core.record import Origin, Step
+from grpo_core.text import tr
 
 STATE = frozenset({"logits", "adam_m", "adam_v", "adam_steps", "critic"})
 """What a step holds so that a run can go on from it."""
@@ -83,7 +84,7 @@ class BanditLearner:
 
     def _poll(self) -> None:
         if self._cancelled():
-            raise Cancelled(f"The run was interrupted and stands at update {self._state.step}.")
+            raise Cancelled(tr("The run was interrupted and stands at update {step}.").format(step=self._state.step))
 
 
 def again(step: Step, settings: Settings, before: Step | None) -> Step:
@@ -102,7 +103,9 @@ def again(step: Step, settings: Settings, before: Step | None) -> Step:
         NonFiniteError: a number of it is not finite.
     """
     if (before.step if before else 0) + 1 != step.step:
-        raise GrpoError(f"Update {step.step} cannot be computed again without the update before it.")
+        raise GrpoError(
+            tr("Update {step} cannot be computed again without the update before it.").format(step=step.step)
+        )
     work, streams = task(settings.bandit), Streams([settings.seed])
     state = start(work, streams.runs) if before is None else _resumed(before, work)
     done = update(settings, work, state, streams, batch=_batch(step, len(work.start)))
@@ -176,8 +179,10 @@ def _resumed(step: Step, work: Task) -> State:
     fresh = start(work, 2)
     if not held.keys() >= STATE or held["logits"].shape != fresh.logits.shape[1:]:
         raise GrpoError(
-            f"Update {step.step} does not hold a bandit's policy, so no run can go on from it; choose an update of a "
-            "run that was trained here."
+            tr(
+                "Update {step} does not hold a bandit's policy, so no run can go on from it; choose an update of a "
+                "run that was trained here."
+            ).format(step=step.step)
         )
     logits, first, second, critic = (
         runs_last(np.stack([held[name]] * 2)) for name in ("logits", "adam_m", "adam_v", "critic")
@@ -191,13 +196,13 @@ def _check_finite(step: Step, done: Update) -> None:
     losses = _losses(step, done.advantage[:1])
     for passed, gradient in enumerate(done.gradient):
         if not math.isfinite(losses[passed]):
-            raise NonFiniteError(step.step, f"the loss of pass {passed + 1}")
+            raise NonFiniteError(step.step, tr("the loss of pass {passed}").format(passed=passed + 1))
         if not math.isfinite(_norm(gradient)):
-            raise NonFiniteError(step.step, f"the gradient of pass {passed + 1}")
+            raise NonFiniteError(step.step, tr("the gradient of pass {passed}").format(passed=passed + 1))
     if not (np.isfinite(done.state.logits).all() and np.isfinite(step.logp[-1]).all()):
-        raise NonFiniteError(step.step, "a logit after the update")
+        raise NonFiniteError(step.step, tr("a logit after the update"))
     if not np.isfinite(done.state.critic).all():
-        raise NonFiniteError(step.step, "a value of the critic after the update")
+        raise NonFiniteError(step.step, tr("a value of the critic after the update"))
 
 
 def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core.config import BanditTask
+from grpo_core.text import tr
 
 END = -1
 """The next state of a token that finishes its completion."""
@@ -106,9 +107,9 @@ def _length(config: BanditTask) -> Task:
         start=_start(config, states=3, actions=2),
         longest=config.max_length,
         reward=lambda prompt, tokens, mask: levels[prompt] + (tokens[..., 0] == 0),
-        vocabulary=("right / more", "wrong / stop"),
+        vocabulary=(tr("right / more"), tr("wrong / stop")),
         prompts=_prompts(config),
-        context_names=_contexts(config, ("answer", "after a right answer", "after a wrong answer")),
+        context_names=_contexts(config, ("answer", tr("after a right answer"), tr("after a wrong answer"))),
     )
 
 
@@ -134,7 +135,7 @@ def _chain(config: BanditTask) -> Task:
         vocabulary=_numbered(config.actions),
         prompts=_prompts(config),
         context_names=_contexts(config, tuple(f"decision {t + 1}" for t in position)),
-        reward_names=tuple(f"decision {t + 1} right" for t in position),
+        reward_names=tuple(tr("decision {t} right").format(t=t + 1) for t in position),
     )
 
 

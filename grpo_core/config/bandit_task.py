@@ -7,6 +7,7 @@ from typing import Any
 
 from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 LARGEST = 1e9
 """No number of a task is larger in size; far below where a float overflows."""
@@ -18,16 +19,18 @@ class BanditTask:
 
     landscape: str = setting(
         "single_peak",
-        "How reward depends on the action; the length toy and the chain answer with several tokens.",
-        "Task",
+        tr("How reward depends on the action; the length toy and the chain answer with several tokens."),
+        tr("Task"),
         choices=("single_peak", "double_peak", "linear", "custom", "length", "chain"),
         live=False,
     )
-    actions: int = setting(10, "Number of actions.", "Actions", symbol="A", low=2, high=64, usual=(2, 20), live=False)
-    peak: float = setting(7.0, "Action with the highest reward.", "Peak at", low=1, high=64, usual=(1, 10))
+    actions: int = setting(
+        10, tr("Number of actions."), tr("Actions"), symbol="A", low=2, high=64, usual=(2, 20), live=False
+    )
+    peak: float = setting(7.0, tr("Action with the highest reward."), tr("Peak at"), low=1, high=64, usual=(1, 10))
     half_width: float = setting(
         5.0,
-        "Distance from a peak at which its reward has fallen to 0.",
+        tr("Distance from a peak at which its reward has fallen to 0."),
         "Half-width",
         low=0,
         above=True,
@@ -36,29 +39,41 @@ class BanditTask:
     )
     custom: tuple[float, ...] = setting(
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
-        "Reward of each action of the custom landscape, one number an action.",
-        "Custom rewards",
+        tr("Reward of each action of the custom landscape, one number an action."),
+        tr("Custom rewards"),
         low=-1e9,
         high=1e9,
     )
     levels: tuple[float, ...] = setting(
         (0.0,),
-        "One entry a prompt: a constant added to every reward of that prompt.",
-        "Prompts' levels",
+        tr("One entry a prompt: a constant added to every reward of that prompt."),
+        tr("Prompts' levels"),
         low=-1e9,
         high=1e9,
         live=False,
     )
     bias_action: int = setting(
-        1, "Action that the starting policy leans towards.", "Bias towards", low=1, high=64, usual=(1, 10), live=False
+        1,
+        tr("Action that the starting policy leans towards."),
+        tr("Bias towards"),
+        low=1,
+        high=64,
+        usual=(1, 10),
+        live=False,
     )
     bias: float = setting(
-        0.0, "Added to that action's logit at the start.", "Starting bias", low=-50, high=50, usual=(0, 5), live=False
+        0.0,
+        tr("Added to that action's logit at the start."),
+        tr("Starting bias"),
+        low=-50,
+        high=50,
+        usual=(0, 5),
+        live=False,
     )
     max_length: int = setting(
         8,
-        "Longest completion of the length toy, and number of decisions in the chain.",
-        "Longest completion",
+        tr("Longest completion of the length toy, and number of decisions in the chain."),
+        tr("Longest completion"),
         low=1,
         high=256,
         usual=(1, 32),
@@ -70,11 +85,17 @@ class BanditTask:
         for name in ("custom", "levels"):
             object.__setattr__(self, name, _numbers(name, getattr(self, name)))
         if self.landscape == "custom" and len(self.custom) != self.actions:
-            raise SettingsError("custom", self.custom, f"give {self.actions} rewards, one an action")
+            raise SettingsError(
+                "custom", self.custom, tr("give {actions} rewards, one an action").format(actions=self.actions)
+            )
         if self.landscape not in ("length", "chain") and self.bias and not self.bias_action <= self.actions:
-            raise SettingsError("bias_action", self.bias_action, f"allowed is one of the {self.actions} actions")
+            raise SettingsError(
+                "bias_action",
+                self.bias_action,
+                tr("allowed is one of the {actions} actions").format(actions=self.actions),
+            )
         if not self.levels or len(self.levels) > 64:
-            raise SettingsError("levels", self.levels, "give 1 to 64 numbers, one a prompt")
+            raise SettingsError("levels", self.levels, tr("give 1 to 64 numbers, one a prompt"))
 
     @property
     def prompts(self) -> int:
@@ -89,9 +110,9 @@ class BanditTask:
 
 def _numbers(name: str, values: Any) -> tuple[float, ...]:
     if not isinstance(values, (tuple, list)) or not all(_is_number(v) for v in values):
-        raise SettingsError(name, str(values), "give a list of numbers")
+        raise SettingsError(name, str(values), tr("give a list of numbers"))
     if not all(abs(v) <= LARGEST for v in values):
-        raise SettingsError(name, values, "allowed are finite numbers up to 1e9 in size")
+        raise SettingsError(name, values, tr("allowed are finite numbers up to 1e9 in size"))
     return tuple(float(v) for v in values)
 
 

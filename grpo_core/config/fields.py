@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,15 +50,17 @@ class About:
     @property
     def allowed(self) -> str:
         """What may be entered, in words."""
-        none = ", or nothing" if self.optional else ""
+        none = tr(", or nothing") if self.optional else ""
         if self.choices:
-            return "one of " + ", ".join(self.choices) + none
+            return tr("one of ") + ", ".join(self.choices) + none
         if self.text:
-            return "a text"
+            return tr("a text")
         lower = f"above {self.low:g}" if self.above else f"from {self.low:g}"
         if math.isinf(self.high):
-            return ("any finite number" if math.isinf(self.low) else f"a number {lower}") + none
-        return f"a number {lower} to {self.high:g}" + none
+            return (
+                tr("any finite number") if math.isinf(self.low) else tr("a number {lower}").format(lower=lower)
+            ) + none
+        return tr("a number {lower} to {high:g}").format(lower=lower, high=self.high) + none
 
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:
@@ -97,7 +100,7 @@ def check(instance: Any) -> None:
 
 def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
     def refuse() -> SettingsError:
-        return SettingsError(name, value, f"allowed is {rule.allowed}")
+        return SettingsError(name, value, tr("allowed is {allowed}").format(allowed=rule.allowed))
 
     if value is None:
         if not rule.optional:
@@ -107,17 +110,19 @@ def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
             raise refuse()
     elif rule.text:
         if not isinstance(value, str):
-            raise SettingsError(name, value, "allowed is a text")
+            raise SettingsError(name, value, tr("allowed is a text"))
     elif kind is tuple:
         return  # its dataclass holds every number against what the task needs
     elif kind is bool:
         if not isinstance(value, bool):
-            raise SettingsError(name, value, "allowed is true or false")
+            raise SettingsError(name, value, tr("allowed is true or false"))
     elif isinstance(value, (str, bool)):
         raise refuse()
     elif isinstance(value, (int, float)):
         if kind is int and not isinstance(value, int):
-            raise SettingsError(name, value, f"allowed is {rule.allowed}, without a fraction")
+            raise SettingsError(
+                name, value, tr("allowed is {allowed}, without a fraction").format(allowed=rule.allowed)
+            )
         if value in (math.inf, -math.inf) or not rule.low <= value <= rule.high or (rule.above and value == rule.low):
             raise refuse()
     elif hasattr(value, "shape"):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,22 +15,24 @@ class LanguageTask:
 
     problem: str = setting(
         "arithmetic",
-        "Arithmetic with visible working; the same with a bonus that can be gamed; or your own prompts and answers.",
-        "Task",
+        tr(
+            "Arithmetic with visible working; the same with a bonus that can be gamed; or your own prompts and answers."
+        ),
+        tr("Task"),
         choices=("arithmetic", "gameable", "own"),
         live=False,
     )
     difficulty: str = setting(
         "mixed",
-        "Which prompts are drawn: those the model nearly always solves, sometimes, seldom, never, or a mixture.",
-        "Difficulty",
+        tr("Which prompts are drawn: those the model nearly always solves, sometimes, seldom, never, or a mixture."),
+        tr("Difficulty"),
         choices=("mixed", "easy", "sweet_spot", "hard", "hopeless"),
     )
-    prompts: int = setting(8, "Prompts of an update.", "Prompts", symbol="P", low=1, high=256, usual=(1, 32))
+    prompts: int = setting(8, tr("Prompts of an update."), tr("Prompts"), symbol="P", low=1, high=256, usual=(1, 32))
     max_tokens: int = setting(
         24,
-        "Longest completion, its end sign included; a longer one is cut off and scored as it stands.",
-        "Longest completion",
+        tr("Longest completion, its end sign included; a longer one is cut off and scored as it stands."),
+        tr("Longest completion"),
         unit="tokens",
         low=1,
         high=2000,
@@ -37,47 +40,47 @@ class LanguageTask:
         live=False,
     )
     answer_weight: float = setting(
-        1.0, "Reward of a right final answer.", "Right answer pays", low=-100, high=100, usual=(0, 2)
+        1.0, tr("Reward of a right final answer."), tr("Right answer pays"), low=-100, high=100, usual=(0, 2)
     )
     working_weight: float = setting(
-        0.0, "Reward of a working that is well formed, right or wrong.", "Well-formed working pays",
+        0.0, tr("Reward of a working that is well formed, right or wrong."), tr("Well-formed working pays"),
         low=-100, high=100, usual=(0, 1),
     )  # fmt: skip
     bonus: float = setting(
-        0.15, "Reward of each “=” in the task “gameable”: paid for the look of working, not for being right.",
-        "Each “=” pays", low=-100, high=100, usual=(0, 0.5),
+        0.15, tr("Reward of each “=” in the task “gameable”: paid for the look of working, not for being right."),
+        tr("Each “=” pays"), low=-100, high=100, usual=(0, 0.5),
     )  # fmt: skip
     file: str = setting(
         "",
-        "Your prompts: a CSV or JSONL file with the columns “prompt” and “answer”.",
-        "Prompt file",
+        tr("Your prompts: a CSV or JSONL file with the columns “prompt” and “answer”."),
+        tr("Prompt file"),
         live=False,
     )
     checker: str = setting(
         "exact",
-        "How your answers are compared: letter by letter, as the last number, or as a regular expression.",
-        "Answers are checked as",
+        tr("How your answers are compared: letter by letter, as the last number, or as a regular expression."),
+        tr("Answers are checked as"),
         choices=("exact", "number", "regex"),
         live=False,
     )
     accuracy_every: int = setting(
         10,
-        "Updates between two measurements on prompts that are never trained on.",
-        "Measure accuracy every",
+        tr("Updates between two measurements on prompts that are never trained on."),
+        tr("Measure accuracy every"),
         unit="updates",
         low=1,
         high=100_000,
         usual=(1, 50),
     )
     held_out: int = setting(
-        128, "Prompts that are never trained on, for measuring accuracy.", "Held-out prompts",
+        128, tr("Prompts that are never trained on, for measuring accuracy."), tr("Held-out prompts"),
         low=1, high=10_000, usual=(16, 512), live=False,
     )  # fmt: skip
 
     def __post_init__(self) -> None:
         check(self)
         if self.problem == "own" and not self.file:
-            raise SettingsError("file", "", "give a CSV or JSONL file with the columns “prompt” and “answer”")
+            raise SettingsError("file", "", tr("give a CSV or JSONL file with the columns “prompt” and “answer”"))
 
     @property
     def longest(self) -> int:
@@ -96,46 +99,61 @@ class Model:
 
     checkpoint: str = setting(
         "shipped",
-        "Weights at the start: “shipped”, “untrained”, or a file made by “pretrain”.",
-        "Checkpoint",
+        tr("Weights at the start: “shipped”, “untrained”, or a file made by “pretrain”."),
+        tr("Checkpoint"),
         live=False,
     )
-    layers: int = setting(2, "Transformer blocks.", "Layers", low=1, high=48, usual=(1, 8), live=False)
+    layers: int = setting(2, tr("Transformer blocks."), tr("Layers"), low=1, high=48, usual=(1, 8), live=False)
     width: int = setting(
-        64, "Numbers that a token's state has.", "Width", symbol="d", low=8, high=4096, usual=(32, 512), live=False
+        64,
+        tr("Numbers that a token's state has."),
+        tr("Width"),
+        symbol="d",
+        low=8,
+        high=4096,
+        usual=(32, 512),
+        live=False,
     )
     heads: int = setting(
-        4, "Attention heads of a block; they share the width.", "Heads", low=1, high=64, usual=(1, 16), live=False
+        4,
+        tr("Attention heads of a block; they share the width."),
+        tr("Heads"),
+        low=1,
+        high=64,
+        usual=(1, 16),
+        live=False,
     )
     context: int = setting(
-        64, "Longest prompt and completion together.", "Context", unit="tokens",
+        64, tr("Longest prompt and completion together."), tr("Context"), unit="tokens",
         low=8, high=4096, usual=(32, 256), live=False,
     )  # fmt: skip
-    device: str = setting("cpu", "Where the model is computed.", "Device", choices=("cpu", "cuda", "mps"), live=False)
+    device: str = setting(
+        "cpu", tr("Where the model is computed."), tr("Device"), choices=("cpu", "cuda", "mps"), live=False
+    )
     precision: str = setting(
         "float32",
-        "Numbers of the forward pass; bfloat16 is for CUDA, and its rounding makes ratios differ from 1.",
-        "Precision",
+        tr("Numbers of the forward pass; bfloat16 is for CUDA, and its rounding makes ratios differ from 1."),
+        tr("Precision"),
         choices=("float32", "bfloat16"),
         live=False,
     )
     threads: int = setting(
         1,
-        "Threads on the CPU; one leaves the other cores to the window and is fastest for the default size.",
-        "Threads",
+        tr("Threads on the CPU; one leaves the other cores to the window and is fastest for the default size."),
+        tr("Threads"),
         low=1,
         high=256,
         usual=(1, 8),
         live=False,
     )
     watch_reference: bool = setting(
-        True, "Scores every completion under the reference policy even where β is 0, so that KL can be seen.",
-        "Watch the reference",
+        True, tr("Scores every completion under the reference policy even where β is 0, so that KL can be seen."),
+        tr("Watch the reference"),
     )  # fmt: skip
     snapshot_every: int = setting(
         10,
-        "Updates between two snapshots of the weights in the run file; those between are replayed from the last.",
-        "Snapshot every",
+        tr("Updates between two snapshots of the weights in the run file; those between are replayed from the last."),
+        tr("Snapshot every"),
         unit="updates",
         low=1,
         high=100_000,
@@ -146,7 +164,9 @@ class Model:
         check(self)
         if self.width % self.heads:
             raise SettingsError(
-                "heads", self.heads, f"the heads share the width of {self.width}, so they must divide it"
+                "heads",
+                self.heads,
+                tr("the heads share the width of {width}, so they must divide it").format(width=self.width),
             )
         if self.precision == "bfloat16" and self.device != "cuda":
-            raise SettingsError("precision", self.precision, "bfloat16 is offered on CUDA only; choose float32")
+            raise SettingsError("precision", self.precision, tr("bfloat16 is offered on CUDA only; choose float32"))

@@ -8,6 +8,7 @@ from typing import Any
 
 from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,22 +24,25 @@ class Objective:
 
     baseline: str = setting(
         "group_mean",
-        "What is subtracted from a reward before it becomes an advantage.",
-        "Baseline",
+        tr("What is subtracted from a reward before it becomes an advantage."),
+        tr("Baseline"),
         symbol="b",
         choices=("group_mean", "leave_one_out", "batch_mean", "none", "given"),
     )
     std: str = setting(
         "sample",
-        "What the centred reward is divided by: the group's standard deviation (n − 1 or n), the batch's, or nothing.",
-        "Standard deviation",
+        tr(
+            "What the centred reward is divided by: the group's standard deviation (n − 1 or n), the "
+            "batch's, or nothing."
+        ),
+        tr("Standard deviation"),
         symbol="σ",
         choices=("sample", "population", "batch", "none"),
     )
     std_epsilon: float = setting(
         1e-4,
-        "Added to the standard deviation so that nearly equal rewards are not blown up.",
-        "Std epsilon",
+        tr("Added to the standard deviation so that nearly equal rewards are not blown up."),
+        tr("Std epsilon"),
         symbol="δ",
         low=0,
         high=1,
@@ -47,20 +51,20 @@ class Objective:
     )
     level: str = setting(
         "token",
-        "Whether each token has its own ratio, or a completion has one (its mean log-ratio, or the sum).",
-        "Ratio level",
+        tr("Whether each token has its own ratio, or a completion has one (its mean log-ratio, or the sum)."),
+        tr("Ratio level"),
         choices=("token", "sequence", "sequence_sum"),
     )
     surrogate: str = setting(
         "clip",
-        "How the ratio and the advantage combine into the term that is maximised.",
-        "Surrogate",
+        tr("How the ratio and the advantage combine into the term that is maximised."),
+        tr("Surrogate"),
         choices=("clip", "cispo", "sapo", "vespo", "gmpo", "log_prob"),
     )
     clip_low: float = setting(
         0.2,
-        "A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself may go on.",
-        "Clip range, low",
+        tr("A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself may go on."),
+        tr("Clip range, low"),
         symbol="ε",
         low=0,
         high=1e6,
@@ -68,8 +72,8 @@ class Objective:
     )
     clip_high: float = setting(
         0.2,
-        "A push that raises a probability stops once the ratio is above 1 + ε (for CISPO: the cap itself).",
-        "Clip range, high",
+        tr("A push that raises a probability stops once the ratio is above 1 + ε (for CISPO: the cap itself)."),
+        tr("Clip range, high"),
         symbol="ε⁺",
         low=0,
         high=1e6,
@@ -77,8 +81,8 @@ class Objective:
     )
     dual_clip: float | None = setting(
         None,
-        "Upper bound on the ratio before the minimum is taken, so that a bad sample cannot push without limit.",
-        "Dual clip",
+        tr("Upper bound on the ratio before the minimum is taken, so that a bad sample cannot push without limit."),
+        tr("Dual clip"),
         symbol="c",
         low=0,
         above=True,
@@ -88,8 +92,8 @@ class Objective:
     )
     log_ratio_limit: float | None = setting(
         None,
-        "Log-ratios are clamped to plus or minus this before the exponential.",
-        "Log-ratio limit",
+        tr("Log-ratios are clamped to plus or minus this before the exponential."),
+        tr("Log-ratio limit"),
         low=0,
         above=True,
         high=700,
@@ -98,8 +102,8 @@ class Objective:
     )
     sapo_temperature_pos: float = setting(
         1.0,
-        "Sharpness of SAPO's soft gate for positive advantages.",
-        "SAPO temperature, A > 0",
+        tr("Sharpness of SAPO's soft gate for positive advantages."),
+        tr("SAPO temperature, A > 0"),
         symbol="τ⁺",
         low=0,
         above=True,
@@ -108,8 +112,8 @@ class Objective:
     )
     sapo_temperature_neg: float = setting(
         1.05,
-        "Sharpness of SAPO's soft gate for negative advantages.",
-        "SAPO temperature, A < 0",
+        tr("Sharpness of SAPO's soft gate for negative advantages."),
+        tr("SAPO temperature, A < 0"),
         symbol="τ⁻",
         low=0,
         above=True,
@@ -117,21 +121,21 @@ class Objective:
         usual=(0.5, 4),
     )
     vespo_k_pos: float = setting(
-        2.0, "Power of VESPO's weight for A ≥ 0.", "VESPO k, A ≥ 0", symbol="k⁺", low=0, high=100, usual=(0, 5)
+        2.0, tr("Power of VESPO's weight for A ≥ 0."), tr("VESPO k, A ≥ 0"), symbol="k⁺", low=0, high=100, usual=(0, 5)
     )
     vespo_lambda_pos: float = setting(
-        3.0, "Decay of VESPO's weight for A ≥ 0.", "VESPO λ, A ≥ 0", symbol="λ⁺", low=0, high=100, usual=(0, 5)
+        3.0, tr("Decay of VESPO's weight for A ≥ 0."), "VESPO λ, A ≥ 0", symbol="λ⁺", low=0, high=100, usual=(0, 5)
     )
     vespo_k_neg: float = setting(
-        3.0, "Power of VESPO's weight for A < 0.", "VESPO k, A < 0", symbol="k⁻", low=0, high=100, usual=(0, 5)
+        3.0, tr("Power of VESPO's weight for A < 0."), tr("VESPO k, A < 0"), symbol="k⁻", low=0, high=100, usual=(0, 5)
     )
     vespo_lambda_neg: float = setting(
-        2.0, "Decay of VESPO's weight for A < 0.", "VESPO λ, A < 0", symbol="λ⁻", low=0, high=100, usual=(0, 5)
+        2.0, tr("Decay of VESPO's weight for A < 0."), "VESPO λ, A < 0", symbol="λ⁻", low=0, high=100, usual=(0, 5)
     )
     beta: float = setting(
         0.04,
-        "How strongly the policy is held near the reference policy.",
-        "KL weight",
+        tr("How strongly the policy is held near the reference policy."),
+        tr("KL weight"),
         symbol="β",
         low=0,
         high=1e3,
@@ -139,33 +143,40 @@ class Objective:
     )
     kl: str = setting(
         "k3",
-        "Which estimate of the KL divergence from the reference enters: k1, k2, k3 of the sampled token, or exact.",
-        "KL estimator",
+        tr("Which estimate of the KL divergence from the reference enters: k1, k2, k3 of the sampled token, or exact."),
+        tr("KL estimator"),
         choices=("k1", "k2", "k3", "exact"),
     )
     kl_importance: bool = setting(
-        False, "Multiplies the KL estimate by the ratio, which corrects its gradient.", "KL times ratio"
+        False, tr("Multiplies the KL estimate by the ratio, which corrects its gradient."), tr("KL times ratio")
     )
     kl_in: str = setting(
         "loss",
-        "Whether the KL penalty is a term of the loss or is subtracted from the reward.",
-        "KL enters",
+        tr("Whether the KL penalty is a term of the loss or is subtracted from the reward."),
+        tr("KL enters"),
         choices=("loss", "reward"),
     )
     entropy_bonus: float = setting(
-        0.0, "Weight of the policy's entropy in the objective.", "Entropy bonus", low=0, high=1e3, usual=(0, 0.1)
+        0.0,
+        tr("Weight of the policy's entropy in the objective."),
+        tr("Entropy bonus"),
+        low=0,
+        high=1e3,
+        usual=(0, 0.1),
     )
     reduction: str = setting(
         "sequence",
-        "How token losses are averaged: per completion and then over completions, over all tokens, over a constant "
-        "number of tokens, or summed per completion.",
-        "Reduction",
+        tr(
+            "How token losses are averaged: per completion and then over completions, over all tokens, over a constant "
+            "number of tokens, or summed per completion."
+        ),
+        tr("Reduction"),
         choices=("sequence", "token", "constant", "sequence_sum"),
     )
     max_tokens: int | None = setting(
         None,
-        "The constant number of tokens that the reduction “constant” divides by (Dr. GRPO).",
-        "Constant length",
+        tr("The constant number of tokens that the reduction “constant” divides by (Dr. GRPO)."),
+        tr("Constant length"),
         symbol="L",
         low=1,
         high=1e9,
@@ -176,13 +187,15 @@ class Objective:
     def __post_init__(self) -> None:
         check(self)
         if self.reduction == "constant" and self.max_tokens is None:
-            raise SettingsError("max_tokens", None, "the reduction “constant” needs a number of tokens to divide by")
+            raise SettingsError(
+                "max_tokens", None, tr("the reduction “constant” needs a number of tokens to divide by")
+            )
         if self.dual_clip is not None and self.surrogate != "clip":
             raise SettingsError(
-                "dual_clip", self.dual_clip, "only the surrogate “clip” has a dual clip; leave it empty"
+                "dual_clip", self.dual_clip, tr("only the surrogate “clip” has a dual clip; leave it empty")
             )
         if isinstance(self.max_tokens, float):
-            raise SettingsError("max_tokens", self.max_tokens, "allowed is a whole number of tokens, or nothing")
+            raise SettingsError("max_tokens", self.max_tokens, tr("allowed is a whole number of tokens, or nothing"))
 
     def replace(self, **changes: Any) -> Objective:
         """A copy with ``changes``, checked like a new one."""
@@ -194,14 +207,21 @@ class Objective:
         said = []
         if self.surrogate == "cispo" and self.clip_high < 1:
             said.append(
-                f"CISPO's cap is {self.clip_high:g}, below 1: every gradient is scaled down to it. The paper's 1 + ε "
-                "is written as one number here, for example 5."
+                tr(
+                    "CISPO's cap is {clip_high:g}, below 1: every gradient is scaled down to it. The paper's 1 + ε "
+                    "is written as one number here, for example 5."
+                ).format(clip_high=self.clip_high)
             )
         if self.level == "sequence" and self.surrogate == "clip" and min(self.clip_low, self.clip_high) >= 0.05:
             said.append(
-                "A sequence-level ratio is a geometric mean and stays close to 1: a clip range this wide hardly ever "
-                "acts (GSPO uses 0.0003 and 0.0004)."
+                tr(
+                    "A sequence-level ratio is a geometric mean and stays close to 1: a clip range this "
+                    "wide hardly ever "
+                    "acts (GSPO uses 0.0003 and 0.0004)."
+                )
             )
         if self.kl == "k1" and self.kl_in == "loss" and not self.kl_importance and self.beta > 0:
-            said.append("k1 as a loss has an expected gradient of zero at the first pass: β adds noise, not a pull.")
+            said.append(
+                tr("k1 as a loss has an expected gradient of zero at the first pass: β adds noise, not a pull.")
+            )
         return tuple(said)

@@ -10,6 +10,7 @@ from typing import Any
 
 from grpo_core.config.objective import Objective
 from grpo_core.config.settings import Settings
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,37 +75,43 @@ PRESETS: dict[str, Preset] = {
         objective=Objective(),
         mu=1,
         source="arXiv:2402.03300, equations 3 and 4",
-        not_covered="The paper states neither the clip range nor how the standard deviation is estimated; "
-        "0.2, n − 1 and 0.0001 are TRL's.",
+        not_covered=tr(
+            "The paper states neither the clip range nor how the standard deviation is estimated; "
+            "0.2, n − 1 and 0.0001 are TRL's."
+        ),
     ),
     "GRPO (TRL 1.16 defaults)": Preset(
         objective=_TRL,
         mu=1,
-        source="TRL 1.16 GRPOTrainer (loss_type “dapo”, beta 0, scale_rewards “group”)",
-        not_covered="TRL counts the tokens of the whole generation batch; here that batch is one step.",
+        source=tr("TRL 1.16 GRPOTrainer (loss_type “dapo”, beta 0, scale_rewards “group”)"),
+        not_covered=tr("TRL counts the tokens of the whole generation batch; here that batch is one step."),
     ),
     "GRPO (verl 0.9 defaults)": Preset(
         objective=Objective(std_epsilon=1e-6, dual_clip=3.0, log_ratio_limit=20.0, beta=0.0, reduction="token"),
         mu=1,
-        source="verl 0.9 with adv_estimator=grpo (whose own default is gae; use_kl_loss is off)",
-        not_covered="A group of one trains on its raw reward in verl; here its advantage is 0.",
+        source=tr("verl 0.9 with adv_estimator=grpo (whose own default is gae; use_kl_loss is off)"),
+        not_covered=tr("A group of one trains on its raw reward in verl; here its advantage is 0."),
     ),
     "DAPO": Preset(
         objective=Objective(clip_low=0.2, clip_high=0.28, beta=0.0, reduction="token"),
         resample_dead=True,
         source="arXiv:2503.14476, equations 8 to 12",
-        not_covered="The soft punishment of overlong answers is not here. The paper averages the tokens of each "
-        "prompt's group; here, as in its code, those of the whole batch.",
+        not_covered=tr(
+            "The soft punishment of overlong answers is not here. The paper averages the tokens of each "
+            "prompt's group; here, as in its code, those of the whole batch."
+        ),
     ),
     "Dr. GRPO": Preset(
         objective=Objective(std="none", beta=0.0, reduction="constant", max_tokens=3000),
         source="arXiv:2503.20783 and its code (oat)",
-        not_covered="The constant is the task's longest completion instead of 3000 tokens.",
+        not_covered=tr("The constant is the task's longest completion instead of 3000 tokens."),
     ),
     "BNPO": Preset(
         objective=_TRL,
-        source="TRL 1.16, loss_type “bnpo”",
-        not_covered="TRL averages over each micro-batch; with one micro-batch a pass, as here, that is its default.",
+        source=tr("TRL 1.16, loss_type “bnpo”"),
+        not_covered=tr(
+            "TRL averages over each micro-batch; with one micro-batch a pass, as here, that is its default."
+        ),
     ),
     "GSPO": Preset(
         objective=Objective(level="sequence", clip_low=3e-4, clip_high=4e-4, beta=0.0),
@@ -113,7 +120,7 @@ PRESETS: dict[str, Preset] = {
     "CISPO": Preset(
         objective=Objective(surrogate="cispo", clip_high=5.0, beta=0.0, reduction="token"),
         source="arXiv:2506.13585, equations 4 and 5; cap 5 as in ScaleRL",
-        not_covered="Only the upper cap acts, as in TRL; verl also has a lower one.",
+        not_covered=tr("Only the upper cap acts, as in TRL; verl also has a lower one."),
     ),
     "SAPO": Preset(objective=Objective(surrogate="sapo", beta=0.0), source="arXiv:2511.20347"),
     "LUSPO": Preset(
@@ -133,7 +140,7 @@ PRESETS: dict[str, Preset] = {
             baseline="leave_one_out", std="none", level="sequence_sum", beta=0.05, kl="k1", kl_in="reward"
         ),
         source="arXiv:2402.14740; TRL 1.16 RLOOTrainer",
-        not_covered="The paper is plain REINFORCE; the clip is TRL's.",
+        not_covered=tr("The paper is plain REINFORCE; the clip is TRL's."),
     ),
     "REINFORCE": Preset(
         objective=Objective(baseline="none", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"),
@@ -145,18 +152,18 @@ PRESETS: dict[str, Preset] = {
             baseline="batch_mean", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"
         ),
         mu=1,
-        source="Williams 1992, with the batch's mean reward as baseline",
+        source=tr("Williams 1992, with the batch's mean reward as baseline"),
     ),
     "REINFORCE + running mean": Preset(
         objective=Objective(baseline="given", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"),
         mu=1,
         critic=True,
-        source="Williams 1992, with the running mean of each prompt's rewards as baseline",
+        source=tr("Williams 1992, with the running mean of each prompt's rewards as baseline"),
     ),
     "PPO-clip": Preset(
         objective=Objective(baseline="given", std="none", beta=0.0, reduction="token"),
         critic=True,
         source="arXiv:1707.06347, equation 7; advantages by GAE, arXiv:1506.02438",
-        not_covered="Advantages are not whitened and the value loss is not clipped.",
+        not_covered=tr("Advantages are not whitened and the value loss is not clipped."),
     ),
 }

@@ -13,6 +13,7 @@ from grpo_core.config.bandit_task import BanditTask
 from grpo_core.config.language import LanguageTask
 from grpo_core.config.settings import Settings
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 
 def settings_from_json(text: str | bytes) -> Settings:
@@ -24,21 +25,23 @@ def settings_from_json(text: str | bytes) -> Settings:
     try:
         data = json.loads(text)
     except ValueError as error:
-        raise SettingsError("settings", "text that is not JSON", f"line and column are in “{error}”") from None
+        raise SettingsError(
+            "settings", tr("text that is not JSON"), tr("line and column are in “{error}”").format(error=error)
+        ) from None
     except RecursionError:
-        raise SettingsError("settings", "text that is not JSON", "it is nested too deeply") from None
+        raise SettingsError("settings", tr("text that is not JSON"), tr("it is nested too deeply")) from None
     built: Settings = _build(Settings, data, "settings")
     return built
 
 
 def _build(cls: type, data: Any, path: str) -> Any:
     if not isinstance(data, dict):
-        raise SettingsError(path, str(data), "expected is an object with named fields")
+        raise SettingsError(path, str(data), tr("expected is an object with named fields"))
     kinds = typing.get_type_hints(cls)
     unknown = sorted(set(data) - {f.name for f in dataclasses.fields(cls)})
     if unknown:
         where = unknown[0] if cls is Settings else f"{path}.{unknown[0]}"
-        raise SettingsError(where, str(data[unknown[0]]), "there is no such setting")
+        raise SettingsError(where, str(data[unknown[0]]), tr("there is no such setting"))
     values = {}
     for name, value in data.items():
         kind = kinds[name]

@@ -13,6 +13,7 @@ from grpo_core.config.language import LanguageTask, Model
 from grpo_core.config.objective import Objective
 from grpo_core.config.training import Learner, Optimizer
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,20 +26,27 @@ class Settings:
     task: BanditTask | LanguageTask = field(default_factory=BanditTask)
     model: Model = field(default_factory=Model)
     seed: int = setting(
-        7, "Fixes every random number of the run.", "Seed", low=0, high=2**63 - 1, usual=(0, 100), live=False
+        7, tr("Fixes every random number of the run."), tr("Seed"), low=0, high=2**63 - 1, usual=(0, 100), live=False
     )
 
     def __post_init__(self) -> None:
         check(self)
         if self.objective.baseline == "given" and not self.learner.critic:
-            raise SettingsError("objective.baseline", "given", "this baseline is the critic's; switch the critic on")
+            raise SettingsError(
+                "objective.baseline", "given", tr("this baseline is the critic's; switch the critic on")
+            )
         if isinstance(self.task, LanguageTask) and self.optimizer.step_length is not None:
-            raise SettingsError("optimizer.step_length", self.optimizer.step_length, "only a bandit's step is rescaled")
+            raise SettingsError(
+                "optimizer.step_length", self.optimizer.step_length, tr("only a bandit's step is rescaled")
+            )
         if isinstance(self.task, LanguageTask) and self.task.max_tokens >= self.model.context:
             raise SettingsError(
-                "task.max_tokens", self.task.max_tokens,
-                f"prompt and completion share a context of {self.model.context} tokens; choose fewer",
-            )  # fmt: skip
+                "task.max_tokens",
+                self.task.max_tokens,
+                tr("prompt and completion share a context of {context} tokens; choose fewer").format(
+                    context=self.model.context
+                ),
+            )
 
     @property
     def bandit(self) -> BanditTask:
@@ -75,7 +83,7 @@ class Settings:
         known = flat(self).keys() | {part.name for part in dataclasses.fields(self)}
         for path, value in changes.items():
             if path not in known:
-                raise SettingsError(path, value, "there is no such setting")
+                raise SettingsError(path, value, tr("there is no such setting"))
             outer, _, inner = path.rpartition(".")
             if outer:
                 parts.setdefault(outer, {})[inner] = value
@@ -103,11 +111,13 @@ class Settings:
         """
         if type(self.task) is not type(wanted.task):
             raise SettingsError(
-                "task", wanted.task, "this run has another kind of policy; start a new run to change it"
+                "task", wanted.task, tr("this run has another kind of policy; start a new run to change it")
             )
         for path, (now, then) in self.differences(wanted).items():
             if not is_live(path):
-                raise SettingsError(path, then, f"this run was started with {now}; start a new run to change it")
+                raise SettingsError(
+                    path, then, tr("this run was started with {now}; start a new run to change it").format(now=now)
+                )
 
     def to_json(self) -> str:
         """One line of JSON with every field; :func:`grpo_core.config.settings_from_json` reads it back."""

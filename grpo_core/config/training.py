@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grpo_core.config.fields import check, setting
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,12 +13,15 @@ class Learner:
     """How a batch is sampled and how often it is learned from."""
 
     group_size: int = setting(
-        8, "Completions sampled for each prompt.", "Group size", symbol="G", low=1, high=4096, usual=(1, 64)
+        8, tr("Completions sampled for each prompt."), tr("Group size"), symbol="G", low=1, high=4096, usual=(1, 64)
     )
     mu: int = setting(
         4,
-        "Passes over the same samples before new ones are drawn; at one pass every ratio is 1 and nothing is clipped.",
-        "Inner passes",
+        tr(
+            "Passes over the same samples before new ones are drawn; at one pass every ratio is 1 and "
+            "nothing is clipped."
+        ),
+        tr("Inner passes"),
         symbol="μ",
         low=1,
         high=64,
@@ -25,8 +29,8 @@ class Learner:
     )
     temperature: float = setting(
         1.0,
-        "Divides the logits in sampling and scoring alike; above 1 samples spread, below 1 they concentrate.",
-        "Temperature",
+        tr("Divides the logits in sampling and scoring alike; above 1 samples spread, below 1 they concentrate."),
+        tr("Temperature"),
         symbol="T",
         low=0.01,
         high=100,
@@ -34,18 +38,28 @@ class Learner:
         logarithmic=True,
     )
     resample_dead: bool = setting(
-        False, "Groups whose rewards are all equal are drawn again, up to ten times (DAPO).", "Resample dead groups"
+        False,
+        tr("Groups whose rewards are all equal are drawn again, up to ten times (DAPO)."),
+        tr("Resample dead groups"),
     )
     critic: bool = setting(
-        False, "Learns one value a prompt and state, which serves as the baseline “given” (PPO).", "Learned critic"
+        False,
+        tr("Learns one value a prompt and state, which serves as the baseline “given” (PPO)."),
+        tr("Learned critic"),
     )
     critic_rate: float = setting(
-        0.1, "Step size of the critic's own update.", "Critic rate", low=0, high=10, usual=(0.001, 1), logarithmic=True
+        0.1,
+        tr("Step size of the critic's own update."),
+        tr("Critic rate"),
+        low=0,
+        high=10,
+        usual=(0.001, 1),
+        logarithmic=True,
     )
-    gamma: float = setting(1.0, "Discount from one token to the next.", "Discount", symbol="γ", low=0, high=1)
+    gamma: float = setting(1.0, tr("Discount from one token to the next."), tr("Discount"), symbol="γ", low=0, high=1)
     lam: float = setting(
         0.95,
-        "How far the critic's estimate looks ahead: 0 one token, 1 to the end (GAE).",
+        tr("How far the critic's estimate looks ahead: 0 one token, 1 to the end (GAE)."),
         "GAE λ",
         symbol="λ",
         low=0,
@@ -60,11 +74,13 @@ class Learner:
 class Optimizer:
     """How a gradient becomes a change of the parameters."""
 
-    kind: str = setting("sgd", "Plain gradient step, or Adam (arXiv:1412.6980).", "Optimizer", choices=("sgd", "adam"))
+    kind: str = setting(
+        "sgd", "Plain gradient step, or Adam (arXiv:1412.6980).", tr("Optimizer"), choices=("sgd", "adam")
+    )
     learning_rate: float = setting(
         0.3,
-        "Length of one step along the negative gradient.",
-        "Learning rate",
+        tr("Length of one step along the negative gradient."),
+        tr("Learning rate"),
         symbol="α",
         low=0,
         high=1e3,
@@ -72,15 +88,27 @@ class Optimizer:
         logarithmic=True,
     )
     adam_beta1: float = setting(
-        0.9, "How long Adam remembers the gradient.", "Adam β₁", symbol="β₁", low=0, high=0.999999, usual=(0, 0.99)
+        0.9,
+        tr("How long Adam remembers the gradient."),
+        tr("Adam β₁"),
+        symbol="β₁",
+        low=0,
+        high=0.999999,
+        usual=(0, 0.99),
     )
     adam_beta2: float = setting(
-        0.999, "How long Adam remembers its square.", "Adam β₂", symbol="β₂", low=0, high=0.999999, usual=(0.9, 0.9999)
+        0.999,
+        tr("How long Adam remembers its square."),
+        tr("Adam β₂"),
+        symbol="β₂",
+        low=0,
+        high=0.999999,
+        usual=(0.9, 0.9999),
     )
     adam_epsilon: float = setting(
         1e-8,
-        "Keeps Adam's division finite.",
-        "Adam ε",
+        tr("Keeps Adam's division finite."),
+        tr("Adam ε"),
         low=0,
         above=True,
         high=1,
@@ -90,8 +118,8 @@ class Optimizer:
 
     weight_decay: float = setting(
         0.0,
-        "Shrinks every parameter by this share of the learning rate at each step (AdamW, arXiv:1711.05101).",
-        "Weight decay",
+        tr("Shrinks every parameter by this share of the learning rate at each step (AdamW, arXiv:1711.05101)."),
+        tr("Weight decay"),
         symbol="λ",
         low=0,
         high=1e3,
@@ -99,8 +127,8 @@ class Optimizer:
     )
     max_grad_norm: float | None = setting(
         None,
-        "A longer gradient is scaled down to this length before the step.",
-        "Largest gradient norm",
+        tr("A longer gradient is scaled down to this length before the step."),
+        tr("Largest gradient norm"),
         low=0,
         above=True,
         high=1e9,
@@ -110,8 +138,8 @@ class Optimizer:
 
     step_length: float | None = setting(
         None,
-        "The change that an update of a bandit makes to its logits is rescaled to this length; none stays none.",
-        "Step length",
+        tr("The change that an update of a bandit makes to its logits is rescaled to this length; none stays none."),
+        tr("Step length"),
         low=0,
         above=True,
         high=1e3,

@@ -12,6 +12,7 @@ from grpo_core.bandit.policy import log_probs
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
 from grpo_core.objective import Terms
+from grpo_core.text import tr
 
 LEAST = 1e-4
 """The smallest probability that a hand can set, and what it leaves to the others at least."""
@@ -27,9 +28,11 @@ def from_weights(weights: Sequence[float]) -> np.ndarray:
     """
     given = np.asarray(weights, dtype=float)
     if given.ndim != 1 or len(given) < 2 or not (np.isfinite(given) & (given > 0)).all():
-        raise SettingsError("probabilities", tuple(weights), "allowed are two or more numbers above 0")
+        raise SettingsError("probabilities", tuple(weights), tr("allowed are two or more numbers above 0"))
     if given.max() > given.min() / FLOOR:
-        raise SettingsError("probabilities", tuple(weights), f"none may be below {FLOOR:g} of another")
+        raise SettingsError(
+            "probabilities", tuple(weights), tr("none may be below {floor:g} of another").format(floor=FLOOR)
+        )
     return log_probs(np.log(given), 1.0)
 
 

@@ -16,6 +16,7 @@ from grpo_core.config import Settings, flat
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.common import CommonStreams
 from grpo_core.experiments.gauge import Gauge
+from grpo_core.text import tr
 
 SIDE_BY_SIDE = (
     "objective.beta", "objective.clip_low", "objective.clip_high", "optimizer.learning_rate", "learner.temperature",
@@ -102,7 +103,7 @@ def ensembles(
         SettingsError: a task has several decisions, or is a language model's; before anything is computed.
     """
     if not seeds:
-        raise SettingsError("seeds", None, "at least one is needed")
+        raise SettingsError("seeds", None, tr("at least one is needed"))
     for point in points:
         _rewarded(point)
     return _ensembles(points, tuple(seeds), updates, poll)
@@ -125,10 +126,12 @@ def _shared(settings: Settings) -> dict[str, Any]:
 
 def _rewarded(settings: Settings) -> Task:
     if settings.is_language:
-        raise SettingsError("task", "a language model", "side by side only the bandit runs; train it run by run")
+        raise SettingsError(
+            "task", tr("a language model"), tr("side by side only the bandit runs; train it run by run")
+        )
     work = task(settings.bandit)
     if work.action_rewards is None:
-        raise SettingsError("task.landscape", settings.bandit.landscape, "choose a task of one decision")
+        raise SettingsError("task.landscape", settings.bandit.landscape, tr("choose a task of one decision"))
     return work
 
 

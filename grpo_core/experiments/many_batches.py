@@ -16,6 +16,7 @@ from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 BINS = 41
 """Bars of a histogram; an odd number has one for advantages around 0."""
@@ -117,7 +118,7 @@ def many_batches(settings: Settings, logp: np.ndarray, count: int, seed: int) ->
     """
     work = task(settings.bandit)
     if work.action_rewards is None:
-        raise SettingsError("task.landscape", settings.bandit.landscape, "choose a task of one decision")
+        raise SettingsError("task.landscape", settings.bandit.landscape, tr("choose a task of one decision"))
     streams = _OneUpdate(range(seed, seed + count))
     dist = runs_last(np.broadcast_to(logp, (streams.runs, *logp.shape)))
     drawn = draw(settings.learner, work, dist, 1, streams, never)

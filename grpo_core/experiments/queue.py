@@ -20,6 +20,7 @@ from grpo_core.learners import learner, never
 from grpo_core.metrics import metrics
 from grpo_core.runs.files import in_use, lock, release
 from grpo_core.runs.run_file import RunReader, RunWriter, resume_point
+from grpo_core.text import tr
 
 __all__ = [
     "Held", "Planned", "Progress", "Queue", "Result",
@@ -91,7 +92,9 @@ def work(
             except RunFileError:
                 if not in_use(path):
                     raise
-                busy = RunFileError(f"{run.title} is being trained in a window; close it there, then go on here.")
+                busy = RunFileError(
+                    tr("{title} is being trained in a window; close it there, then go on here.").format(title=run.title)
+                )
         if busy is not None:
             raise busy
     return True
@@ -147,7 +150,9 @@ def _claimed(folder: Path) -> Iterator[None]:
     except RunFileError:
         if not in_use(folder / MANIFEST):
             raise
-        raise RunFileError(f"Somebody else is training the runs of {folder}; wait, or stop them there.") from None
+        raise RunFileError(
+            tr("Somebody else is training the runs of {folder}; wait, or stop them there.").format(folder=folder)
+        ) from None
     try:
         yield
     finally:

@@ -14,6 +14,7 @@ from grpo_core.config import Settings, described_at, settings_from_json
 from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.experiments.sweep import grid
 from grpo_core.runs.files import replacing
+from grpo_core.text import tr
 
 MANIFEST = "queue.json"
 VERSION = 1
@@ -66,12 +67,16 @@ def planned(settings: Settings, axes: Mapping[str, Sequence[Any]], seeds: Sequen
         SettingsError: there is no such setting, a value is not allowed, or there would be too many runs.
     """
     if updates < 1:
-        raise SettingsError("updates", updates, "allowed is a whole number from 1 on")
+        raise SettingsError("updates", updates, tr("allowed is a whole number from 1 on"))
     if not seeds:
-        raise SettingsError("seeds", 0, "allowed is a whole number from 1 on")
+        raise SettingsError("seeds", 0, tr("allowed is a whole number from 1 on"))
     points = grid(settings, axes)
     if len(points) * len(seeds) > MOST_RUNS:
-        raise SettingsError("runs", len(points) * len(seeds), f"a queue has at most {MOST_RUNS:,} runs; choose fewer")
+        raise SettingsError(
+            "runs",
+            len(points) * len(seeds),
+            tr("a queue has at most {most_runs:,} runs; choose fewer").format(most_runs=MOST_RUNS),
+        )
     runs = [point.replace({"seed": seed}) for seed in seeds for point in points]
     return Queue(
         axes=tuple(axes),
@@ -88,7 +93,7 @@ def axis(settings: Settings, text: str) -> tuple[str, list[Any]]:
     """
     path, equals, values = text.partition("=")
     if not equals:
-        raise SettingsError("over", text, "write a setting and its values, such as objective.beta=0,0.04,0.2")
+        raise SettingsError("over", text, tr("write a setting and its values, such as objective.beta=0,0.04,0.2"))
     path, words = path.strip(), [word.strip() for word in values.split(",") if word.strip()]
     return path, [settings_from(None, [f"{path}={word}"], settings).get(path) for word in words]
 
@@ -105,7 +110,11 @@ def begin(folder: Path, queue: Queue) -> Queue:
     if (folder / MANIFEST).exists():
         there = read(folder)
         if (there.axes, there.runs) != (queue.axes, queue.runs):
-            raise RunFileError(f"{folder} holds another sweep; choose another folder, or give the same settings again.")
+            raise RunFileError(
+                tr("{folder} holds another sweep; choose another folder, or give the same settings again.").format(
+                    folder=folder
+                )
+            )
         queue = replace(queue, updates=max(queue.updates, there.updates))
     _write(folder, replace(queue, ended=False))
     return read(folder)
@@ -126,7 +135,7 @@ def read(folder: Path) -> Queue:
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         if stored["version"] > VERSION:
-            raise RunFileError(f"{path} was written by a newer version of GRPO Lab.")
+            raise RunFileError(tr("{path} was written by a newer version of GRPO Lab.").format(path=path))
         runs = tuple(
             Planned(file=_inside(run["file"]), title=str(run["title"]), settings=_settings(run["settings"]))
             for run in stored["runs"]
@@ -136,9 +145,13 @@ def read(folder: Path) -> Queue:
             described_at(path_of_setting)
         return Queue(axes=axes, updates=int(stored["updates"]), runs=runs, ended=bool(stored["ended"]))
     except OSError as error:
-        raise RunFileError(f"{folder} holds no queue of runs: {error.strerror}.") from None
+        raise RunFileError(
+            tr("{folder} holds no queue of runs: {strerror}.").format(folder=folder, strerror=error.strerror)
+        ) from None
     except (ValueError, TypeError, LookupError, SettingsError, RecursionError):
-        raise RunFileError(f"{path} is damaged; the runs beside it are whole and can be opened one by one.") from None
+        raise RunFileError(
+            tr("{path} is damaged; the runs beside it are whole and can be opened one by one.").format(path=path)
+        ) from None
 
 
 def _write(folder: Path, queue: Queue) -> None:
@@ -147,7 +160,9 @@ def _write(folder: Path, queue: Queue) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunFileError(f"The folder {folder} cannot be made: {error.strerror}.") from None
+        raise RunFileError(
+            tr("The folder {folder} cannot be made: {strerror}.").format(folder=folder, strerror=error.strerror)
+        ) from None
     with replacing(folder / MANIFEST) as temporary, temporary.open("w", encoding="utf-8") as file:
         json.dump(stored, file, indent=1)
         file.flush()

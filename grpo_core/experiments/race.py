@@ -9,6 +9,7 @@ from grpo_core.bandit.simulate import never
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.text import tr
 
 FAIRNESS = ("updates", "samples", "step_length")
 SIX = ("REINFORCE", "REINFORCE + baseline", "RLOO", "GRPO (DeepSeekMath)", "Dr. GRPO", "PPO-clip")
@@ -30,9 +31,11 @@ def entered(settings: Settings, name: str, fairness: str = "updates", step_lengt
         SettingsError: a preset or a kind of fairness that does not exist.
     """
     if fairness not in FAIRNESS:
-        raise SettingsError("fairness", fairness, f"allowed is one of {', '.join(FAIRNESS)}")
+        raise SettingsError(
+            "fairness", fairness, tr("allowed is one of {fairness}").format(fairness=", ".join(FAIRNESS))
+        )
     if name not in PRESETS:
-        raise SettingsError("preset", name, "there is no such preset")
+        raise SettingsError("preset", name, tr("there is no such preset"))
     own = PRESETS[name].applied_to(settings)
     if own.objective.beta:
         own = own.replace({"objective.beta": settings.objective.beta})

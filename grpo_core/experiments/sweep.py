@@ -12,6 +12,7 @@ from grpo_core import kl
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings, described_at
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 BETAS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)
 """A grid of β from none to as strong as the reward itself."""
@@ -40,9 +41,9 @@ def grid(settings: Settings, axes: Mapping[str, Sequence[Any]]) -> list[Settings
         try:
             described_at(path)
         except KeyError:
-            raise SettingsError(path, None, "there is no such setting") from None
+            raise SettingsError(path, None, tr("there is no such setting")) from None
         if not values:
-            raise SettingsError(path, None, "a sweep needs at least one value")
+            raise SettingsError(path, None, tr("a sweep needs at least one value"))
     return [settings.replace(dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
 
 
@@ -70,9 +71,9 @@ def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:
     """
     work = task(settings.bandit)
     if work.action_rewards is None:
-        raise SettingsError("task.landscape", settings.bandit.landscape, "choose a task of one decision")
+        raise SettingsError("task.landscape", settings.bandit.landscape, tr("choose a task of one decision"))
     if beta <= 0:
-        raise SettingsError("objective.beta", beta, "without a KL there is no optimum inside the simplex")
+        raise SettingsError("objective.beta", beta, tr("without a KL there is no optimum inside the simplex"))
     logits = work.start.reshape(work.action_rewards.shape) / settings.learner.temperature + work.action_rewards / beta
     logits = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True))

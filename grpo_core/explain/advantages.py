@@ -11,6 +11,7 @@ from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule
 from grpo_core.explain.typeset import number, plain, series, signed, total
+from grpo_core.text import tr
 
 PAPER = "DeepSeekMath, arXiv:2402.03300, section 4.1.2"
 GAE = "GAE, arXiv:1506.02438, equations 11 and 16"
@@ -55,7 +56,7 @@ def penalised_reward(n: Numbers, q: Quantity) -> Formula:
         value=n[reward] - beta * math.fsum(k1),
         inputs=(reward, *(x for pair in places for x in pair)),
         scale=abs(n[reward]) + beta * sum(abs(n[old]) + abs(n[ref]) for old, ref in places),
-        note="The KL penalty enters as part of the reward: the summed k1 of the completion, times β.",
+        note=tr("The KL penalty enters as part of the reward: the summed k1 of the completion, times β."),
         source="RLOO, arXiv:2402.14740; Schulman's k1",
     )
 
@@ -70,7 +71,7 @@ def mean(n: Numbers, q: Quantity) -> Formula:
         value=math.fsum(values) / len(values) if values else math.nan,
         inputs=tuple(inputs),
         scale=max(map(abs, values), default=0.0),
-        note="Over the completions that were scored.",
+        note=tr("Over the completions that were scored."),
         source=PAPER,
     )
 
@@ -83,7 +84,9 @@ def std(n: Numbers, q: Quantity) -> Formula:
     symbol = r"\sigma" if q.group is None else rf"\sigma_{{{q.group + 1}}}"
     below, letter = "n" if freedom == free else "n - 1", _letter(n)
     if freedom < 1:
-        note = f"With {free} scored {'completion' if free == 1 else 'completions'} there is no standard deviation."
+        note = tr("With {free} scored {value} there is no standard deviation.").format(
+            free=free, value="completion" if free == 1 else "completions"
+        )
         return Formula(symbol=symbol, value=math.nan, inputs=tuple(inputs), note=note)
     return Formula(
         symbol=symbol,
@@ -94,7 +97,7 @@ def std(n: Numbers, q: Quantity) -> Formula:
         value=math.sqrt(math.fsum((v - middle) ** 2 for v in values) / freedom),
         inputs=(*inputs, centre),
         scale=max(map(abs, values)),
-        note="The paper does not say whether it divides by n or n − 1."
+        note=tr("The paper does not say whether it divides by n or n − 1.")
         if n.objective.std == "sample" and q.group is not None
         else "",
         source=PAPER,
@@ -105,12 +108,12 @@ def baseline(n: Numbers, q: Quantity) -> Formula:
     symbol, row, o = f"b_{n.at(q)}", q.row or 0, n.objective
     group = int(n.step.group[row])
     if o.baseline == "none":
-        return Formula(symbol=symbol, general="b_{i} = 0", value=0.0, note="Nothing is subtracted from the reward.")
+        return Formula(symbol=symbol, general="b_{i} = 0", value=0.0, note=tr("Nothing is subtracted from the reward."))
     if o.baseline == "given":
-        note = "The baseline is the critic's value of each token; see the advantage."
+        note = tr("The baseline is the critic's value of each token; see the advantage.")
         return Formula(symbol=symbol, value=math.nan, note=note)
     if math.isnan(n[score_of(n, row)]):
-        return Formula(symbol=symbol, value=math.nan, note="not scored: nothing is compared")
+        return Formula(symbol=symbol, value=math.nan, note=tr("not scored: nothing is compared"))
     if o.baseline != "leave_one_out":
         centre = Quantity("batch_mean") if o.baseline == "batch_mean" else Quantity("group_mean", group=group)
         value, scale = n[centre], max(map(abs, _scores(n, centre.group)[1]), default=0.0)
@@ -126,14 +129,14 @@ def baseline(n: Numbers, q: Quantity) -> Formula:
         value=math.fsum(v for _, v in others) / len(others) if others else 0.0,
         inputs=tuple(i for i, _ in others),
         scale=max(map(abs, values), default=0.0),
-        note="" if others else "There is no other completion to compare with.",
+        note="" if others else tr("There is no other completion to compare with."),
         source="RLOO, arXiv:2402.14740",
     )
 
 
 def advantage(n: Numbers, q: Quantity) -> Formula:
     if n.step.advantage is not None:
-        return Formula(symbol=f"A_{n.at(q)}", value=n[q], note="recorded: the source gave this advantage")
+        return Formula(symbol=f"A_{n.at(q)}", value=n[q], note=tr("recorded: the source gave this advantage"))
     if n.objective.baseline == "given":
         return _from_critic(n, q)
     return _from_group(n, q)
@@ -145,12 +148,12 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
     group, score = int(n.step.group[row]), score_of(n, row)
     r = n[score]
     if math.isnan(r):
-        return Formula(symbol=symbol, general="A_{i} = 0", value=0.0, inputs=(score,), note="not scored: no push")
+        return Formula(symbol=symbol, general="A_{i} = 0", value=0.0, inputs=(score,), note=tr("not scored: no push"))
     inputs, values = _scores(n, group)
     if o.baseline in ("group_mean", "leave_one_out") and are_equal(values):
-        note = "All rewards of the group are equal: it carries no signal, and the advantage is exactly 0."
+        note = tr("All rewards of the group are equal: it carries no signal, and the advantage is exactly 0.")
         if len(values) == 1:
-            note = "The group has one scored completion, compared with itself alone: the advantage is exactly 0."
+            note = tr("The group has one scored completion, compared with itself alone: the advantage is exactly 0.")
         return Formula(symbol=symbol, general="A_{i} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER)
     b_at = Quantity("group_mean", group=group) if o.baseline == "group_mean" else Quantity("baseline", row=row)
     b_name = r"\bar{R}" if o.baseline == "group_mean" else "b_{i}"
@@ -159,7 +162,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
     if o.std == "none":
         return Formula(
             symbol=symbol, general=f"A_{{i}} = {above}", values=above_values, value=r - b, inputs=(score, b_at),
-            scale=max(map(abs, values)), note="It is not divided by a standard deviation.", source=PAPER,
+            scale=max(map(abs, values)), note=tr("It is not divided by a standard deviation."), source=PAPER,
         )  # fmt: skip
     spread = Quantity("batch_std") if o.std == "batch" else Quantity("group_std", group=group)
     compared = _scores(n, None)[1] if o.std == "batch" else values
@@ -167,7 +170,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
         return Formula(
             symbol=symbol, general=rf"A_{{i}} = \frac{{{above}}}{{1}}", values=rf"\frac{{{above_values}}}{{1}}",
             value=r - b, inputs=(score, b_at, spread), scale=max(map(abs, values)),
-            note="The standard deviation is zero or undefined, so it divides by 1.", source=PAPER,
+            note=tr("The standard deviation is zero or undefined, so it divides by 1."), source=PAPER,
         )  # fmt: skip
     below = n[spread] + o.std_epsilon
     return Formula(
@@ -177,7 +180,9 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
         value=(r - b) / below,
         inputs=(score, b_at, spread),
         scale=max(map(abs, compared)) / below * max(1.0, abs(r - b) / below),
-        note=f"δ = {plain(o.std_epsilon)} keeps nearly equal rewards from being blown up.",
+        note=tr("δ = {std_epsilon} keeps nearly equal rewards from being blown up.").format(
+            std_epsilon=plain(o.std_epsilon)
+        ),
         source=PAPER,
     )
 
@@ -191,11 +196,11 @@ def _from_critic(n: Numbers, q: Quantity) -> Formula:
     learner, symbol = n.step.settings.learner, f"A_{n.at(q)}"
     reward, delta, later = Quantity("reward", row=q.row), n.token("td_error", q), _next(n, q)
     if math.isnan(n[reward]):
-        return Formula(symbol=symbol, general="A = 0", value=0.0, inputs=(reward,), note="not scored: no push")
+        return Formula(symbol=symbol, general="A = 0", value=0.0, inputs=(reward,), note=tr("not scored: no push"))
     decay = learner.gamma * learner.lam
     general = rf"A_{n.it} = \delta_{n.it}"
     if later is None:
-        note = "The last token: nothing comes after it."
+        note = tr("The last token: nothing comes after it.")
         return Formula(symbol=symbol, general=general, value=n[delta], inputs=(delta,), note=note, source=GAE)
     following = n.token("advantage", q, later)
     ahead = n[following]
@@ -219,7 +224,7 @@ def td_error(n: Numbers, q: Quantity) -> Formula:
         return Formula(
             symbol=rf"\delta_{n.at(q)}", general=rf"\delta_{n.it} = R_{{i}} - V_{n.it}",
             values=f"{number(n[reward])} - {signed(n[value])}", value=n[reward] - n[value], inputs=(reward, value),
-            scale=abs(n[reward]) + abs(n[value]), note="The reward is paid at the last token.", source=GAE,
+            scale=abs(n[reward]) + abs(n[value]), note=tr("The reward is paid at the last token."), source=GAE,
         )  # fmt: skip
     ahead = n.token("value", q, later)
     return Formula(

@@ -13,6 +13,7 @@ from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule, absent, measured
 from grpo_core.explain.typeset import number, series, squared, total
+from grpo_core.text import tr
 
 
 def explain_card(n: Numbers, q: Quantity) -> Formula:
@@ -26,16 +27,16 @@ def explain_card(n: Numbers, q: Quantity) -> Formula:
 
 
 ABSENT = {
-    "reward_mean": "no completion was scored",
-    "reward_std": "no group has two scored completions",
-    "kl": "the update does not hold the full distributions of policy and reference",
-    "entropy": "the full distribution was not recorded",
-    "max_prob": "the full distribution was not recorded",
-    "best_action": "the full distribution was not recorded",
-    "grad_norm": "it was not measured",
-    "accuracy": "only a language model's answers are right or wrong",
-    "accuracy_greedy": "held-out prompts were not asked at this update",
-    "accuracy_sampled": "held-out prompts were not asked at this update",
+    "reward_mean": tr("no completion was scored"),
+    "reward_std": tr("no group has two scored completions"),
+    "kl": tr("the update does not hold the full distributions of policy and reference"),
+    "entropy": tr("the full distribution was not recorded"),
+    "max_prob": tr("the full distribution was not recorded"),
+    "best_action": tr("the full distribution was not recorded"),
+    "grad_norm": tr("it was not measured"),
+    "accuracy": tr("only a language model's answers are right or wrong"),
+    "accuracy_greedy": tr("held-out prompts were not asked at this update"),
+    "accuracy_sampled": tr("held-out prompts were not asked at this update"),
 }
 
 
@@ -51,7 +52,7 @@ def reward_mean(n: Numbers, q: Quantity) -> Formula:
         value=math.fsum(values) / len(values) if values else math.nan,
         inputs=tuple(inputs),
         scale=max(map(abs, values), default=0.0),
-        note="Over the completions that were scored.",
+        note=tr("Over the completions that were scored."),
     )
 
 
@@ -67,7 +68,7 @@ def reward_std(n: Numbers, q: Quantity) -> Formula:
         value=math.fsum(values) / len(values),
         inputs=tuple(inputs),
         scale=float(np.nanmax(np.abs(n.step.rewards))),
-        note="Within groups. The spread between prompts is not in it: it gives no signal.",
+        note=tr("Within groups. The spread between prompts is not in it: it gives no signal."),
     )
 
 
@@ -77,7 +78,7 @@ def group_reward_std(n: Numbers, q: Quantity) -> Formula:
     centre = Quantity("reward_mean", group=q.group)
     values, middle = [n[i] for i in inputs], n[centre]
     if len(values) < 2:
-        note = "A standard deviation needs two scored completions."
+        note = tr("A standard deviation needs two scored completions.")
         return Formula(symbol=r"\sigma", value=math.nan, inputs=tuple(inputs), note=note)
     return Formula(
         symbol=rf"\sigma_{{{(q.group or 0) + 1}}}",
@@ -108,7 +109,7 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
             inputs=tuple(inputs),
             scale=max([1.0, *(abs(v) for _, v in pairs)]),
             unit="nats" if name != "max_probability" else "",
-            note=f"{note} after the update, {_where(n)}.",
+            note=tr("{note} after the update, {n}.").format(note=note, n=_where(n)),
         )
 
     return rule
@@ -116,8 +117,8 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
 
 def _where(n: Numbers) -> str:
     if n.step.settings.is_language:
-        return "exact at each visited place, averaged over the sampled prefixes"
-    return "at each place as often as it was visited"
+        return tr("exact at each visited place, averaged over the sampled prefixes")
+    return tr("at each place as often as it was visited")
 
 
 def _product(pair: tuple[int, float]) -> str:
@@ -133,7 +134,7 @@ def best_action(n: Numbers, q: Quantity) -> Formula:
     values = [n[i] for i in inputs]
     return Formula(
         symbol=r"a^{*}", general=r"a^{*} = \mathrm{arg\,max}_{a} \; \pi(a)", value=float(values.index(max(values))),
-        inputs=tuple(inputs), note="Its index, counted from 0, at the first visited place after the update.",
+        inputs=tuple(inputs), note=tr("Its index, counted from 0, at the first visited place after the update."),
     )  # fmt: skip
 
 
@@ -147,8 +148,10 @@ def clip_fraction(n: Numbers, q: Quantity) -> Formula:
         values=rf"\frac{{1}}{{{count}}} \left({total(values)}\right)",
         value=math.fsum(values) / count,
         inputs=tuple(inputs),
-        note="Tokens of the last pass whose push was stopped, out of all tokens. A ratio outside the band on the side "
-        "where the push leads back is not clipped and does not count.",
+        note=tr(
+            "Tokens of the last pass whose push was stopped, out of all tokens. A ratio outside the band on the side "
+            "where the push leads back is not clipped and does not count."
+        ),
     )
 
 
@@ -163,7 +166,7 @@ def grad_norm(n: Numbers, q: Quantity) -> Formula:
         value=math.hypot(*values),
         inputs=tuple(inputs),
         scale=_gradient_size(n),
-        note="Of the first pass, over all logits; places that were not visited add nothing.",
+        note=tr("Of the first pass, over all logits; places that were not visited add nothing."),
     )
 
 
@@ -193,7 +196,7 @@ def dead_group(n: Numbers, q: Quantity) -> Formula:
         general=r"\mathrm{dead}_{p} = \left[\max R - \min R \le 10^{-12} \max(1, |R|)\right]",
         value=float(are_equal(values)),
         inputs=tuple(inputs),
-        note="1 where all rewards of the group are equal up to rounding, else 0.",
+        note=tr("1 where all rewards of the group are equal up to rounding, else 0."),
     )
 
 
@@ -213,7 +216,7 @@ def accuracy(n: Numbers, q: Quantity) -> Formula:
     return Formula(
         symbol="a", general=r"a = \frac{1}{B} \sum_{i} x^{A}_{i}",
         values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)", value=math.fsum(values) / len(values),
-        inputs=tuple(inputs), note="Right answers, whatever else is paid for.",
+        inputs=tuple(inputs), note=tr("Right answers, whatever else is paid for."),
     )  # fmt: skip
 
 
@@ -221,9 +224,9 @@ CARDS: dict[str, Rule] = {
     "accuracy": accuracy,
     "reward_mean": reward_mean,
     "reward_std": reward_std,
-    "kl": place_mean("exact_kl", r"\mathrm{KL}", "KL from the reference"),
-    "entropy": place_mean("entropy", "H", "Entropy of the policy"),
-    "max_prob": place_mean("max_probability", r"\pi^{*}", "Largest probability"),
+    "kl": place_mean("exact_kl", r"\mathrm{KL}", tr("KL from the reference")),
+    "entropy": place_mean("entropy", "H", tr("Entropy of the policy")),
+    "max_prob": place_mean("max_probability", r"\pi^{*}", tr("Largest probability")),
     "best_action": best_action,
     "clip_fraction": clip_fraction,
     "grad_norm": grad_norm,

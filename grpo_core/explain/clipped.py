@@ -11,6 +11,7 @@ from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule
 from grpo_core.explain.surrogate import branch, cispo_weight, follows, gmpo_stopped, read
 from grpo_core.explain.typeset import total
+from grpo_core.text import tr
 
 
 def clipped(n: Numbers, q: Quantity) -> Formula:
@@ -35,7 +36,7 @@ def clipped(n: Numbers, q: Quantity) -> Formula:
             stopped, inputs = gmpo_stopped(n, n[log], a), (log, advantage)
             general = rf"\mathrm{{clip}}(\log r_{n.it}) \neq \log r_{n.it}"
         case _:
-            return Formula(symbol=symbol, value=0.0, note="This surrogate has no clip.")
+            return Formula(symbol=symbol, value=0.0, note=tr("This surrogate has no clip."))
     return Formula(
         symbol=symbol, general=rf"\mathrm{{clipped}}_{n.it} = \left[{general}\right]", value=float(stopped),
         inputs=inputs, note=note, source=source,

@@ -21,6 +21,7 @@ from grpo_core.explain.surrogate import (
     vespo_weight,
 )
 from grpo_core.explain.typeset import number, series, signed
+from grpo_core.text import tr
 
 SHARED = {"token": "", "sequence": "mean", "sequence_sum": "sum"}
 """How the tokens of a completion share one ratio, by level; empty where each has its own."""
@@ -29,9 +30,11 @@ SHARED = {"token": "", "sequence": "mean", "sequence_sum": "sum"}
 def gradient(n: Numbers, q: Quantity) -> Formula:
     push, pull = n.token("push", q), n.token("pull", q)
     a, b = n[push], n[pull]
-    note = "Neither pushed nor pulled."
+    note = tr("Neither pushed nor pulled.")
     if a + b:
-        note = f"A step against it {'raises' if a + b < 0 else 'lowers'} this token's probability."
+        note = tr("A step against it {value} this token's probability.").format(
+            value="raises" if a + b < 0 else "lowers"
+        )
     return Formula(
         symbol=f"g_{n.at(q)}", general=rf"g_{n.it} = \frac{{\partial L}}{{\partial \log \pi_{n.it}}} = "
         rf"g^{{S}}_{n.it} + g^{{\mathrm{{KL}}}}_{n.it}",
@@ -93,9 +96,9 @@ def _stopped(n: Numbers, q: Quantity) -> tuple[str, list[Quantity]]:
         return "", []
     log = n.token("log_ratio", q)
     if o.surrogate == "gmpo" and gmpo_stopped(n, n[log], read(n, q)[3]):
-        return "This token's log-ratio was clipped: nothing flows back to it.", [log]
+        return tr("This token's log-ratio was clipped: nothing flows back to it."), [log]
     if limit is not None and abs(n[log]) >= limit:
-        return "The log-ratio stands at its limit: nothing flows back through it.", [log]
+        return tr("The log-ratio stands at its limit: nothing flows back through it."), [log]
     return "", [log] if limit is not None or o.surrogate == "gmpo" else []
 
 
@@ -113,7 +116,9 @@ def _slope(n: Numbers, q: Quantity, mean: Piece | None) -> Piece:
                 values=rf"{number(r)} \cdot {signed(a)} \cdot {int(open_)}",
                 value=r * a if open_ else 0.0,
                 inputs=(ratio, advantage),
-                note=("" if open_ or not a else "The clipped branch was taken, and it does not change with the ratio."),
+                note=(
+                    "" if open_ or not a else tr("The clipped branch was taken, and it does not change with the ratio.")
+                ),
                 source="PPO, arXiv:1707.06347, equation 7",
             )
         case "sapo":
@@ -123,7 +128,7 @@ def _slope(n: Numbers, q: Quantity, mean: Piece | None) -> Piece:
                 values=rf"4 \cdot {number(gate)} \cdot (1 - {number(gate)}) \cdot {number(r)} \cdot {signed(a)}",
                 value=4 * gate * (1 - gate) * r * a,
                 inputs=(ratio, advantage),
-                note="σ is the soft gate, the sigmoid of τ (r − 1).",
+                note=tr("σ is the soft gate, the sigmoid of τ (r − 1)."),
                 source="SAPO, arXiv:2511.20347",
                 scale=4 * r * abs(a),
             )

@@ -9,6 +9,7 @@ from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule
 from grpo_core.explain.typeset import number, series, signed
+from grpo_core.text import tr
 
 SCHULMAN = "Schulman, joschu.net/blog/kl-approx.html"
 K3 = f"{SCHULMAN}; DeepSeekMath, arXiv:2402.03300, equation 4"
@@ -39,7 +40,7 @@ def estimate(n: Numbers, q: Quantity) -> Formula:
         r = n[ratio]
         general, values = rf"{ratio_name(n)} \left({general}\right)", rf"{number(r)} \left({values}\right)"
         value, inputs, scale = value * r, (*inputs, ratio), scale * abs(r)
-        note += " Times the ratio, its gradient is that of KL(π‖π_ref)."
+        note += tr(" Times the ratio, its gradient is that of KL(π‖π_ref).")
     return Formula(
         symbol=symbol, general=rf"\mathrm{{KL}}_{n.it} = {general}", values=values, value=value, inputs=inputs,
         scale=scale, unit="nats", note=note.strip(), source=source,
@@ -56,22 +57,22 @@ def _sampled(n: Numbers, q: Quantity) -> Parts:
         case "k1":
             now, ref = inputs
             text = rf"\log \pi_{n.it} - \log \pi^{{\mathrm{{ref}}}}_{n.it}"
-            note = "As a loss its expected gradient is 0 on the policy's own samples."
+            note = tr("As a loss its expected gradient is 0 on the policy's own samples.")
             return text, f"{number(n[now])} - {signed(n[ref])}", -d, inputs, scale, note, SCHULMAN
         case "k2":
             text, values = rf"\frac{{1}}{{2}} ({general})^{{2}}", rf"\frac{{1}}{{2}} ({shown})^{{2}}"
-            note = "As a loss it has the gradient of KL(π‖π_ref)."
+            note = tr("As a loss it has the gradient of KL(π‖π_ref).")
             return text, values, d * d / 2, inputs, scale * abs(d), note, SCHULMAN
         case _:
             text, values = "e^{d} - d - 1", rf"e^{{{number(d)}}} - {signed(d)} - 1"
             value = math.expm1(d) - d if d < 709.78 else math.inf
-            note = "d is log π_ref − log π of the token. Never below 0, and an unbiased estimate of KL(π‖π_ref)."
+            note = tr("d is log π_ref − log π of the token. Never below 0, and an unbiased estimate of KL(π‖π_ref).")
             return text, values, value, inputs, max(abs(d), abs(math.expm1(min(d, 700.0))) * scale), note, K3
 
 
 def _exact(n: Numbers, q: Quantity) -> Parts:
     place = _place(n, "exact_kl", q)
-    note = "Of the whole distribution at this token's place."
+    note = tr("Of the whole distribution at this token's place.")
     return r"\mathrm{KL}(\pi \| \pi_{\mathrm{ref}})", number(n[place]), n[place], (place,), abs(n[place]), note, ""
 
 
@@ -83,8 +84,10 @@ def pull(n: Numbers, q: Quantity) -> Formula:
     """β W d KL / d log π, and with the ratio as a factor what flows through the ratio as well."""
     o, symbol, head = n.objective, rf"g^{{\mathrm{{KL}}}}_{n.at(q)}", rf"g^{{\mathrm{{KL}}}}_{n.it} = "
     if o.kl_in != "loss" or o.beta == 0:
-        why = "β is 0" if o.beta == 0 else "the KL penalty is part of the reward"
-        return Formula(symbol=symbol, general=f"{head}0", value=0.0, note=f"There is no KL in the loss: {why}.")
+        why = tr("β is 0") if o.beta == 0 else tr("the KL penalty is part of the reward")
+        return Formula(
+            symbol=symbol, general=f"{head}0", value=0.0, note=tr("There is no KL in the loss: {why}.").format(why=why)
+        )
     weight, beta = n.token("weight", q), o.beta
     general: list[str] = []
     values: list[str] = []
@@ -104,7 +107,7 @@ def pull(n: Numbers, q: Quantity) -> Formula:
         text, shown, more, inputs_r, size = _through_ratio(n, q)
         general, values = [*general, text], [*values, shown]
         value, scale, inputs = value + more, scale + size, [*inputs, *inputs_r]
-    note = "The exact KL pulls through the whole distribution, onto the logits." if o.kl == "exact" else ""
+    note = tr("The exact KL pulls through the whole distribution, onto the logits.") if o.kl == "exact" else ""
     return Formula(
         symbol=symbol, general=head + (" + ".join(general) or "0"), values=" + ".join(values), value=value,
         inputs=tuple(dict.fromkeys(inputs)), scale=scale, note=note, source=SCHULMAN,

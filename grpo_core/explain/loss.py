@@ -9,6 +9,7 @@ from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule
 from grpo_core.explain.typeset import number, plain, series, signed, total
+from grpo_core.text import tr
 
 WEIGHTS = {
     "sequence": (r"\frac{1}{L_{i} N}", "DeepSeekMath, arXiv:2402.03300, equation 3"),
@@ -17,10 +18,12 @@ WEIGHTS = {
     "sequence_sum": (r"\frac{1}{N}", "LUSPO, arXiv:2602.05261"),
 }
 NOTES = {
-    "sequence": "Each completion counts alike: its tokens share one part of N, so a token of a long one counts less.",
-    "token": "Each token counts alike, so long completions weigh more.",
-    "constant": "Each token counts alike, and the constant does not depend on the lengths that were drawn.",
-    "sequence_sum": "The tokens of a completion are summed, so long completions weigh more.",
+    "sequence": tr(
+        "Each completion counts alike: its tokens share one part of N, so a token of a long one counts less."
+    ),
+    "token": tr("Each token counts alike, so long completions weigh more."),
+    "constant": tr("Each token counts alike, and the constant does not depend on the lengths that were drawn."),
+    "sequence_sum": tr("The tokens of a completion are summed, so long completions weigh more."),
 }
 
 
@@ -52,7 +55,7 @@ def token_loss(n: Numbers, q: Quantity) -> Formula:
         value, scale = value + o.beta * n[kl], scale + abs(o.beta * n[kl])
         inputs.append(kl)
     else:
-        note = "The KL penalty is part of the reward." if o.beta else "β is 0, so there is no KL in the loss."
+        note = tr("The KL penalty is part of the reward.") if o.beta else tr("β is 0, so there is no KL in the loss.")
     if o.entropy_bonus:
         entropy = n.canonical(Quantity("entropy", passed=q.passed, row=q.row, token=q.token))
         general += r" - \eta H"
@@ -76,7 +79,7 @@ def contribution(n: Numbers, q: Quantity) -> Formula:
         value=math.fsum(products),
         inputs=tuple(x for pair in pairs for x in pair),
         scale=math.fsum(map(abs, products)),
-        note="" if pairs else "The completion has no tokens, yet it counts in the mean.",
+        note="" if pairs else tr("The completion has no tokens, yet it counts in the mean."),
     )
 
 
@@ -106,10 +109,12 @@ def _parts(n: Numbers, passed: int) -> str:
     """Which part of the loss comes from where."""
     terms, o = n.terms(passed), n.objective
     policy = plain(-float((terms.weight * terms.surrogate).sum()))
-    said = "A handle for the gradient, not a score."
+    said = tr("A handle for the gradient, not a score.")
     if o.kl_in == "loss" and o.beta and terms.kl is not None:
         kl = plain(o.beta * float((terms.weight * terms.kl).sum()))
-        said = f"The surrogate makes {policy} of it, β times the KL {kl}. {said}"
+        said = tr("The surrogate makes {policy} of it, β times the KL {kl}. {said}").format(
+            policy=policy, kl=kl, said=said
+        )
     return said
 
 

@@ -18,6 +18,7 @@ from grpo_core.explain.quantity import KINDS, Quantity, is_card
 from grpo_core.explain.readings import NAN, READ
 from grpo_core.objective import Terms
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 
 class Numbers:
@@ -120,9 +121,9 @@ class Numbers:
         """Why there is nothing at this place: padding, or a completion that the pass did not use; else empty."""
         axes = KINDS[q.name].axes if not is_card(q) else ()
         if "token" in axes and not self.step.mask[q.row or 0, q.token or 0]:
-            return "padding: there is no token here"
+            return tr("padding: there is no token here")
         if "pass" in axes and "row" in axes and self.step.part[q.passed, q.row or 0] < 0:
-            return "this completion was not used in this pass"
+            return tr("this completion was not used in this pass")
         return ""
 
     def terms(self, passed: int) -> Terms:

@@ -13,6 +13,7 @@ from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule
 from grpo_core.explain.typeset import number, series, signed, squared, total
+from grpo_core.text import tr
 
 
 def _actions(n: Numbers, name: str, q: Quantity, passed: int) -> tuple[list[Quantity], list[float]]:
@@ -32,20 +33,22 @@ def probability(n: Numbers, q: Quantity) -> Formula:
     return Formula(
         symbol=rf"\pi({_name(q)})", general=r"\pi(a) = \exp(\log \pi(a))", values=rf"\exp({number(n[log])})",
         value=exp(n[log]), inputs=(log,), scale=exp(n[log]) * max(1.0, abs(n[log])),
-        note="At the sampling temperature.",
+        note=tr("At the sampling temperature."),
     )  # fmt: skip
 
 
 def _measured(settings: Settings, last: bool) -> str:
     """Why a new probability cannot follow from this update's numbers alone; empty where it does."""
     if settings.is_language:
-        return "measured: all parameters of the model take part in every probability"
+        return tr("measured: all parameters of the model take part in every probability")
     if settings.optimizer.kind != "sgd":
-        return "measured: Adam's step also depends on the running means of earlier gradients"
+        return tr("measured: Adam's step also depends on the running means of earlier gradients")
     if settings.optimizer.weight_decay or settings.optimizer.max_grad_norm is not None:
-        return "measured: weight decay or the limit on the gradient's norm has a part in it"
+        return tr("measured: weight decay or the limit on the gradient's norm has a part in it")
     if last and settings.optimizer.step_length is not None:
-        return f"measured: the update is rescaled to a step of length {settings.optimizer.step_length:g}"
+        return tr("measured: the update is rescaled to a step of length {step_length:g}").format(
+            step_length=settings.optimizer.step_length
+        )
     return ""
 
 
@@ -75,8 +78,10 @@ def new_probability(n: Numbers, q: Quantity) -> Formula:
         value=grown[own] / math.fsum(grown),
         inputs=(*before, *slopes),
         scale=grown[own] / math.fsum(grown) * max(1.0, *(abs(m) for m in moved), *(abs(math.log(p or 1)) for p in old)),
-        note="The softmax of the logits after the step z − α g, where g is the gradient on the logits and T the "
-        "temperature: each probability is multiplied by its factor, and all are divided by their sum.",
+        note=tr(
+            "The softmax of the logits after the step z − α g, where g is the gradient on the logits and T the "
+            "temperature: each probability is multiplied by its factor, and all are divided by their sum."
+        ),
     )
 
 
@@ -100,7 +105,9 @@ def entropy(n: Numbers, q: Quantity) -> Formula:
         inputs=tuple(inputs),
         scale=math.fsum(map(abs, terms)),
         unit="nats",
-        note=f"Between 0 (one action has it all) and log {len(logs)} = {math.log(max(len(logs), 1)):.4g} (all alike).",
+        note=tr("Between 0 (one action has it all) and log {count} = {count2:.4g} (all alike).").format(
+            count=len(logs), count2=math.log(max(len(logs), 1))
+        ),
     )
 
 
@@ -121,7 +128,7 @@ def exact_kl(n: Numbers, q: Quantity) -> Formula:
         inputs=(*now, *reference),
         scale=math.fsum(exp(x) * (abs(x) + abs(ref)) for x, ref in pairs if exp(x) > 0),
         unit="nats",
-        note="Over the whole distribution, not the sampled token alone.",
+        note=tr("Over the whole distribution, not the sampled token alone."),
     )
 
 
@@ -137,7 +144,7 @@ def logit_gradient(n: Numbers, q: Quantity) -> Formula:
     value = math.fsum(mine) - p * math.fsum(g)
     general = r"\sum_{i: a_{i} = a} g_{i} - \pi(a) \sum_{i} g_{i}"
     values = rf"\left({total(mine)}\right) - {number(p)} \cdot \left({total(g)}\right)"
-    note = "Choosing this action pushes its own logit, choosing any other pushes it the other way by π(a)."
+    note = tr("Choosing this action pushes its own logit, choosing any other pushes it the other way by π(a).")
     inputs, scale = [*at, own], math.fsum(map(abs, g))
     for text, shown, more, size, read in _through_distribution(n, q, here):
         general, values, value, scale = f"{general} + {text}", f"{values} + {shown}", value + more, scale + size
@@ -148,7 +155,7 @@ def logit_gradient(n: Numbers, q: Quantity) -> Formula:
     return Formula(
         symbol=rf"g_{{{_name(q)}}}", general=rf"g_{{a}} = \frac{{\partial L}}{{\partial z_{{a}}}} = {general}",
         values=values, value=value / temperature, inputs=tuple(dict.fromkeys(inputs)), scale=scale / temperature,
-        note=note if at else "This place was not visited: nothing pushes its logits.",
+        note=note if at else tr("This place was not visited: nothing pushes its logits."),
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grpo_core.metrics import METRICS
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True)
@@ -51,51 +52,51 @@ PARTS = ("right_answer", "well_formed", "equals_signs")
 """The parts of a language model's reward, in the order of the record."""
 
 KINDS: dict[str, Kind] = {
-    "reward": Kind("reward", ("row",)),
-    "right_answer": Kind("right answer", ("row",)),
-    "well_formed": Kind("well-formed working", ("row",)),
-    "equals_signs": Kind("“=” signs", ("row",)),
-    "penalised_reward": Kind("reward less KL penalty", ("row",)),
-    "group_mean": Kind("mean reward", ("group",)),
-    "group_std": Kind("reward std", ("group",)),
-    "batch_mean": Kind("mean reward of the batch"),
-    "batch_std": Kind("reward std of the batch"),
-    "baseline": Kind("baseline", ("row",)),
-    "advantage": Kind("advantage", _TOKEN),
-    "td_error": Kind("TD error", _TOKEN),
-    "value": Kind("critic's value", _TOKEN),
-    "logp": Kind("log-probability", ("state", *_TOKEN)),
-    "old_logp": Kind("old log-probability", _TOKEN),
-    "ref_logp": Kind("reference log-probability", _TOKEN),
-    "sampling_logp": Kind("sampler's log-probability", _TOKEN),
-    "gate": Kind("gate", _TOKEN),
-    "log_ratio": Kind("log-ratio", _NOW),
-    "ratio": Kind("ratio", _NOW),
-    "surrogate": Kind("surrogate", _NOW),
-    "clipped": Kind("clip", _NOW),
-    "clipped_tokens": Kind("clipped tokens", ("pass", "row")),
-    "kl": Kind("KL estimate", _NOW),
-    "tokens": Kind("number of tokens", ("row",)),
-    "denominator": Kind("denominator of the mean", ("pass", "row")),
-    "weight": Kind("weight", _NOW),
-    "token_loss": Kind("loss before weighting", _NOW),
-    "contribution": Kind("share of the loss", ("pass", "row")),
-    "loss": Kind("loss", ("pass",)),
-    "push": Kind("gradient from the surrogate", _NOW),
-    "pull": Kind("gradient from the KL", _NOW),
-    "gradient": Kind("gradient on the log-probability", _NOW),
-    "log_probability": Kind("log-probability", ("action", "context", "state")),
-    "ref_log_probability": Kind("reference log-probability", ("action", "context")),
-    "probability": Kind("probability", ("action", "context", "state")),
-    "new_probability": Kind("new probability", ("action", "context", "pass")),
-    "max_probability": Kind("largest probability", ("context", "state")),
-    "entropy": Kind("entropy", ("context", "state")),
-    "exact_kl": Kind("KL from the reference", ("context", "state")),
-    "logit_gradient": Kind("gradient on the logit", ("action", "context", "pass")),
-    "context_gradient": Kind("gradient norm", ("context", "pass")),
-    "reward_mean": Kind("mean reward before any penalty", ("group",)),
-    "reward_std": Kind("reward std (n − 1) before any penalty", ("group",)),
-    "dead_group": Kind("are all rewards equal", ("group",)),
+    "reward": Kind(tr("reward"), ("row",)),
+    "right_answer": Kind(tr("right answer"), ("row",)),
+    "well_formed": Kind(tr("well-formed working"), ("row",)),
+    "equals_signs": Kind(tr("“=” signs"), ("row",)),
+    "penalised_reward": Kind(tr("reward less KL penalty"), ("row",)),
+    "group_mean": Kind(tr("mean reward"), ("group",)),
+    "group_std": Kind(tr("reward std"), ("group",)),
+    "batch_mean": Kind(tr("mean reward of the batch")),
+    "batch_std": Kind(tr("reward std of the batch")),
+    "baseline": Kind(tr("baseline"), ("row",)),
+    "advantage": Kind(tr("advantage"), _TOKEN),
+    "td_error": Kind(tr("TD error"), _TOKEN),
+    "value": Kind(tr("critic's value"), _TOKEN),
+    "logp": Kind(tr("log-probability"), ("state", *_TOKEN)),
+    "old_logp": Kind(tr("old log-probability"), _TOKEN),
+    "ref_logp": Kind(tr("reference log-probability"), _TOKEN),
+    "sampling_logp": Kind(tr("sampler's log-probability"), _TOKEN),
+    "gate": Kind(tr("gate"), _TOKEN),
+    "log_ratio": Kind(tr("log-ratio"), _NOW),
+    "ratio": Kind(tr("ratio"), _NOW),
+    "surrogate": Kind(tr("surrogate"), _NOW),
+    "clipped": Kind(tr("clip"), _NOW),
+    "clipped_tokens": Kind(tr("clipped tokens"), ("pass", "row")),
+    "kl": Kind(tr("KL estimate"), _NOW),
+    "tokens": Kind(tr("number of tokens"), ("row",)),
+    "denominator": Kind(tr("denominator of the mean"), ("pass", "row")),
+    "weight": Kind(tr("weight"), _NOW),
+    "token_loss": Kind(tr("loss before weighting"), _NOW),
+    "contribution": Kind(tr("share of the loss"), ("pass", "row")),
+    "loss": Kind(tr("loss"), ("pass",)),
+    "push": Kind(tr("gradient from the surrogate"), _NOW),
+    "pull": Kind(tr("gradient from the KL"), _NOW),
+    "gradient": Kind(tr("gradient on the log-probability"), _NOW),
+    "log_probability": Kind(tr("log-probability"), ("action", "context", "state")),
+    "ref_log_probability": Kind(tr("reference log-probability"), ("action", "context")),
+    "probability": Kind(tr("probability"), ("action", "context", "state")),
+    "new_probability": Kind(tr("new probability"), ("action", "context", "pass")),
+    "max_probability": Kind(tr("largest probability"), ("context", "state")),
+    "entropy": Kind(tr("entropy"), ("context", "state")),
+    "exact_kl": Kind(tr("KL from the reference"), ("context", "state")),
+    "logit_gradient": Kind(tr("gradient on the logit"), ("action", "context", "pass")),
+    "context_gradient": Kind(tr("gradient norm"), ("context", "pass")),
+    "reward_mean": Kind(tr("mean reward before any penalty"), ("group",)),
+    "reward_std": Kind(tr("reward std (n − 1) before any penalty"), ("group",)),
+    "dead_group": Kind(tr("are all rewards equal"), ("group",)),
 }
 """Every number below the cards, by name."""
 
@@ -108,19 +109,23 @@ def quantity_title(quantity: Quantity) -> str:
     kind = KINDS[q.name]
     said = kind.title
     if "row" in kind.axes and q.row is not None:
-        said += f" of sample {q.row + 1}"
+        said += tr(" of sample {row}").format(row=q.row + 1)
     if "token" in kind.axes and q.token is not None:
-        said += f", token {q.token + 1}"
+        said += tr(", token {token}").format(token=q.token + 1)
     if "group" in kind.axes and q.group is not None:
-        said += f" of group {q.group + 1}" if q.name != "dead_group" else f" in group {q.group + 1}"
+        said += (
+            tr(" of group {group}").format(group=q.group + 1)
+            if q.name != "dead_group"
+            else tr(" in group {group}").format(group=q.group + 1)
+        )
     if "action" in kind.axes and q.action is not None:
-        said += f" of action {q.action + 1}"
+        said += tr(" of action {action}").format(action=q.action + 1)
     if "context" in kind.axes and q.context is not None:
-        said += f" in place {q.context + 1}"
+        said += tr(" in place {context}").format(context=q.context + 1)
     if "pass" in kind.axes:
-        said += f", pass {q.passed + 1}"
+        said += tr(", pass {passed}").format(passed=q.passed + 1)
     if "state" in kind.axes:
-        said += f", after pass {q.passed}" if q.passed else ", before the update"
+        said += tr(", after pass {passed}").format(passed=q.passed) if q.passed else tr(", before the update")
     return said
 
 

@@ -10,6 +10,7 @@ from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule
 from grpo_core.explain.typeset import number, plain, signed, total
+from grpo_core.text import tr
 
 SOURCES = {
     "token": "PPO, arXiv:1707.06347, section 3; DeepSeekMath, arXiv:2402.03300, equation 3",
@@ -30,7 +31,9 @@ def log_ratio(n: Numbers, q: Quantity) -> Formula:
         general = rf"\mathrm{{clip}}({general}, -c, c)"
         shown = rf"\mathrm{{clip}}({shown}, -{number(limit)}, {number(limit)})"
         if value != difference:
-            note = f"The log-ratio was held at its limit of ±{plain(limit)}; nothing flows back through it."
+            note = tr("The log-ratio was held at its limit of ±{limit}; nothing flows back through it.").format(
+                limit=plain(limit)
+            )
     return Formula(
         symbol=rf"\log r_{n.at(q)}", general=rf"\log r_{n.it} = {general}", values=shown, value=value,
         inputs=(now, old), scale=max(abs(n[now]), abs(n[old])), unit="nats", note=note,
@@ -60,9 +63,9 @@ def ratio(n: Numbers, q: Quantity) -> Formula:
     value = exp(math.fsum(logs) / len(logs) if mean else math.fsum(logs))
     front, front_values = (r"\frac{1}{L_{i}} ", rf"\frac{{1}}{{{len(logs)}}}") if mean else ("", "")
     note = (
-        "The whole completion has one ratio: the geometric mean of its tokens' ratios."
+        tr("The whole completion has one ratio: the geometric mean of its tokens' ratios.")
         if mean
-        else "The whole completion has one ratio: the product of its tokens' ratios."
+        else tr("The whole completion has one ratio: the product of its tokens' ratios.")
     )
     return Formula(
         symbol=f"r_{{{(q.row or 0) + 1}}}",
@@ -82,7 +85,7 @@ def _scale(value: float, logs: list[float]) -> float:
 
 def _first(q: Quantity, value: float) -> str:
     if q.passed == 0 and value == 1:
-        return "Before the first pass the policy is the one that sampled, so the ratio is 1."
+        return tr("Before the first pass the policy is the one that sampled, so the ratio is 1.")
     return ""
 
 

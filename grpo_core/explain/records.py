@@ -9,6 +9,7 @@ from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import PARTS, Quantity
 from grpo_core.explain.typeset import number, plain
+from grpo_core.text import tr
 
 Rule = Callable[[Numbers, Quantity], Formula]
 
@@ -17,7 +18,7 @@ def reward(n: Numbers, q: Quantity) -> Formula:
     value = n[q]
     if n.step.settings.is_language and n.step.reward_parts is not None:
         return _paid(n, q)
-    return Formula(symbol=f"R_{n.at(q)}", value=value, note="not scored" if math.isnan(value) else "recorded")
+    return Formula(symbol=f"R_{n.at(q)}", value=value, note=tr("not scored") if math.isnan(value) else "recorded")
 
 
 def _paid(n: Numbers, q: Quantity) -> Formula:
@@ -31,27 +32,27 @@ def _paid(n: Numbers, q: Quantity) -> Formula:
         values=values or "0",
         value=math.fsum(w * n[part] for w, part in counted),
         inputs=tuple(part for _, part in counted),
-        note="Each part that a rule counts, times what the settings pay for it.",
+        note=tr("Each part that a rule counts, times what the settings pay for it."),
     )
 
 
 def tokens(n: Numbers, q: Quantity) -> Formula:
-    return Formula(symbol=f"L_{n.at(q)}", value=n[q], note="counted: the completion's tokens", unit="tokens")
+    return Formula(symbol=f"L_{n.at(q)}", value=n[q], note=tr("counted: the completion's tokens"), unit="tokens")
 
 
 def denominator(n: Numbers, q: Quantity) -> Formula:
     """What the sum of token losses is divided by: recorded, or counted over the micro-batch."""
     if n.step.denominator is not None:
-        note = "recorded: what the source divided by"
+        note = tr("recorded: what the source divided by")
     elif n.objective.reduction == "token":
-        note = "counted: all tokens that were learned from together"
+        note = tr("counted: all tokens that were learned from together")
     else:
-        note = "counted: all completions that were learned from together"
+        note = tr("counted: all completions that were learned from together")
     return Formula(symbol="N", value=n[q], note=note)
 
 
 def gate(n: Numbers, q: Quantity) -> Formula:
-    note = "recorded" if n.step.gate is not None else "the surrogate is not gated"
+    note = "recorded" if n.step.gate is not None else tr("the surrogate is not gated")
     return Formula(symbol=f"m_{n.at(q)}", value=n[q], note=note)
 
 
@@ -76,7 +77,7 @@ def of_policy(policy: str) -> Rule:
 def measured(n: Numbers, q: Quantity) -> Formula:
     """What only the model could produce."""
     symbol = r"\|\nabla L\|" if q.name == "grad_norm" else rf"\mathrm{{{q.name.replace('_', chr(92) + ' ')}}}"
-    return Formula(symbol=symbol, value=n[q], note="measured while the update was computed")
+    return Formula(symbol=symbol, value=n[q], note=tr("measured while the update was computed"))
 
 
 def absent(symbol: str, why: str) -> Formula:
@@ -88,21 +89,21 @@ def lacking(n: Numbers, q: Quantity) -> str:
     """What the update would have to hold for this number to exist; empty where it does."""
     step, beta = n.step, plain(n.objective.beta)
     if q.name == "kl" and q.row is not None and n.terms(q.passed).kl is None:
-        return f"no KL was computed: the update holds no reference policy (β is {beta})"
+        return tr("no KL was computed: the update holds no reference policy (β is {beta})").format(beta=beta)
     if q.name == "ref_logp" and step.ref_logp is None:
-        return "the update holds no reference policy"
+        return tr("the update holds no reference policy")
     if q.name == "sampling_logp" and step.sampling_logp is None:
-        return "the sampler's own log-probabilities were not recorded"
+        return tr("the sampler's own log-probabilities were not recorded")
     if q.name in ("value", "td_error") and step.values is None:
-        return "there is no critic"
+        return tr("there is no critic")
     if q.name in ("entropy", "probability", "log_probability", "max_probability", "exact_kl") and (
         q.context is not None and step.distribution(q.passed) is None
     ):
-        return "the full distribution of this pass was not recorded"
+        return tr("the full distribution of this pass was not recorded")
     if q.name in ("exact_kl", "ref_log_probability") and step.ref_dist_logp is None:
-        return "the reference's full distribution was not recorded"
+        return tr("the reference's full distribution was not recorded")
     if q.name in ("logit_gradient", "context_gradient", "new_probability") and n.logit_gradient(q.passed) is None:
-        return "the policy is not a recorded table of logits; the norm of its gradient is measured"
+        return tr("the policy is not a recorded table of logits; the norm of its gradient is measured")
     return ""
 
 

@@ -13,6 +13,7 @@ from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.ratio import log_ratios
 from grpo_core.explain.records import Rule
 from grpo_core.explain.typeset import number, plain, signed, total
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +57,22 @@ def branch(n: Numbers, r: float, a: float) -> str:
     low, high, cap = 1 - o.clip_low, 1 + o.clip_high, o.dual_clip
     band = f"{plain(low)} to {plain(high)}"
     if a == 0:
-        return "The advantage is 0, so both branches are 0."
+        return tr("The advantage is 0, so both branches are 0.")
     if cap is not None and r > cap and min(r, cap) * a <= min(max(r, low), high) * a:
-        return f"The ratio is above the dual clip {plain(cap)}, which was taken instead: the push on this token stops."
+        return tr(
+            "The ratio is above the dual clip {cap}, which was taken instead: the push on this token stops."
+        ).format(cap=plain(cap))
     if low <= r <= high:
-        return f"The ratio lies inside the band {band}: both branches are equal, and the push acts in full."
+        return tr("The ratio lies inside the band {band}: both branches are equal, and the push acts in full.").format(
+            band=band
+        )
     if not follows(n, r, a):
-        return f"The ratio left the band {band} and the clipped branch was taken: the push on this token stops."
-    return f"The ratio left the band {band} on the side where the push leads back: the unclipped branch was taken."
+        return tr(
+            "The ratio left the band {band} and the clipped branch was taken: the push on this token stops."
+        ).format(band=band)
+    return tr(
+        "The ratio left the band {band} on the side where the push leads back: the unclipped branch was taken."
+    ).format(band=band)
 
 
 def _clip(n: Numbers, q: Quantity) -> Piece:
@@ -89,13 +98,15 @@ def cispo_weight(n: Numbers, q: Quantity) -> Piece:
     """min(r, cap), held constant."""
     ratio, r, _, _ = read(n, q)
     cap = n.objective.clip_high
-    cut = f"The ratio is above the cap {plain(cap)}: the weight is cut to it, the push stays."
+    cut = tr("The ratio is above the cap {cap}: the weight is cut to it, the push stays.").format(cap=plain(cap))
     return Piece(
         general=rf"\min({ratio_name(n)}, c)",
         values=rf"\min({number(r)}, {number(cap)})",
         value=min(r, cap),
         inputs=(ratio,),
-        note=cut if r > cap else f"The ratio is below the cap {plain(cap)}: the weight is the ratio itself.",
+        note=cut
+        if r > cap
+        else tr("The ratio is below the cap {cap}: the weight is the ratio itself.").format(cap=plain(cap)),
         source="MiniMax-M1 (CISPO), arXiv:2506.13585, equation 4",
     )
 
@@ -115,8 +126,9 @@ def vespo_weight(n: Numbers, q: Quantity) -> Piece:
         rf"- {number(decay)} \cdot {number(w)}\right)",
         value=exp(power),
         inputs=tuple(inputs),
-        note=f"log w is the sum of the completion's log-ratios, {plain(log_w)}; k and λ are those for "
-        f"{'A ≥ 0' if a >= 0 else 'A < 0'}.",
+        note=tr("log w is the sum of the completion's log-ratios, {log_w}; k and λ are those for {value}.").format(
+            log_w=plain(log_w), value="A ≥ 0" if a >= 0 else "A < 0"
+        ),
         source="VESPO, arXiv:2602.10693",
         scale=exp(power) * max(1.0, decay * w, abs(k * log_w)),
     )
@@ -139,8 +151,10 @@ def gmpo_ratio(n: Numbers, q: Quantity) -> Piece:
         values=rf"\exp\left(\frac{{1}}{{{len(held)}}} \left({total(held)}\right)\right)",
         value=exp(math.fsum(held) / len(held)),
         inputs=(*inputs, *dict.fromkeys(signs)),
-        note="Each log-ratio is clipped before the mean: from above where A is positive, from below where it "
-        "is negative.",
+        note=tr(
+            "Each log-ratio is clipped before the mean: from above where A is positive, from below where it "
+            "is negative."
+        ),
         source="GMPO, arXiv:2507.20673, equation 4",
     )
 
@@ -165,7 +179,7 @@ def _weighted(n: Numbers, q: Quantity, weight: Piece) -> Piece:
         values=rf"{weight.values} \cdot {signed(a)} \cdot {signed(n[now])}",
         value=weight.value * a * n[now],
         inputs=(*weight.inputs, advantage, now),
-        note=f"{weight.note} The weight is held constant in the gradient.",
+        note=tr("{note} The weight is held constant in the gradient.").format(note=weight.note),
         source=weight.source,
         scale=max(weight.scale, weight.value) * abs(a * n[now]),
     )
@@ -179,7 +193,7 @@ def _sapo(n: Numbers, q: Quantity) -> Piece:
         values=rf"\frac{{4}}{{{number(tau)}}} \cdot {number(gate)} \cdot {signed(a)}",
         value=4 / tau * gate * a,
         inputs=(ratio, advantage),
-        note="A soft gate instead of a clip: the further the ratio is from 1, the weaker the push.",
+        note=tr("A soft gate instead of a clip: the further the ratio is from 1, the weaker the push."),
         source="SAPO, arXiv:2511.20347",
         scale=4 / tau * abs(a),
     )
@@ -200,7 +214,7 @@ def _log_prob(n: Numbers, q: Quantity) -> Piece:
     return Piece(
         general=rf"{advantage_name(n)} \log \pi_{n.it}", values=rf"{number(a)} \cdot {signed(n[now])}",
         value=a * n[now], inputs=(advantage, now), source="REINFORCE, Williams 1992",
-        note="No ratio and no clip; the value is no score, its gradient is the push.",
+        note=tr("No ratio and no clip; the value is no score, its gradient is the push."),
     )  # fmt: skip
 
 

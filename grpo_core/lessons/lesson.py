@@ -93,6 +93,7 @@ class LessonStep:
     Attributes:
         text: at most 40 words.
         speaker: notes that only the speaker sees.
+        base: what its settings are on top of; None for the start of the lesson.
         update: the update that is shown; the run is trained that far.
         settings: dotted path -> value, on top of the steps before.
         stage: how much of the update is revealed, of :data:`STAGES`.
@@ -108,6 +109,7 @@ class LessonStep:
 
     text: str
     speaker: str = ""
+    base: Settings | None = None
     update: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     stage: str = "update"
@@ -155,7 +157,8 @@ class Lesson:
         Raises:
             SettingsError: a knob stands where it may not.
         """
-        return self.start.replace({**self.steps[place].settings, **(turned or {})})
+        step = self.steps[place]
+        return (step.base or self.start).replace({**step.settings, **(turned or {})})
 
     @property
     def asked(self) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from grpo_core.errors import GrpoError
+from grpo_core.text import tr
 
 Place: TypeAlias = tuple[str | int, ...]
 """A path into a TOML document, such as ("steps", 2, "predict", "kind"); lists count from 0."""
@@ -25,7 +26,7 @@ class LessonError(GrpoError):
 
     def __init__(self, file: str, line: int, what: str) -> None:
         self.file, self.line = file, line
-        super().__init__(f"{file}, line {line}: {what}.")
+        super().__init__(tr("{file}, line {line}: {what}.").format(file=file, line=line, what=what))
 
 
 class Source:

@@ -10,6 +10,7 @@ from grpo_core.lessons.lesson import Lesson, Word
 from grpo_core.lessons.place import LessonError, Source
 from grpo_core.lessons.steps import Offer, Steps, Vocabulary
 from grpo_core.lessons.table import Table
+from grpo_core.text import tr
 
 LARGEST = 1_000_000
 """Bytes of a lesson file."""
@@ -25,13 +26,19 @@ def load_lesson(path: Path, vocabulary: Vocabulary) -> Lesson:
     try:
         content = path.read_bytes()
         if len(content) > LARGEST:
-            raise LessonError(path.name, 1, f"the file is larger than {LARGEST:,} bytes; a lesson is a short text")
+            raise LessonError(
+                path.name,
+                1,
+                tr("the file is larger than {largest:,} bytes; a lesson is a short text").format(largest=LARGEST),
+            )
         text = content.decode("utf-8")
     except OSError as error:
-        raise LessonError(path.name, 1, f"the file cannot be read: {error.strerror}") from None
+        raise LessonError(
+            path.name, 1, tr("the file cannot be read: {strerror}").format(strerror=error.strerror)
+        ) from None
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise LessonError(path.name, line, "this is not UTF-8; save the file as UTF-8") from None
+        raise LessonError(path.name, line, tr("this is not UTF-8; save the file as UTF-8")) from None
     return read_lesson(path, text, vocabulary)
 
 
@@ -47,9 +54,11 @@ def read_lesson(path: Path, text: str, vocabulary: Vocabulary) -> Lesson:
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+)", str(error))
         line = int(found[1]) if found else max(len(text.splitlines()), 1)
-        raise LessonError(path.name, line, f"this is not TOML ({str(error).partition(' (at')[0]})") from None
+        raise LessonError(
+            path.name, line, tr("this is not TOML ({partition})").format(partition=str(error).partition(" (at")[0])
+        ) from None
     except RecursionError:
-        raise LessonError(path.name, 1, "tables are nested too deeply") from None
+        raise LessonError(path.name, 1, tr("tables are nested too deeply")) from None
     return _lesson(Table(source, (), data), vocabulary)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ MOST_WORDS = 40
 """Words that stand beside a picture."""
 MOST_KNOBS = 3
 MOST_UPDATES = 5000
+POLICIES: Mapping[str, Callable[[], Settings]] = {"bandit": Settings, "language": language_settings}
+"""What learns, and its settings where a lesson says nothing."""
 _TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
 
 
@@ -63,7 +65,7 @@ class Steps:
     def __init__(self, t: Table, vocabulary: Vocabulary, offer: Offer, terms: set[str]) -> None:
         self._vocabulary, self._offer, self._terms = vocabulary, offer, terms
         start = t.table("start", {})
-        self.start = self._start(start)
+        self.start = self._base = self._start(start)
         self._panels = self._known_panels(t)
         self._knobs = self._known_knobs(t, self.start)
         self._changed: dict[str, Any] = {}
@@ -76,9 +78,7 @@ class Steps:
         self.steps = tuple(self._step(step) for step in steps)
 
     def _start(self, t: Table) -> Settings:
-        policy = t.word("policy", ("bandit", "language"), "bandit")
-        start = language_settings() if policy == "language" else Settings()
-        return self._replaced(t, start, "settings")
+        return self._replaced(t, POLICIES[t.word("policy", tuple(POLICIES), "bandit")](), "settings")
 
     def _replaced(self, t: Table, base: Settings, key: str) -> Settings:
         """``base`` with the settings under ``key``, or the core's own complaint."""
@@ -90,9 +90,11 @@ class Steps:
 
     def _step(self, t: Table) -> LessonStep:
         settings = t.table("settings", {})
+        if "policy" in t:  # from its defaults: what was set before belongs to the other one
+            self._base, self._changed, self._knobs = POLICIES[t.word("policy", tuple(POLICIES))](), {}, ()
         self._changed |= settings.plain()
         try:
-            here = self.start.replace(self._changed)
+            here = self._base.replace(self._changed)
         except SettingsError as error:
             raise settings.error(error.field if error.field in settings else "", str(error).rstrip(".")) from None
         state = t.table("state", {})
@@ -103,7 +105,7 @@ class Steps:
         passed = t.whole("pass", 0) - 1
         row = t.whole("row", 0, low=0)
         self._last = step = LessonStep(
-            text=self._text(t, "text"), speaker=t.text("speaker", ""),
+            text=self._text(t, "text"), speaker=t.text("speaker", ""), base=self._base,
             update=_updates(t, self._last.update), settings=dict(self._changed),
             stage=t.word("stage", STAGES, self._last.stage), passed=passed, row=row - 1 if row else self._last.row,
             show=t.word("show", self._offer.shows, self._last.show) if "show" in t else self._last.show,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from grpo_core.lessons.place import LessonError, Place, Source
+from grpo_core.text import tr
 
 MISSING = object()
 
@@ -126,15 +127,15 @@ class Table:
 def _there_is(words: Sequence[str]) -> str:
     words = [f"“{word}”" if word else "nothing" for word in words]
     if len(words) < 2:
-        return f"is only {words[0]}" if words else "is nothing"
-    return f"are {', '.join(words[:-1])} and {words[-1]}"
+        return tr("is only {words}").format(words=words[0]) if words else tr("is nothing")
+    return tr("are {words} and {words2}").format(words=", ".join(words[:-1]), words2=words[-1])
 
 
 def _named(value: Any) -> str:
     if isinstance(value, dict):
-        return "a table"
+        return tr("a table")
     if isinstance(value, (list, tuple)):
-        return "a list"
+        return tr("a list")
     if isinstance(value, bool):
         return "true" if value else "false"
     shown = f"“{value}”" if isinstance(value, str) else str(value)

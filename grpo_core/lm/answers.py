@@ -18,6 +18,7 @@ from grpo_core.lm.scoring import score
 from grpo_core.lm.vocabulary import STOP, decode, encode
 from grpo_core.questions import Answer, AnyAnswer, AnyQuestion, Question, Replay, Replayed, not_finite
 from grpo_core.record import ARRAYS, Step
+from grpo_core.text import tr
 
 
 class Answering:
@@ -88,13 +89,14 @@ def scored(learner: LanguageLearner, question: Question, step: Step) -> Answer:
     """
     settings = step.settings
     if step.prompt_tokens is None or not 0 <= question.group < len(step.prompt_tokens):
-        raise GrpoError(f"Update {step.step} has no prompt {question.group + 1}.")
+        raise GrpoError(tr("Update {step} has no prompt {group}.").format(step=step.step, group=question.group + 1))
     tokens = np.array([*encode(question.completion), STOP])
     longest = settings.language.max_tokens
     if len(tokens) > longest:
         raise GrpoError(
-            f"“{question.completion[:40]}” has {len(tokens)} tokens with its end sign; completions of this run have at "
-            f"most {longest}."
+            tr(
+                "“{completion}” has {count} tokens with its end sign; completions of this run have at most {longest}."
+            ).format(completion=question.completion[:40], count=len(tokens), longest=longest)
         )
     prompt_tokens = step.prompt_tokens[question.group][None]
     text = decode([*prompt_tokens[0], -1])

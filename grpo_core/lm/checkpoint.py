@@ -15,6 +15,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.vocabulary import VOCABULARY
 from grpo_core.shipped import resource
+from grpo_core.text import tr
 
 SHIPPED = "checkpoints/arithmetic.safetensors"
 SIZE = ("layers", "width", "heads", "context")
@@ -58,21 +59,29 @@ def load(model: Transformer, path: Path) -> dict[str, str]:
             about = dict(file.metadata() or {})
             weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 - it is no mapping
     except OSError as error:
-        raise refuse(f"it cannot be read ({error.strerror or 'not found'}); choose “shipped” or another file") from None
+        raise refuse(
+            tr("it cannot be read ({strerror}); choose “shipped” or another file").format(
+                strerror=error.strerror or "not found"
+            )
+        ) from None
     except (SafetensorError, RuntimeError, ValueError) as error:
-        raise refuse(f"it is no safetensors file ({error})") from None
+        raise refuse(tr("it is no safetensors file ({error})").format(error=error)) from None
     held = _size(about)
     wanted = {name: getattr(model.size, name) for name in SIZE}
     if held is not None and held != wanted:
         sizes = ", ".join(f"{name} {value}" for name, value in held.items())
-        raise refuse(f"it belongs to a model with {sizes}; choose those, “untrained”, or another checkpoint")
+        raise refuse(
+            tr("it belongs to a model with {sizes}; choose those, “untrained”, or another checkpoint").format(
+                sizes=sizes
+            )
+        )
     if about.get("vocabulary", "".join(VOCABULARY)) != "".join(VOCABULARY):
-        raise refuse("it was trained on other characters")
+        raise refuse(tr("it was trained on other characters"))
     expected = {name: weight.shape for name, weight in model.state_dict().items()}
     if {name: weight.shape for name, weight in weights.items()} != expected:
-        raise refuse("its tensors are not those of this model")
+        raise refuse(tr("its tensors are not those of this model"))
     if not all(bool(weight.isfinite().all()) for weight in weights.values()):
-        raise refuse("some of its weights are not finite numbers")
+        raise refuse(tr("some of its weights are not finite numbers"))
     model.load_state_dict(weights)
     return about
 
@@ -94,15 +103,17 @@ def device_named(name: str) -> torch.device:
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if not there[name]:
         here = ", ".join(known for known, present in there.items() if present)
-        raise SettingsError("model.device", name, f"this machine (or this build of torch) has none; here is {here}")
+        raise SettingsError(
+            "model.device", name, tr("this machine (or this build of torch) has none; here is {here}").format(here=here)
+        )
     return torch.device(name)
 
 
 def devices() -> list[str]:
     """What models can be computed on here, in words."""
-    found = [f"cpu ({os.cpu_count() or 1} cores)"]
+    found = [tr("cpu ({cpu_count} cores)").format(cpu_count=os.cpu_count() or 1)]
     if torch.cuda.is_available():
-        found.append(f"cuda ({torch.cuda.get_device_name()})")
+        found.append(tr("cuda ({get_device_name})").format(get_device_name=torch.cuda.get_device_name()))
     if torch.backends.mps.is_available():
         found.append("mps")
     return found

@@ -20,6 +20,7 @@ from grpo_core.lm.policy import Policy
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.lm.scoring import Scores, score
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 
 class LanguageLearner:
@@ -121,7 +122,9 @@ class LanguageLearner:
             NonFiniteError: a number of it is not finite.
         """
         if step.step != self._step + 1 or step.prompt_tokens is None:
-            raise GrpoError(f"Update {step.step} cannot be computed again without the updates before it.")
+            raise GrpoError(
+                tr("Update {step} cannot be computed again without the updates before it.").format(step=step.step)
+            )
         self._settings.refuse_structural(settings)
         before = self.policy.kept()
         try:
@@ -154,7 +157,7 @@ class LanguageLearner:
     def _scored_after(self, settings: Settings, place: Layout, number: int) -> Scores:
         with torch.no_grad():
             after = score(self.policy.model, place, settings.learner.temperature)
-        require_finite(float(after.logp.sum()), number, "a log-probability after the update")
+        require_finite(float(after.logp.sum()), number, tr("a log-probability after the update"))
         return after
 
     def _replay(self, step: Step) -> None:
@@ -164,8 +167,10 @@ class LanguageLearner:
             self.policy.restore(step.resume, step.settings.optimizer)
         elif step.step != self._step + 1 or step.prompt_tokens is None:
             raise GrpoError(
-                f"Update {step.step} holds no weights, and those before it are not there; choose an update of a run "
-                "that was trained here, and keep the run that it branched from."
+                tr(
+                    "Update {step} holds no weights, and those before it are not there; choose an update of a run "
+                    "that was trained here, and keep the run that it branched from."
+                ).format(step=step.step)
             )
         else:
             place = layout(step.prompt_tokens, step.tokens, step.mask, self.policy.device)
@@ -181,7 +186,7 @@ class LanguageLearner:
 
     def _poll(self) -> None:
         if self._cancelled():
-            raise Cancelled(f"The run was interrupted and stands at update {self._step}.")
+            raise Cancelled(tr("The run was interrupted and stands at update {step}.").format(step=self._step))
 
     def _autocast(self) -> torch.autocast:
         wanted = self._settings.model.precision == "bfloat16"
@@ -242,7 +247,7 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
 
 def _too_large(settings: Settings, step: int) -> str:
     completions = settings.language.prompts * settings.learner.group_size
-    return (
-        f"There is not enough memory for {completions} completions of up to {settings.language.max_tokens} tokens. The "
-        f"run stands at update {step}; halve the prompts or the group size, or choose shorter completions."
-    )
+    return tr(
+        "There is not enough memory for {completions} completions of up to {max_tokens} tokens. The "
+        "run stands at update {step}; halve the prompts or the group size, or choose shorter completions."
+    ).format(completions=completions, max_tokens=settings.language.max_tokens, step=step)

@@ -18,6 +18,7 @@ from grpo_core.lm.policy import Policy
 from grpo_core.lm.scoring import Scores, score
 from grpo_core.objective import evaluate
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 Drafts = Callable[[np.ndarray, np.ndarray | None], Step]
 """(log-probabilities before the first pass (B, T), a critic's values (B, T)) -> the update as far as it is known then:
@@ -67,11 +68,11 @@ def learned(
             step = draft(old.float().cpu().numpy(), values)
             advantage = torch.from_numpy(recompute.advantage(step)).float().to(policy.device)
         loss = _loss(objective, now, old, advantage, place, reference)
-        require_finite(float(loss.detach()), number, f"the loss of pass {passed + 1}")
+        require_finite(float(loss.detach()), number, tr("the loss of pass {passed}").format(passed=passed + 1))
         loss.backward()  # type: ignore[no-untyped-call]
         poll()
         norms.append(policy.stepped(settings.optimizer))
-        require_finite(norms[-1], number, f"the gradient of pass {passed + 1}")
+        require_finite(norms[-1], number, tr("the gradient of pass {passed}").format(passed=passed + 1))
         scores.append(Scores(dist_logp=now.dist_logp.detach(), logp=now.logp.detach(), stream=now.stream.detach()))
     assert step is not None
     if settings.learner.critic:

@@ -14,6 +14,7 @@ from grpo_core.config import Optimizer, Settings
 from grpo_core.errors import GrpoError
 from grpo_core.lm.checkpoint import device_named, started
 from grpo_core.lm.model import Transformer
+from grpo_core.text import tr
 
 State = dict[str, np.ndarray]
 """``weights``, ``adam_m``, ``adam_v`` (n,) float32 and ``adam_steps`` (1,)."""
@@ -87,7 +88,7 @@ class Policy:
         """
         count = sum(weight.numel() for weight in self.model.parameters())
         if "weights" not in state or state["weights"].shape != (count,):
-            raise GrpoError("The recorded weights belong to a model of another size; no run can go on from them.")
+            raise GrpoError(tr("The recorded weights belong to a model of another size; no run can go on from them."))
         with torch.no_grad():
             for weight, part in zip(self.model.parameters(), self._split(state["weights"]), strict=True):
                 weight.copy_(part)

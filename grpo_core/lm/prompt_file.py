@@ -12,6 +12,7 @@ from typing import Any
 from grpo_core.errors import GrpoError
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.vocabulary import encode
+from grpo_core.text import tr
 
 LARGEST = 20_000_000
 """Bytes that a prompt file may have."""
@@ -31,17 +32,23 @@ def read_prompts(path: Path, *, checker: str, longest: int) -> list[Prompt]:
     try:
         path = path.expanduser()
         if path.stat().st_size > LARGEST:
-            raise GrpoError(f"{path.name} is larger than {LARGEST // 1_000_000} MB; a prompt file is a few kilobytes.")
+            raise GrpoError(
+                tr("{name} is larger than {largest} MB; a prompt file is a few kilobytes.").format(
+                    name=path.name, largest=LARGEST // 1_000_000
+                )
+            )
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise GrpoError(f"{path.name} is not text in UTF-8; save it as such.") from None
+        raise GrpoError(tr("{name} is not text in UTF-8; save it as such.").format(name=path.name)) from None
     except (OSError, RuntimeError, ValueError) as error:  # the latter two: a home or a name that cannot be
         reason = getattr(error, "strerror", None) or str(error).rstrip(".")
-        raise GrpoError(f"{path} cannot be read: {reason}. Choose a CSV or JSONL file.") from None
+        raise GrpoError(
+            tr("{path} cannot be read: {reason}. Choose a CSV or JSONL file.").format(path=path, reason=reason)
+        ) from None
     rows = _json_lines(path, text) if path.suffix.lower() in (".jsonl", ".ndjson", ".json") else _csv_rows(path, text)
     prompts = [_checked(path, line, row, checker, longest) for line, row in rows]
     if not prompts:
-        raise GrpoError(f"{path.name} holds no prompts; each line needs a prompt and its answer.")
+        raise GrpoError(tr("{name} holds no prompts; each line needs a prompt and its answer.").format(name=path.name))
     return prompts
 
 
@@ -51,11 +58,19 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         names = reader.fieldnames or ()
         if not {"prompt", "answer"} <= set(names):
             found = ", ".join(str(name) for name in names)[:80] or "nothing"
-            raise GrpoError(f"{path.name} begins with the columns {found}; it needs “prompt” and “answer”.")
+            raise GrpoError(
+                tr("{name} begins with the columns {found}; it needs “prompt” and “answer”.").format(
+                    name=path.name, found=found
+                )
+            )
         for row in reader:
             yield reader.line_num, row
     except csv.Error as error:
-        raise GrpoError(f"Line {reader.reader.line_num} of {path.name} is not CSV ({error}).") from None
+        raise GrpoError(
+            tr("Line {line_num} of {name} is not CSV ({error}).").format(
+                line_num=reader.reader.line_num, name=path.name, error=error
+            )
+        ) from None
 
 
 def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -65,18 +80,26 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             row = json.loads(content)
         except (ValueError, RecursionError):
-            raise GrpoError(f"Line {line} of {path.name} is not JSON; each line is one object.") from None
+            raise GrpoError(
+                tr("Line {line} of {name} is not JSON; each line is one object.").format(line=line, name=path.name)
+            ) from None
         if not isinstance(row, dict):
-            raise GrpoError(f'Line {line} of {path.name} is not an object such as {{"prompt": "2+2=", "answer": "4"}}.')
+            raise GrpoError(
+                tr('Line {line} of {name} is not an object such as {{"prompt": "2+2=", "answer": "4"}}.').format(
+                    line=line, name=path.name
+                )
+            )
         yield line, row
 
 
 def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: int) -> Prompt:
-    where = f"Line {line} of {path.name}"
+    where = tr("Line {line} of {name}").format(line=line, name=path.name)
     values = [row.get(name) for name in ("prompt", "answer")]
     for name, value in zip(("prompt", "answer"), values, strict=True):
         if isinstance(value, bool) or not isinstance(value, (str, int, float)) or str(value).strip() == "":
-            raise GrpoError(f"{where} has no {name}; it needs a prompt and its answer.")
+            raise GrpoError(
+                tr("{where} has no {name}; it needs a prompt and its answer.").format(where=where, name=name)
+            )
     prompt, answer = (str(value).strip() for value in values)
     try:
         tokens = encode(prompt)
@@ -84,16 +107,24 @@ def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: 
         raise GrpoError(f"{where}: {error}") from None
     if len(tokens) > longest:
         raise GrpoError(
-            f"{where}: the prompt has {len(tokens)} characters; beside the completion there is room for {longest}. "
-            "Shorten it, or choose a shorter completion or a larger context."
+            tr(
+                "{where}: the prompt has {count} characters; beside the completion there is room for {longest}. "
+                "Shorten it, or choose a shorter completion or a larger context."
+            ).format(where=where, count=len(tokens), longest=longest)
         )
     if checker == "number" and not _is_number(answer):
-        raise GrpoError(f"{where}: the answer “{answer[:40]}” is not a number; choose another way of checking.")
+        raise GrpoError(
+            tr("{where}: the answer “{answer}” is not a number; choose another way of checking.").format(
+                where=where, answer=answer[:40]
+            )
+        )
     if checker == "regex":
         try:
             re.compile(answer)
         except (re.error, OverflowError, RecursionError) as error:
-            raise GrpoError(f"{where}: the answer is no regular expression ({error}).") from None
+            raise GrpoError(
+                tr("{where}: the answer is no regular expression ({error}).").format(where=where, error=error)
+            ) from None
     return Prompt(prompt, answer)
 
 

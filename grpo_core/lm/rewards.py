@@ -15,8 +15,9 @@ from grpo_core.errors import GrpoError
 from grpo_core.lm import problems
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.prompt_file import read_prompts
+from grpo_core.text import tr
 
-REWARD_NAMES = ("right answer", "well-formed working", "“=” signs")
+REWARD_NAMES = (tr("right answer"), tr("well-formed working"), tr("“=” signs"))
 """(K,) the parts, in the order of :attr:`LanguageTask.part_weights`."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 WATCHED = 8
@@ -77,7 +78,11 @@ class PromptSource:
             return Prompt(text, str(problems.answer(text.rstrip("="))))
         found = next((prompt for prompt in self._own if prompt.text == text), None)
         if found is None:
-            raise GrpoError(f"“{text}” is not among the prompts of {Path(self.task.file).name} any more.")
+            raise GrpoError(
+                tr("“{text}” is not among the prompts of {name} any more.").format(
+                    text=text, name=Path(self.task.file).name
+                )
+            )
         return found
 
     def _trained_on(self) -> list[Prompt]:
@@ -100,7 +105,11 @@ def parts(task: LanguageTask, prompt: Prompt, text: str) -> tuple[float, float, 
     try:
         right = CHECKERS[task.checker if task.problem == "own" else "number"](text, prompt.answer)
     except (ValueError, OverflowError, re.error, RecursionError) as error:
-        raise GrpoError(f"The completion “{text[:60]}” to “{prompt.text}” could not be scored: {error}.") from None
+        raise GrpoError(
+            tr("The completion “{text}” to “{text2}” could not be scored: {error}.").format(
+                text=text[:60], text2=prompt.text, error=error
+            )
+        ) from None
     formed = problems.well_formed(prompt.text, text)
     return float(right), float(formed), float(text.count("="))
 

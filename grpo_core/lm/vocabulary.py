@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from grpo_core.errors import GrpoError
+from grpo_core.text import tr
 
 STOP = 0
 """The token that ends a completion."""
@@ -24,8 +25,10 @@ def encode(text: str) -> list[int]:
     for place, character in enumerate(text):
         if character not in _INDEX:
             raise GrpoError(
-                f"The model does not know “{character}” (character {place + 1} of “{text[:40]}”); it reads digits, "
-                "+ - * = ( ) . ? and the space."
+                tr(
+                    "The model does not know “{character}” (character {place} of “{text}”); it reads digits, "
+                    "+ - * = ( ) . ? and the space."
+                ).format(character=character, place=place + 1, text=text[:40])
             )
     return [_INDEX[character] for character in text]
 

@@ -9,6 +9,7 @@ import numpy as np
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.typeset import plain
 from grpo_core.reasons.reason import LONGEST_CHIP, Facts, Reason
+from grpo_core.text import tr
 
 BARE_SPREAD = 1e-6
 """A spread of rewards below this, relative to max(1, |r|), is more likely a rounding error than a judgement."""
@@ -32,11 +33,11 @@ def _dead(facts: Facts, group: int, scored: np.ndarray) -> Reason:
     rows = np.flatnonzero(facts.step.group == group)
     pulled = bool(np.any(facts.pull(facts.passed)[rows]))
     advantages = facts.numbers.advantage[rows]
-    effect = "Every advantage is 0, so the group does not push."
+    effect = tr("Every advantage is 0, so the group does not push.")
     if np.any(advantages):
-        effect = "The advantages are not 0, because the comparison is not made within the group alone."
+        effect = tr("The advantages are not 0, because the comparison is not made within the group alone.")
     elif pulled:
-        effect += " The KL term still pulls on its tokens."
+        effect += tr(" The KL term still pulls on its tokens.")
     return Reason(
         key=f"group:{group}", chip=_what(scored), sentence=f"{_why(scored)} {effect} {_remedy(scored)}",
         kind="note" if np.any(advantages) else "zero",
@@ -46,28 +47,30 @@ def _dead(facts: Facts, group: int, scored: np.ndarray) -> Reason:
 
 def _what(scored: np.ndarray) -> str:
     if len(scored) == 0:
-        return "not scored"
+        return tr("not scored")
     if len(scored) == 1:
         return "G = 1"
-    return {0.0: "all wrong", 1.0: "all right"}.get(float(scored[0]), f"all {plain(float(scored[0]))}")
+    return {0.0: tr("all wrong"), 1.0: tr("all right")}.get(float(scored[0]), f"all {plain(float(scored[0]))}")
 
 
 def _why(scored: np.ndarray) -> str:
     if len(scored) == 0:
-        return "No completion of this group was scored."
+        return tr("No completion of this group was scored.")
     if len(scored) == 1:
-        return "A group of one is compared with itself alone."
-    return f"All {len(scored)} rewards of this group are {plain(float(scored[0]))}: nothing stands out from the mean."
+        return tr("A group of one is compared with itself alone.")
+    return tr("All {count} rewards of this group are {scored}: nothing stands out from the mean.").format(
+        count=len(scored), scored=plain(float(scored[0]))
+    )
 
 
 def _remedy(scored: np.ndarray) -> str:
     if len(scored) == 1:
-        return "A group size of 2 or more, or a baseline that is not the group's, gives it a signal."
+        return tr("A group size of 2 or more, or a baseline that is not the group's, gives it a signal.")
     if len(scored) == 0:
-        return "Two scored completions would give it a signal."
+        return tr("Two scored completions would give it a signal.")
     if scored.max() <= 0:
-        return "An easier prompt, a larger group or a higher temperature makes a success more likely."
-    return "A harder prompt, a larger group or a higher temperature makes a difference more likely."
+        return tr("An easier prompt, a larger group or a higher temperature makes a success more likely.")
+    return tr("A harder prompt, a larger group or a higher temperature makes a difference more likely.")
 
 
 def _narrow(facts: Facts, group: int, scored: np.ndarray) -> Iterator[Reason]:
@@ -81,17 +84,27 @@ def _narrow(facts: Facts, group: int, scored: np.ndarray) -> Iterator[Reason]:
     at = (Quantity("group_std", group=group), Quantity("advantage", row=int(rows[0])))
     if spread <= BARE_SPREAD * max(1.0, float(np.abs(scored).max())) and largest > WIDE:
         yield Reason(
-            key=f"group:{group}", chip="tiny spread blown up", kind="unhealthy", quantities=at,
-            sentence=f"The rewards differ by only {plain(spread)}, yet dividing by their standard deviation makes "
-            f"advantages of up to {plain(largest)} of it. A larger δ, or no division, keeps rounding from becoming a "
-            "push.",
-        )  # fmt: skip
+            key=f"group:{group}",
+            chip=tr("tiny spread blown up"),
+            kind="unhealthy",
+            quantities=at,
+            sentence=tr(
+                "The rewards differ by only {spread}, yet dividing by their standard deviation makes "
+                "advantages of up to {largest} of it. A larger δ, or no division, keeps rounding from becoming a "
+                "push."
+            ).format(spread=plain(spread), largest=plain(largest)),
+        )
     elif std < o.std_epsilon:
         yield Reason(
-            key=f"group:{group}", chip="std below δ", kind="note", quantities=at,
-            sentence=f"The standard deviation {plain(std)} is below δ = {plain(o.std_epsilon)}, which damps the "
-            f"advantages to at most {plain(largest)}. A smaller δ lets small differences count.",
-        )  # fmt: skip
+            key=f"group:{group}",
+            chip=tr("std below δ"),
+            kind="note",
+            quantities=at,
+            sentence=tr(
+                "The standard deviation {std} is below δ = {std_epsilon}, which damps the "
+                "advantages to at most {largest}. A smaller δ lets small differences count."
+            ).format(std=plain(std), std_epsilon=plain(o.std_epsilon), largest=plain(largest)),
+        )
 
 
 def dead_groups(facts: Facts) -> Reason | None:
@@ -104,18 +117,29 @@ def dead_groups(facts: Facts) -> Reason | None:
     at = tuple(Quantity("dead_group", group=int(g)) for g in dead[:8])
     counted = {sort: sorts.count(sort) for sort in dict.fromkeys(sorts)}
     chip = next(iter(counted)) if count == total and len(counted) == 1 else _counted(counted, count, total)
-    said = f"{count} of {total} groups hold equal rewards" if total > 1 else "All rewards are equal"
+    said = (
+        tr("{count} of {total} groups hold equal rewards").format(count=count, total=total)
+        if total > 1
+        else tr("All rewards are equal")
+    )
     if set(counted) == {"G = 1"}:
-        said = "Groups of one completion have nothing to be compared with"
+        said = tr("Groups of one completion have nothing to be compared with")
     if np.any(facts.numbers.advantage[np.isin(facts.step.group, dead)]):
         return Reason(
-            key="dead_groups", chip=chip, kind="note", quantities=at,
-            sentence=f"{said}. With this baseline their advantages are not 0, so they push all the same.",
-        )  # fmt: skip
-    effect = "nothing is learned from rewards in this update" if count == total else "they add nothing to the push"
-    sentence = f"{said}, so every advantage there is 0 and {effect}. "
+            key="dead_groups",
+            chip=chip,
+            kind="note",
+            quantities=at,
+            sentence=tr("{said}. With this baseline their advantages are not 0, so they push all the same.").format(
+                said=said
+            ),
+        )
+    effect = (
+        tr("nothing is learned from rewards in this update") if count == total else tr("they add nothing to the push")
+    )
+    sentence = tr("{said}, so every advantage there is 0 and {effect}. ").format(said=said, effect=effect)
     if np.any(facts.pull(facts.passed)[np.isin(facts.step.group, dead)]):
-        sentence += "The KL term still pulls on them. "
+        sentence += tr("The KL term still pulls on them. ")
     wrong = count == total and set(counted) == {"all wrong"}
     sentence += _remedy(facts.rewards[dead[0]][~np.isnan(facts.rewards[dead[0]])])
     kind = "unhealthy" if wrong or set(counted) == {"G = 1"} else "note"
@@ -124,7 +148,7 @@ def dead_groups(facts: Facts) -> Reason | None:
 
 def _counted(counted: dict[str, int], count: int, total: int) -> str:
     text = ", ".join(f"{sort} {number}" for sort, number in counted.items())
-    return text if len(text) <= LONGEST_CHIP else f"{count} of {total} dead"
+    return text if len(text) <= LONGEST_CHIP else tr("{count} of {total} dead").format(count=count, total=total)
 
 
 def reward_std(facts: Facts) -> Reason | None:
@@ -135,14 +159,24 @@ def reward_std(facts: Facts) -> Reason | None:
     at = tuple(Quantity("reward_std", group=g) for g in range(min(len(facts.dead), 8)))
     if scored.max() - scored.min() > BARE_SPREAD * max(1.0, float(np.abs(scored).max())):
         return Reason(
-            key="reward_std", chip="differs only by prompt", kind="zero", quantities=at,
-            sentence=f"Rewards run from {plain(float(scored.min()))} to {plain(float(scored.max()))}, but only "
-            "between prompts: within each group they are equal, and only differences within a group give a signal.",
-        )  # fmt: skip
+            key="reward_std",
+            chip=tr("differs only by prompt"),
+            kind="zero",
+            quantities=at,
+            sentence=tr(
+                "Rewards run from {min} to {max}, but only "
+                "between prompts: within each group they are equal, and only differences within a group give a signal."
+            ).format(min=plain(float(scored.min())), max=plain(float(scored.max()))),
+        )
     return Reason(
-        key="reward_std", chip="all rewards equal", kind="zero", quantities=at,
-        sentence=f"Every completion was paid {plain(float(scored[0]))}, so there is no spread to learn from.",
-    )  # fmt: skip
+        key="reward_std",
+        chip=tr("all rewards equal"),
+        kind="zero",
+        quantities=at,
+        sentence=tr("Every completion was paid {scored}, so there is no spread to learn from.").format(
+            scored=plain(float(scored[0]))
+        ),
+    )
 
 
 def reasons(facts: Facts) -> Iterator[Reason | None]:

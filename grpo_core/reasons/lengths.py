@@ -9,6 +9,7 @@ import numpy as np
 from grpo_core.explain.quantity import Quantity
 from grpo_core.lm.vocabulary import STOP
 from grpo_core.reasons.reason import Facts, Reason
+from grpo_core.text import tr
 
 
 def truncated(facts: Facts) -> Reason | None:
@@ -22,12 +23,17 @@ def truncated(facts: Facts) -> Reason | None:
         return None
     count, total, limit = len(cut), len(last), step.settings.language.max_tokens
     return Reason(
-        key="length", chip=f"{count} of {total} cut off", kind="unhealthy" if 2 * count > total else "note",
+        key="length",
+        chip=tr("{count} of {total} cut off").format(count=count, total=total),
+        kind="unhealthy" if 2 * count > total else "note",
         quantities=tuple(Quantity("tokens", row=int(row)) for row in cut[:8]),
-        sentence=f"{count} of {total} completions were cut off at {limit} tokens, before their end sign, and are "
-        "scored as they stand. Cut off is not clipped: their tokens are pushed like all others. A longer limit lets "
-        "them end.",
-    )  # fmt: skip
+        sentence=tr(
+            "{count} of {total} completions were cut off at {limit} tokens, before their end sign, and are "
+            "scored as they stand. Cut off is not clipped: their tokens are pushed like all others. A "
+            "longer limit lets "
+            "them end."
+        ).format(count=count, total=total, limit=limit),
+    )
 
 
 def reasons(facts: Facts) -> Iterator[Reason | None]:

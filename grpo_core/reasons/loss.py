@@ -9,6 +9,7 @@ import numpy as np
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.typeset import plain
 from grpo_core.reasons.reason import Facts, Reason
+from grpo_core.text import tr
 
 HUGE = 10.0
 """A gradient norm above this is called large: trainers of language models clip at 1."""
@@ -21,23 +22,28 @@ def loss(facts: Facts) -> Reason | None:
     cancels = abs(policy) <= facts.tiny * size
     if facts.silent and abs(whole) <= facts.tiny and not facts.moves(0):
         return Reason(
-            key="loss", chip="no signal", kind="zero", quantities=(Quantity("loss"),),
-            sentence="Every advantage is 0 and no other term adds anything: value and gradient are both 0. Rewards "
-            "that differ within a group would change that.",
+            key="loss", chip=tr("no signal"), kind="zero", quantities=(Quantity("loss"),),
+            sentence=tr("Every advantage is 0 and no other term adds anything: value and gradient are both 0. Rewards "
+            "that differ within a group would change that."),
         )  # fmt: skip
     if abs(whole) <= facts.tiny * size and cancels and facts.moves(0) and facts.unmoved(0) and not facts.silent:
         return Reason(
-            key="loss", chip="ratio 1, ΣA = 0", kind="zero", quantities=_first(facts, "contribution"),
-            sentence="At the first pass every ratio is 1 and the advantages cancel, so the loss is 0. Its gradient "
-            "is not: each completion is pushed by its own advantage. Watch the reward, not the loss.",
+            key="loss", chip=tr("ratio 1, ΣA = 0"), kind="zero", quantities=_first(facts, "contribution"),
+            sentence=tr("At the first pass every ratio is 1 and the advantages cancel, so the loss is 0. Its gradient "
+            "is not: each completion is pushed by its own advantage. Watch the reward, not the loss."),
         )  # fmt: skip
     if penalty and cancels and abs(whole - penalty) <= facts.tiny * max(abs(whole), size):
         return Reason(
-            key="loss", chip="loss = β·KL", kind="note", quantities=_first(facts, "contribution"),
-            sentence=f"The surrogates cancel ({'every advantage is 0' if facts.silent else 'ratio 1 and ΣA = 0'}); "
-            f"what is left is β times the KL, {plain(penalty)}. It rises as the policy leaves the reference, while "
-            "the reward may rise too.",
-        )  # fmt: skip
+            key="loss",
+            chip=tr("loss = β·KL"),
+            kind="note",
+            quantities=_first(facts, "contribution"),
+            sentence=tr(
+                "The surrogates cancel ({value}); "
+                "what is left is β times the KL, {penalty}. It rises as the policy leaves the reference, while "
+                "the reward may rise too."
+            ).format(value="every advantage is 0" if facts.silent else "ratio 1 and ΣA = 0", penalty=plain(penalty)),
+        )
     return _covariance(facts, policy)
 
 
@@ -61,11 +67,16 @@ def _covariance(facts: Facts, policy: float) -> Reason | None:
         return None
     longer = "longer" if policy < 0 else "shorter"
     return Reason(
-        key="loss", chip="length times advantage", kind="note", quantities=_first(facts, "contribution"),
-        sentence="Every ratio is 1 and the advantages cancel, yet a completion weighs as much as it has tokens: −Σ "
-        f"W A = {plain(policy)}. The sign says that the {longer} completions did better, not that the update is "
-        "good; the reduction “sequence” would show 0.",
-    )  # fmt: skip
+        key="loss",
+        chip=tr("length times advantage"),
+        kind="note",
+        quantities=_first(facts, "contribution"),
+        sentence=tr(
+            "Every ratio is 1 and the advantages cancel, yet a completion weighs as much as it has tokens: −Σ "
+            "W A = {policy}. The sign says that the {longer} completions did better, not that the update is "
+            "good; the reduction “sequence” would show 0."
+        ).format(policy=plain(policy), longer=longer),
+    )
 
 
 def grad_norm(facts: Facts) -> Reason | None:
@@ -78,15 +89,20 @@ def grad_norm(facts: Facts) -> Reason | None:
         return Reason(key="grad_norm", chip=chip, sentence=sentence, kind="zero", quantities=at)
     if norm > HUGE:
         return Reason(
-            key="grad_norm", chip="gradient is large", kind="unhealthy", quantities=at,
-            sentence=f"The gradient's norm is {plain(norm)}. A smaller learning rate, a larger δ or a mean in place "
-            "of a sum keeps one update from undoing the policy.",
-        )  # fmt: skip
+            key="grad_norm",
+            chip=tr("gradient is large"),
+            kind="unhealthy",
+            quantities=at,
+            sentence=tr(
+                "The gradient's norm is {norm}. A smaller learning rate, a larger δ or a mean in place "
+                "of a sum keeps one update from undoing the policy."
+            ).format(norm=plain(norm)),
+        )
     if not np.any(facts.push(0)) and np.any(facts.pull(0)) and not facts.objective.entropy_bonus:
         return Reason(
-            key="grad_norm", chip="only the KL pulls", kind="note", quantities=(*at, *_first(facts, "pull")),
-            sentence="No completion is pushed by its advantage; the gradient is that of the KL term alone, which "
-            "pulls the policy back to the reference. With β = 0 the update would do nothing.",
+            key="grad_norm", chip=tr("only the KL pulls"), kind="note", quantities=(*at, *_first(facts, "pull")),
+            sentence=tr("No completion is pushed by its advantage; the gradient is that of the KL term alone, which "
+            "pulls the policy back to the reference. With β = 0 the update would do nothing."),
         )  # fmt: skip
     return None
 
@@ -103,16 +119,18 @@ def gradient(facts: Facts) -> Reason | None:
 def _still(facts: Facts, passed: int) -> tuple[str, str]:
     """Why a pass has no gradient."""
     terms, used = facts.terms(passed), facts.used(passed)
-    kl = "" if facts.objective.beta and facts.objective.kl_in == "loss" else " The KL is not in the loss."
+    kl = "" if facts.objective.beta and facts.objective.kl_in == "loss" else tr(" The KL is not in the loss.")
     if terms.kl is not None and not kl:
-        kl = " The KL pulls on nothing either, because policy and reference agree."
+        kl = tr(" The KL pulls on nothing either, because policy and reference agree.")
     if facts.silent:
-        why = "every group is dead" if facts.dead.all() else "no completion stands out"
-        return "no signal", f"Every advantage is 0: {why}, so nothing is pushed.{kl}"
+        why = tr("every group is dead") if facts.dead.all() else tr("no completion stands out")
+        return tr("no signal"), tr("Every advantage is 0: {why}, so nothing is pushed.{kl}").format(why=why, kl=kl)
     pushed = used & _pushed(facts)
     if pushed.any() and terms.clipped[pushed].all():
-        return "every push is stopped", f"Every token that had an advantage is clipped in this pass.{kl}"
-    return "pushes cancel", f"The pushes on the tokens cancel each other in the parameters.{kl}"
+        return tr("every push is stopped"), tr("Every token that had an advantage is clipped in this pass.{kl}").format(
+            kl=kl
+        )
+    return tr("pushes cancel"), tr("The pushes on the tokens cancel each other in the parameters.{kl}").format(kl=kl)
 
 
 def _pushed(facts: Facts) -> np.ndarray:

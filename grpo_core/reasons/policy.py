@@ -9,6 +9,7 @@ import numpy as np
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.typeset import plain
 from grpo_core.reasons.reason import Facts, Reason, cell
+from grpo_core.text import tr
 
 MOST = 0.5
 """Above this share of clipped tokens most of the batch no longer pushes."""
@@ -38,11 +39,16 @@ def _clip(facts: Facts, passed: int, key: str) -> Reason | None:
     share = float(terms.clipped[used].mean()) if used.any() else 0.0
     if share > MOST:
         return Reason(
-            key=key, chip="most tokens clipped", kind="unhealthy", quantities=at,
-            sentence=f"The push of {100 * share:.0f} % of the tokens is stopped in pass {passed + 1}: the policy has "
-            "moved further than the clip range allows. A smaller learning rate, fewer passes or a wider range "
-            "changes that.",
-        )  # fmt: skip
+            key=key,
+            chip=tr("most tokens clipped"),
+            kind="unhealthy",
+            quantities=at,
+            sentence=tr(
+                "The push of {share:.0f} % of the tokens is stopped in pass {passed}: the policy has "
+                "moved further than the clip range allows. A smaller learning rate, fewer passes or a wider range "
+                "changes that."
+            ).format(share=100 * share, passed=passed + 1),
+        )
     if share or not used.any():
         return None
     chip, sentence = _never(facts, passed) if o.surrogate in ("sapo", "vespo", "log_prob") else _not_now(facts, passed)
@@ -52,11 +58,11 @@ def _clip(facts: Facts, passed: int, key: str) -> Reason | None:
 
 def _never(facts: Facts, passed: int) -> tuple[str, str]:
     how = {
-        "sapo": "SAPO weakens a push softly instead of stopping it",
-        "vespo": "VESPO weighs completions by their own product of ratios instead of stopping them",
-        "log_prob": "plain log-probabilities have no ratio that could be clipped",
+        "sapo": tr("SAPO weakens a push softly instead of stopping it"),
+        "vespo": tr("VESPO weighs completions by their own product of ratios instead of stopping them"),
+        "log_prob": tr("plain log-probabilities have no ratio that could be clipped"),
     }[facts.objective.surrogate]
-    return "no clip in this loss", f"This loss has no clip: {how}. The clip range has no effect."
+    return tr("no clip in this loss"), tr("This loss has no clip: {how}. The clip range has no effect.").format(how=how)
 
 
 def _not_now(facts: Facts, passed: int) -> tuple[str, str]:
@@ -71,23 +77,32 @@ def _not_now(facts: Facts, passed: int) -> tuple[str, str]:
     if facts.unmoved(passed):
         if passed:
             return (
-                "ratios are still 1",
-                "The passes so far have not moved the tokens' probabilities, so no ratio left 1.",
+                tr("ratios are still 1"),
+                tr("The passes so far have not moved the tokens' probabilities, so no ratio left 1."),
             )
-        more = "" if facts.step.passes > 1 else " With two or more inner passes μ it can."
-        return "first pass: r = 1", (
-            f"In the first pass the policy is the one that sampled, every ratio is 1, and no clip can act.{more}"
+        more = "" if facts.step.passes > 1 else tr(" With two or more inner passes μ it can.")
+        return tr("first pass: r = 1"), (
+            tr(
+                "In the first pass the policy is the one that sampled, every ratio is 1, and no clip can act.{more}"
+            ).format(more=more)
         )
     if ratios.min() >= low and ratios.max() <= high:
-        return "all inside the band", (
-            f"In pass {passed + 1} the ratios run from {reach}, inside {band}. More passes, a larger learning rate "
-            "or a narrower range would make the clip act."
+        return tr("all inside the band"), (
+            tr(
+                "In pass {passed} the ratios run from {reach}, inside {band}. More passes, a larger learning rate "
+                "or a narrower range would make the clip act."
+            ).format(passed=passed + 1, reach=reach, band=band)
         )
     if facts.silent:
-        return "no signal", f"Ratios run from {reach}, but every advantage is 0: there is no push to stop."
-    return "outside, not stopped", (
-        f"Ratios run from {reach} and leave {band}, but only where the push leads back or there is none; such tokens "
-        "are not clipped."
+        return tr("no signal"), tr(
+            "Ratios run from {reach}, but every advantage is 0: there is no push to stop."
+        ).format(reach=reach)
+    return tr("outside, not stopped"), (
+        tr(
+            "Ratios run from {reach} and leave {band}, but only where the push leads back or there is none; "
+            "such tokens "
+            "are not clipped."
+        ).format(reach=reach, band=band)
     )
 
 
@@ -100,15 +115,20 @@ def ratio(facts: Facts) -> Reason | None:
     at = (cell("ratio", facts.step, row, token),)
     if off.max() > NUMERICS[facts.tiny]:
         return Reason(
-            key="ratio", chip="r ≠ 1 at the first pass", kind="unhealthy", quantities=at,
-            sentence="Before the first pass the policy is the one that sampled, so every ratio should be 1; the "
-            f"furthest is {plain(float(facts.terms(0).ratio[row, token]))}. Sampler and trainer disagree: low "
-            "precision, dropout, another kernel or another temperature.",
-        )  # fmt: skip
+            key="ratio",
+            chip=tr("r ≠ 1 at the first pass"),
+            kind="unhealthy",
+            quantities=at,
+            sentence=tr(
+                "Before the first pass the policy is the one that sampled, so every ratio should be 1; the "
+                "furthest is {ratio}. Sampler and trainer disagree: low "
+                "precision, dropout, another kernel or another temperature."
+            ).format(ratio=plain(float(facts.terms(0).ratio[row, token]))),
+        )
     return Reason(
-        key="ratio", chip="first pass: r = 1", kind="note", quantities=at,
-        sentence="Before the first pass the policy is the one that sampled, so every ratio is 1. They move from the "
-        "second pass on.",
+        key="ratio", chip=tr("first pass: r = 1"), kind="note", quantities=at,
+        sentence=tr("Before the first pass the policy is the one that sampled, so every ratio is 1. They move from the "
+        "second pass on."),
     )  # fmt: skip
 
 
@@ -117,27 +137,32 @@ def kl(facts: Facts) -> Reason | None:
     value, at = facts.numbers[Quantity("kl")], (Quantity("kl"),)
     if np.isnan(value) and facts.terms(0).kl is None:
         return Reason(
-            key="kl", chip="no reference policy", kind="note", quantities=at,
-            sentence="The update holds no reference policy, so there is no KL to show. Trainers leave it out when β "
-            "is 0.",
+            key="kl", chip=tr("no reference policy"), kind="note", quantities=at,
+            sentence=tr("The update holds no reference policy, so there is no KL to show. Trainers leave it out when β "
+            "is 0."),
         )  # fmt: skip
     if value > FAR:
         return Reason(
-            key="kl", chip="far from the reference", kind="unhealthy", quantities=at,
-            sentence=f"The policy is {plain(value)} nats per token away from the reference. A larger β or a smaller "
-            "learning rate keeps it nearer.",
-        )  # fmt: skip
+            key="kl",
+            chip=tr("far from the reference"),
+            kind="unhealthy",
+            quantities=at,
+            sentence=tr(
+                "The policy is {value} nats per token away from the reference. A larger β or a smaller "
+                "learning rate keeps it nearer."
+            ).format(value=plain(value)),
+        )
     if abs(value) <= facts.tiny * 1e-3:
         return Reason(
-            key="kl", chip="policy = reference", kind="zero", quantities=at,
-            sentence="After this update the policy still equals the reference, so the KL is 0. It grows as soon as "
-            "an update moves the policy.",
+            key="kl", chip=tr("policy = reference"), kind="zero", quantities=at,
+            sentence=tr("After this update the policy still equals the reference, so the KL is 0. It grows as soon as "
+            "an update moves the policy."),
         )  # fmt: skip
     if facts.objective.beta == 0:
         return Reason(
-            key="kl", chip="β is 0", kind="note", quantities=at,
-            sentence="β is 0: the KL is shown, but it is not in the loss and nothing pulls the policy back. A β "
-            "above 0 would.",
+            key="kl", chip=tr("β is 0"), kind="note", quantities=at,
+            sentence=tr("β is 0: the KL is shown, but it is not in the loss and nothing pulls the policy back. A β "
+            "above 0 would."),
         )  # fmt: skip
     return None
 
@@ -152,31 +177,40 @@ def kl_term(facts: Facts) -> Reason | None:
     at = (cell("kl", facts.step, row, token, facts.passed),)
     if np.abs(estimates).max() > SPIKE:
         share = float(np.abs(estimates[row, token]) / np.abs(estimates).sum())
-        cure = " A larger β or a smaller learning rate keeps the policy nearer to the reference."
+        cure = tr(" A larger β or a smaller learning rate keeps the policy nearer to the reference.")
         if o.kl == "k3":
-            cure = " k3 grows exponentially where the policy gives up a token of the reference; k2 does not."
+            cure = tr(" k3 grows exponentially where the policy gives up a token of the reference; k2 does not.")
         return Reason(
-            key="kl_term", chip="a token's KL spikes", kind="unhealthy", quantities=at,
-            sentence=f"A single token's estimate is {plain(float(estimates[row, token]))} nats, {100 * share:.0f} % of "
-            f"the sum.{cure}",
-        )  # fmt: skip
+            key="kl_term",
+            chip=tr("a token's KL spikes"),
+            kind="unhealthy",
+            quantities=at,
+            sentence=tr("A single token's estimate is {estimates} nats, {share:.0f} % of the sum.{cure}").format(
+                estimates=plain(float(estimates[row, token])), share=100 * share, cure=cure
+            ),
+        )
     if o.kl == "k1" and o.kl_in == "loss" and not o.kl_importance and np.any(facts.pull(facts.passed)):
         return Reason(
-            key="kl_term", chip="k1 as a loss: noise", kind="note", quantities=at,
-            sentence="As a loss, k1 pulls every sampled token down by the same β W, whatever the reference says: on "
-            "average that is 0. k2, or k3 times the ratio, pulls towards the reference.",
+            key="kl_term", chip=tr("k1 as a loss: noise"), kind="note", quantities=at,
+            sentence=tr("As a loss, k1 pulls every sampled token down by the same β W, whatever the reference says: on "
+            "average that is 0. k2, or k3 times the ratio, pulls towards the reference."),
         )  # fmt: skip
     if o.beta == 0:
         return Reason(
-            key="kl_term", chip="β is 0", kind="note", quantities=at,
-            sentence="β is 0: the KL of each token is shown, but it is not in the loss.",
+            key="kl_term", chip=tr("β is 0"), kind="note", quantities=at,
+            sentence=tr("β is 0: the KL of each token is shown, but it is not in the loss."),
         )  # fmt: skip
     if np.abs(estimates).max() <= facts.tiny * 1e-3:
-        start = " This is the first update: training starts at the reference." if facts.step.step == 1 else ""
+        start = tr(" This is the first update: training starts at the reference.") if facts.step.step == 1 else ""
         return Reason(
-            key="kl_term", chip="policy = reference", kind="zero", quantities=at,
-            sentence=f"Policy and reference give the sampled tokens the same probability, so the KL is 0.{start}",
-        )  # fmt: skip
+            key="kl_term",
+            chip=tr("policy = reference"),
+            kind="zero",
+            quantities=at,
+            sentence=tr(
+                "Policy and reference give the sampled tokens the same probability, so the KL is 0.{start}"
+            ).format(start=start),
+        )
     return None
 
 
@@ -186,11 +220,17 @@ def entropy(facts: Facts) -> Reason | None:
     if not value < CERTAIN:
         return None
     return Reason(
-        key="entropy", chip="nearly deterministic", kind="unhealthy", quantities=(Quantity("entropy"),),
-        sentence=f"The entropy is {plain(value)} nats: nearly all samples are alike, so groups die and nothing new "
-        "is tried. A larger β, an entropy bonus, a higher upper clip range or a higher temperature keeps the policy "
-        "open.",
-    )  # fmt: skip
+        key="entropy",
+        chip=tr("nearly deterministic"),
+        kind="unhealthy",
+        quantities=(Quantity("entropy"),),
+        sentence=tr(
+            "The entropy is {value} nats: nearly all samples are alike, so groups die and nothing new "
+            "is tried. A larger β, an entropy bonus, a higher upper clip range or a higher temperature "
+            "keeps the policy "
+            "open."
+        ).format(value=plain(value)),
+    )
 
 
 def reasons(facts: Facts) -> Iterator[Reason | None]:

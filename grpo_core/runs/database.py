@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from grpo_core.errors import RunFileError
+from grpo_core.text import tr
 
 APPLICATION_ID = 0x4752504F  # "GRPO"
 VERSION = 1
@@ -32,10 +33,10 @@ CREATE TABLE note(step INTEGER NOT NULL, created REAL NOT NULL, text TEXT NOT NU
 """
 """The id of a row of settings is the first update that ran under them."""
 
-_FULL = "the disk is full; free some space and go on"
-_DAMAGED = "the file is damaged or was cut short"
-_READ_ONLY = "the file or its folder is read-only"
-_TOO_LONG = "its path is too long; choose a folder nearer to the root of the disk"
+_FULL = tr("the disk is full; free some space and go on")
+_DAMAGED = tr("the file is damaged or was cut short")
+_READ_ONLY = tr("the file or its folder is read-only")
+_TOO_LONG = tr("its path is too long; choose a folder nearer to the root of the disk")
 _LONGEST_PATH = 500
 """Bytes of a path, the endings of its companions left out, beyond which SQLite opens nothing."""
 _REASONS = {
@@ -50,8 +51,8 @@ _REASONS = {
     "EROFS": _READ_ONLY,
     "SQLITE_READONLY": _READ_ONLY,
     "SQLITE_CANTOPEN": _READ_ONLY,
-    "SQLITE_BUSY": "another program is using it",
-    "SQLITE_IOERR": "the disk reports an error; perhaps there is no space left on it",
+    "SQLITE_BUSY": tr("another program is using it"),
+    "SQLITE_IOERR": tr("the disk reports an error; perhaps there is no space left on it"),
 }
 
 
@@ -65,13 +66,13 @@ def opened(path: Path, *, writable: bool = False) -> tuple[sqlite3.Connection, i
     """
     with explained(path):
         if path.is_dir():
-            raise RunFileError(f"{path} is a folder; choose a run file, whose name ends in .grpo.")
+            raise RunFileError(tr("{path} is a folder; choose a run file, whose name ends in .grpo.").format(path=path))
         try:
             empty = path.stat().st_size == 0
         except (FileNotFoundError, ValueError):  # the latter: a name that no file can have
-            raise RunFileError(f"There is no run file at {path}.") from None
+            raise RunFileError(tr("There is no run file at {path}.").format(path=path)) from None
     if empty:
-        raise RunFileError(f"{path.name} is empty; nothing was ever written to it.")
+        raise RunFileError(tr("{name} is empty; nothing was ever written to it.").format(name=path.name))
     with explained(path, "written" if writable else "read"):
         try:
             connection = _connection(path, "mode=rw") if writable else _read_only(path)
@@ -79,12 +80,16 @@ def opened(path: Path, *, writable: bool = False) -> tuple[sqlite3.Connection, i
             if _code(error) != sqlite3.SQLITE_NOTADB:
                 raise
             raise RunFileError(
-                f"{path.name} is not a run file; run files are written by GRPO Lab and end in .grpo."
+                tr("{name} is not a run file; run files are written by GRPO Lab and end in .grpo.").format(
+                    name=path.name
+                )
             ) from None
         try:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             if application != APPLICATION_ID:
-                raise RunFileError(f"{path.name} is a database of another program, not a run file of GRPO Lab.")
+                raise RunFileError(
+                    tr("{name} is a database of another program, not a run file of GRPO Lab.").format(name=path.name)
+                )
             return connection, int(connection.execute("PRAGMA user_version").fetchone()[0])
         except BaseException:
             connection.close()
@@ -101,8 +106,10 @@ def _read_only(path: Path) -> sqlite3.Connection:
         log = path.with_name(path.name + "-wal")
         if log.exists() and log.stat().st_size:
             raise RunFileError(
-                f"{path.name} was not closed: its last updates lie in {log.name}, and they cannot be joined in a "
-                "read-only folder. Copy both files to another folder and open the run there."
+                tr(
+                    "{name} was not closed: its last updates lie in {name2}, and they cannot be joined in a "
+                    "read-only folder. Copy both files to another folder and open the run there."
+                ).format(name=path.name, name2=log.name)
             ) from None
         return _connection(path, "immutable=1")
 
@@ -127,11 +134,15 @@ def explained(path: Path, doing: str = "read") -> Iterator[None]:
     except sqlite3.ProgrammingError:
         raise  # a mistake in our own code
     except UnicodeDecodeError as error:  # damage that reached the text of SQLite's own message
-        raise RunFileError(f"{path.name} cannot be {doing}: {_DAMAGED}.") from error
+        raise RunFileError(
+            tr("{name} cannot be {doing}: {damaged}.").format(name=path.name, doing=doing, damaged=_DAMAGED)
+        ) from error
     except (sqlite3.Error, OSError) as error:
         longest = isinstance(error, sqlite3.OperationalError) and len(os.fsencode(path.absolute())) > _LONGEST_PATH
         why = _TOO_LONG if longest else _reason(error)
-        raise RunFileError(f"{path.name} cannot be {doing}: {why}.") from error
+        raise RunFileError(
+            tr("{name} cannot be {doing}: {why}.").format(name=path.name, doing=doing, why=why)
+        ) from error
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 from grpo_core.config import Settings
 from grpo_core.config.presets import nearest_preset
 from grpo_core.config.settings import described_at, language_settings
+from grpo_core.text import tr
 
 
 def one_line(text: str) -> str:
@@ -37,7 +38,11 @@ def caption(settings: Settings, version: str, *, run: str, update: int, last: in
         last: newest update of the run.
         shown: what of it is shown, such as "pass 2 of 4"; empty for all.
     """
-    place = f"update {update:,} of {last:,}" if update else "before the first update"
+    place = (
+        tr("update {update:,} of {last:,}").format(update=update, last=last)
+        if update
+        else tr("before the first update")
+    )
     parts = [one_line(run), f"{place}, {shown}" if shown else place, differing(settings), f"seed {settings.seed}"]
     return " · ".join([*parts, version])
 

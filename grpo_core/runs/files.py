@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from grpo_core.errors import RunFileError
 from grpo_core.runs.database import explained, opened
+from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -35,14 +36,16 @@ def lock(path: Path, patience: float = 0.2) -> BaseFileLock:
     import filelock
 
     if not path.parent.is_dir():
-        raise RunFileError(f"There is no folder {path.parent}; choose one that exists.")
+        raise RunFileError(tr("There is no folder {parent}; choose one that exists.").format(parent=path.parent))
     held = filelock.FileLock(lock_path(path), timeout=patience, thread_local=False)
     with explained(path, "written"):
         try:
             held.acquire()
         except filelock.Timeout:
             raise RunFileError(
-                f"{path.name} is being written by another window; it can be opened for reading, or as a copy."
+                tr("{name} is being written by another window; it can be opened for reading, or as a copy.").format(
+                    name=path.name
+                )
             ) from None
     return held
 

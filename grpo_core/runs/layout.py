@@ -18,6 +18,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.record import ARRAYS, Step
 from grpo_core.runs.soundness import check
+from grpo_core.text import tr
 
 _ALIGNMENT = 8
 _PLAIN = "biuf"
@@ -36,7 +37,11 @@ def packed(arrays: Mapping[str, Any]) -> tuple[str, bytes]:
             continue
         array = np.asarray(value)
         if array.dtype.kind not in _PLAIN:
-            raise RunFileError(f"The array “{name}” holds {array.dtype}; a run file stores booleans and numbers only.")
+            raise RunFileError(
+                tr("The array “{name}” holds {dtype}; a run file stores booleans and numbers only.").format(
+                    name=name, dtype=array.dtype
+                )
+            )
         little = array.dtype.newbyteorder("<")
         data = array.astype(little, copy=False).tobytes()
         described.append((name, little.str, array.shape))
@@ -54,7 +59,11 @@ def unpacked(layout: str, record: bytes) -> dict[str, np.ndarray]:
     """
     size, places = _places(layout)
     if len(record) != size:
-        raise RunFileError(f"A record of {len(record)} bytes stands where {size} belong; it is damaged.")
+        raise RunFileError(
+            tr("A record of {count} bytes stands where {size} belong; it is damaged.").format(
+                count=len(record), size=size
+            )
+        )
     return {name: np.ndarray(shape, kind, record, offset) for name, kind, shape, offset in places}
 
 
@@ -85,7 +94,9 @@ def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step
     try:
         return check(Step(step=number, settings=settings, measurements=measurements, resume=resume, **plain))
     except TypeError as error:
-        raise RunFileError(f"The record of update {number} is incomplete ({error}).") from None
+        raise RunFileError(
+            tr("The record of update {number} is incomplete ({error}).").format(number=number, error=error)
+        ) from None
 
 
 @lru_cache(maxsize=256)
@@ -117,5 +128,7 @@ def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int,
                 raise ValueError(f"“{name}” does not fit into the record")
             places.append((str(name), kind, shape, int(offset)))
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, SyntaxError, RecursionError) as error:
-        raise RunFileError(f"The description of a record cannot be read ({error}); the file is damaged.") from None
+        raise RunFileError(
+            tr("The description of a record cannot be read ({error}); the file is damaged.").format(error=error)
+        ) from None
     return whole, places

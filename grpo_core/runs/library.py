@@ -15,6 +15,8 @@ from grpo_core.runs.database import explained
 from grpo_core.runs.files import files_of, in_use, lock, release, size_of
 from grpo_core.runs.meta import RunMeta
 from grpo_core.runs.reader import RunReader
+from grpo_core.runs.thinning import Stretch
+from grpo_core.text import tr
 
 SUFFIX = ".grpo"
 KEEP_RUNS = 20
@@ -106,7 +108,9 @@ def remove(path: Path) -> None:
         for file in reversed(files_of(path)):  # the log first: without its file it could be taken for another's
             file.unlink()
     except OSError as error:
-        raise RunFileError(f"{path.name} cannot be deleted: {error.strerror}.") from None
+        raise RunFileError(
+            tr("{name} cannot be deleted: {strerror}.").format(name=path.name, strerror=error.strerror)
+        ) from None
     finally:
         release(held)
 
@@ -131,6 +135,27 @@ class Lineage:
         """
         return self.holder(number).step(number)
 
+    def kept(self, number: int, *, forwards: bool = False) -> int:
+        """The nearest recorded update from ``number`` on, or up to it; ``number`` itself where there is none.
+
+        Raises:
+            RunFileError: it lies before a branch point and the parent is gone.
+        """
+        reader, point = self.holder(number), self.reader.first - 1
+        found = point if reader is self.reader and number == point else reader.kept(number, forwards=forwards)
+        if reader is self.reader:
+            return found if found is not None else (number if forwards else point)
+        return number if found is None else min(found, point)
+
+    def thinned(self) -> tuple[Stretch, ...]:
+        """Where updates were dropped, of this run and of those it branched off from as far as they exist."""
+        own, point = self.reader.thinned, self.reader.first - 1
+        above: tuple[Stretch, ...] = ()
+        if point > 1:
+            with suppress(RunFileError):
+                above = self._above(1).thinned()
+        return (*(replace(s, last=min(s.last, point - 1)) for s in above if s.first < point), *own)
+
     def holder(self, number: int) -> RunReader:
         """The file that holds update ``number``; a branch also holds the one it branched from.
 
@@ -153,8 +178,10 @@ class Lineage:
             path = find(self._folder, meta.parent[0], meta.parent_path) if meta.parent else None
             if path is None:
                 raise RunFileError(
-                    f"Update {number} is in the run that {self.reader.path.name} was branched from, "
-                    "and that run is not there any more; its curves are kept here."
+                    tr(
+                        "Update {number} is in the run that {name} was branched from, "
+                        "and that run is not there any more; its curves are kept here."
+                    ).format(number=number, name=self.reader.path.name)
                 )
             self._parent = Lineage(RunReader.open(path), self._folder)
         return self._parent

@@ -10,6 +10,7 @@ from typing import Any
 from grpo_core import __version__
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError
+from grpo_core.text import tr
 
 FORMAT, VERSION = "grpo-lab-session", 1
 MOST_RUNS = 200
@@ -70,22 +71,31 @@ class Manifest:
 
     def __post_init__(self) -> None:
         if len(self.runs) > MOST_RUNS:
-            raise SessionError(f"A session holds at most {MOST_RUNS} runs, not {len(self.runs)}.")
+            raise SessionError(
+                tr("A session holds at most {most_runs} runs, not {count}.").format(
+                    most_runs=MOST_RUNS, count=len(self.runs)
+                )
+            )
         for run in self.runs:
             _check_text("title", run.title)
-            _check(isinstance(run.listed, bool), "listed", run.listed, "true or false")
+            _check(isinstance(run.listed, bool), "listed", run.listed, tr("true or false"))
         fits = self.shown is None or (_is_whole(self.shown) and 0 <= self.shown < max(len(self.runs), 1))
-        _check(fits, "shown", self.shown, "the place of a run in the list")
-        _check(_is_whole(self.step) and 0 <= self.step < 2**53, "step", self.step, "an update, counted from 0")
+        _check(fits, "shown", self.shown, tr("the place of a run in the list"))
+        _check(_is_whole(self.step) and 0 <= self.step < 2**53, "step", self.step, tr("an update, counted from 0"))
         for name in ("layout", "lesson", "version"):
             _check_text(name, getattr(self, name))
         _check_text("notes", self.notes, LONGEST_NOTES)
         for name in ("panels", "locked", "hidden"):
             texts = getattr(self, name)
-            _check(len(texts) <= LONGEST_LIST, name, f"{len(texts)} entries", f"a list of at most {LONGEST_LIST}")
+            _check(
+                len(texts) <= LONGEST_LIST,
+                name,
+                f"{len(texts)} entries",
+                tr("a list of at most {longest_list}").format(longest_list=LONGEST_LIST),
+            )
             for text in texts:
                 _check_text(name, text)
-        _check(_is_number(self.created), "created", self.created, "a number of seconds")
+        _check(_is_number(self.created), "created", self.created, tr("a number of seconds"))
 
     def with_runs(self, runs: Sequence[SessionRun]) -> Manifest:
         """The same about these runs."""
@@ -114,18 +124,24 @@ def manifest_from(content: bytes, name: str) -> Manifest:
     try:
         told = json.loads(content)
     except (ValueError, RecursionError):
-        raise SessionError(f"The manifest of {name} is damaged: it is not JSON.") from None
+        raise SessionError(tr("The manifest of {name} is damaged: it is not JSON.").format(name=name)) from None
     if not isinstance(told, dict) or told.get("format") != FORMAT:
-        raise SessionError(f"The manifest of {name} is not that of a session of GRPO Lab.")
+        raise SessionError(tr("The manifest of {name} is not that of a session of GRPO Lab.").format(name=name))
     version = told.get("format_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise SessionError(f"The manifest of {name} is damaged: it does not say in which format it is written.")
+        raise SessionError(
+            tr("The manifest of {name} is damaged: it does not say in which format it is written.").format(name=name)
+        )
     if version > VERSION:
-        raise SessionError(f"{name} was written by a newer version of GRPO Lab; update the program to open it.")
+        raise SessionError(
+            tr("{name} was written by a newer version of GRPO Lab; update the program to open it.").format(name=name)
+        )
     try:
         return Manifest(runs=_runs(told), settings=_settings(told), **_fields(told))
     except GrpoError as error:
-        raise SessionError(f"The manifest of {name} cannot be used: {error}") from None
+        raise SessionError(
+            tr("The manifest of {name} cannot be used: {error}").format(name=name, error=error)
+        ) from None
 
 
 def _fields(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,14 +149,14 @@ def _fields(told: Mapping[str, Any]) -> dict[str, Any]:
     fields = {name: told[name] for name in _PLAIN if name in told}
     for name in _LISTS:
         value = told.get(name, [])
-        _check(isinstance(value, list), name, value, "a list of texts")
+        _check(isinstance(value, list), name, value, tr("a list of texts"))
         fields[name] = tuple(value)
     return fields
 
 
 def _runs(told: Mapping[str, Any]) -> tuple[SessionRun, ...]:
     rows = told.get("runs", [])
-    _check(isinstance(rows, list) and all(isinstance(row, dict) for row in rows), "runs", rows, "a list of runs")
+    _check(isinstance(rows, list) and all(isinstance(row, dict) for row in rows), "runs", rows, tr("a list of runs"))
     return tuple(SessionRun(title=row.get("title", ""), listed=row.get("listed", True)) for row in rows)
 
 
@@ -159,10 +175,14 @@ def _is_number(value: object) -> bool:
 
 def _check_text(name: str, value: object, longest: int = LONGEST_NAME) -> None:
     good = isinstance(value, str) and "\0" not in value and len(value) <= longest
-    _check(good, name, value, f"a text of at most {longest:,} characters")
+    _check(good, name, value, tr("a text of at most {longest:,} characters").format(longest=longest))
 
 
 def _check(good: bool, name: str, value: object, allowed: str) -> None:
     if not good:
         shown = str(value)
-        raise SessionError(f"{name} is {shown[:60]}{'…' if len(shown) > 60 else ''}, allowed is {allowed}.")
+        raise SessionError(
+            tr("{name} is {shown}{value}, allowed is {allowed}.").format(
+                name=name, shown=shown[:60], value="…" if len(shown) > 60 else "", allowed=allowed
+            )
+        )

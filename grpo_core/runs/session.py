@@ -24,6 +24,7 @@ from grpo_core.runs.manifest import LONGEST_NAME, Manifest, SessionError, Sessio
 from grpo_core.runs.meta import RunMeta
 from grpo_core.runs.run_file import RunReader, copy_run
 from grpo_core.runs.session_zip import LARGEST, MANIFEST, SUFFIX, checked, entry_name, reading, zip_explained
+from grpo_core.text import tr
 
 __all__ = ["SUFFIX", "Manifest", "SessionError", "SessionRun", "open_session", "read_manifest", "save_session"]
 
@@ -59,9 +60,9 @@ def save_session(
     text = manifest_text(manifest)
     with zip_explained(path, "written"):
         if not path.parent.is_dir():
-            raise SessionError(f"There is no folder {path.parent}; choose one that exists.")
+            raise SessionError(tr("There is no folder {parent}; choose one that exists.").format(parent=path.parent))
         if path.is_dir():
-            raise SessionError(f"{path} is a folder; choose a name for the session.")
+            raise SessionError(tr("{path} is a folder; choose a name for the session.").format(path=path))
     with zip_explained(path, "written"), replacing(path) as temporary, temporary.open("wb") as whole:
         with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             archive.writestr(zipfile.ZipInfo(MANIFEST), text, zipfile.ZIP_DEFLATED)  # without the clock's date
@@ -141,8 +142,10 @@ def _check_room(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
     needed = sum(entry.file_size for entry in archive.infolist())
     if needed > LARGEST or needed > max(free - SPARE, 0):
         raise SessionError(
-            f"The runs in {path.name} need {needed / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free in {folder}; "
-            "free some space first."
+            tr(
+                "The runs in {name} need {needed:,.0f} MB, and {free:,.0f} MB are free in {folder}; "
+                "free some space first."
+            ).format(name=path.name, needed=needed / 1e6, free=free / 1e6, folder=folder)
         )
 
 
@@ -157,11 +160,15 @@ def _check_run(path: Path, copy: Path, number: int) -> None:
             _ = reader.origin, reader.settings_changes()
     except GrpoError as error:
         why = str(error).replace(copy.name, f"run {number}")
-        raise SessionError(f"{path.name} cannot be opened, because of run {number} in it: {why}") from error
+        raise SessionError(
+            tr("{name} cannot be opened, because of run {number} in it: {why}").format(
+                name=path.name, number=number, why=why
+            )
+        ) from error
 
 
 def _pour(source: IO[bytes], target: IO[bytes], cancelled: Callable[[], bool]) -> None:
     while piece := source.read(_PIECE):
         if cancelled():
-            raise Cancelled("The session was not finished; nothing of it is left.")
+            raise Cancelled(tr("The session was not finished; nothing of it is left."))
         target.write(piece)

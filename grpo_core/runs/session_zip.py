@@ -12,6 +12,7 @@ from pathlib import Path
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.runs.database import explained
 from grpo_core.runs.manifest import Manifest, SessionError, manifest_from
+from grpo_core.text import tr
 
 SUFFIX = ".grposession"
 MANIFEST = "manifest.json"
@@ -40,15 +41,25 @@ def reading(path: Path) -> Iterator[zipfile.ZipFile]:
     """
     with zip_explained(path, "read"):
         if path.is_dir():
-            raise SessionError(f"{path} is a folder; choose a session file, whose name ends in {SUFFIX}.")
+            raise SessionError(
+                tr("{path} is a folder; choose a session file, whose name ends in {suffix}.").format(
+                    path=path, suffix=SUFFIX
+                )
+            )
         try:
             archive = zipfile.ZipFile(path)
         except FileNotFoundError:
-            raise SessionError(f"There is no session file at {path}.") from None
+            raise SessionError(tr("There is no session file at {path}.").format(path=path)) from None
         except zipfile.BadZipFile:
             empty = path.stat().st_size == 0
-            what = "is empty; nothing was ever written to it" if empty else "is no session file, or it was cut short"
-            raise SessionError(f"{path.name} {what}; session files are written by GRPO Lab.") from None
+            what = (
+                tr("is empty; nothing was ever written to it")
+                if empty
+                else tr("is no session file, or it was cut short")
+            )
+            raise SessionError(
+                tr("{name} {what}; session files are written by GRPO Lab.").format(name=path.name, what=what)
+            ) from None
         with archive:
             yield archive
 
@@ -67,7 +78,9 @@ def zip_explained(path: Path, doing: str) -> Iterator[None]:
         except RunFileError as told:
             raise SessionError(str(told)) from error
     except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, OverflowError, RuntimeError) as error:
-        raise SessionError(f"{path.name} cannot be {doing}: the file is damaged or was cut short.") from error
+        raise SessionError(
+            tr("{name} cannot be {doing}: the file is damaged or was cut short.").format(name=path.name, doing=doing)
+        ) from error
 
 
 def checked(path: Path, archive: zipfile.ZipFile) -> Manifest:
@@ -79,35 +92,57 @@ def checked(path: Path, archive: zipfile.ZipFile) -> Manifest:
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
     if len(entries) > MOST_ENTRIES:
-        raise SessionError(f"{path.name} holds {len(entries):,} files; a session holds a manifest and its runs.")
+        raise SessionError(
+            tr("{name} holds {count:,} files; a session holds a manifest and its runs.").format(
+                name=path.name, count=len(entries)
+            )
+        )
     for name in names:
         if name.startswith(("/", "\\")) or "\\" in name or ":" in name or ".." in name.split("/"):
             raise SessionError(
-                f"{path.name} holds a file called “{name[:80]}”, which points outside of it. Not opened."
+                tr("{name} holds a file called “{name2}”, which points outside of it. Not opened.").format(
+                    name=path.name, name2=name[:80]
+                )
             )
     if len(set(names)) < len(names):
-        raise SessionError(f"{path.name} holds two files of the same name; it is damaged.")
+        raise SessionError(tr("{name} holds two files of the same name; it is damaged.").format(name=path.name))
     if MANIFEST not in names:
-        raise SessionError(f"{path.name} is a zip without a {MANIFEST}, so it is no session.")
+        raise SessionError(
+            tr("{name} is a zip without a {manifest}, so it is no session.").format(name=path.name, manifest=MANIFEST)
+        )
     by_name = dict(zip(names, entries, strict=True))
     _check_entry(path, by_name[MANIFEST], LARGEST_MANIFEST)
     manifest = manifest_from(archive.read(MANIFEST), path.name)
     for number in range(1, len(manifest.runs) + 1):
         if entry_name(number) not in by_name:
-            raise SessionError(f"{path.name} names {len(manifest.runs)} runs, but run {number} is not in it.")
+            raise SessionError(
+                tr("{name} names {count} runs, but run {number} is not in it.").format(
+                    name=path.name, count=len(manifest.runs), number=number
+                )
+            )
         _check_entry(path, by_name[entry_name(number)], LARGEST)
     return manifest
 
 
 def _check_entry(path: Path, entry: zipfile.ZipInfo, largest: int) -> None:
     if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _METHODS:
-        raise SessionError(f"{entry.filename} in {path.name} is packed in a way that sessions do not use.")
+        raise SessionError(
+            tr("{filename} in {name} is packed in a way that sessions do not use.").format(
+                filename=entry.filename, name=path.name
+            )
+        )
     if entry.file_size > largest:
         raise SessionError(
-            f"{entry.filename} in {path.name} would have {entry.file_size:,} bytes; {largest:,} are the most."
+            tr("{filename} in {name} would have {file_size:,} bytes; {largest:,} are the most.").format(
+                filename=entry.filename, name=path.name, file_size=entry.file_size, largest=largest
+            )
         )
     if entry.file_size > _SMALL and entry.file_size > MOST_TIMES * max(entry.compress_size, 1):
         raise SessionError(
-            f"{entry.filename} in {path.name} would grow to {entry.file_size:,} bytes from {entry.compress_size:,}; "
-            "no run does that. Not opened."
+            tr(
+                "{filename} in {name} would grow to {file_size:,} bytes from {compress_size:,}; "
+                "no run does that. Not opened."
+            ).format(
+                filename=entry.filename, name=path.name, file_size=entry.file_size, compress_size=entry.compress_size
+            )
         )

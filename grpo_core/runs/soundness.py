@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from grpo_core.errors import RunFileError
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 _WHOLE, _REAL, _TRUTH = "iu", "f", "b"
 
@@ -72,4 +73,8 @@ def _check_indices(step: Step, batch: int, micro: int) -> None:
 
 
 def _damaged(step: Step, name: str) -> RunFileError:
-    return RunFileError(f"The record of update {step.step} does not fit together ({name}); it is damaged.")
+    return RunFileError(
+        tr("The record of update {step} does not fit together ({name}); it is damaged.").format(
+            step=step.step, name=name
+        )
+    )

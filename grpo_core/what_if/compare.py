@@ -12,6 +12,7 @@ from grpo_core.explain import Numbers
 from grpo_core.objective import Terms
 from grpo_core.questions import Replayed
 from grpo_core.record import Step
+from grpo_core.text import tr
 from grpo_core.what_if.replay import Difference, differences, is_whole, replayed, wanted_by
 
 
@@ -166,8 +167,8 @@ def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
     rows = [_row(w, name, title, help, decimals, passed) for name, title, help, decimals in ROWS]
     ran, other = (_mean(side.step, side.numbers.gradient(side.pass_at(passed))[1]) for side in w.sides)
     if ran or other:
-        help = "What the KL term alone does to log π of a token."
-        rows.append(Compared(name="pull", title="Mean |pull| of the KL", help=help, ran=ran, other=other))
+        help = tr("What the KL term alone does to log π of a token.")
+        rows.append(Compared(name="pull", title=tr("Mean |pull| of the KL"), help=help, ran=ran, other=other))
     return tuple(row for row in (*rows, *_ends(w)) if row.ran is not None or row.other is not None)
 
 
@@ -187,9 +188,18 @@ def _ends(w: WhatIf) -> list[Compared]:
     for name, sign, words in (("risen", 1, "above"), ("fallen", -1, "below")):
         chosen = w.ran.step.mask & (np.sign(advantage) == sign)
         ran, other = (_moved(side, chosen) for side in w.sides)
-        help = f"Of the tokens whose advantage was {words} 0 as it ran: log π after the update minus before it."
-        rows.append(Compared(name=name, title=f"Change of log π, A {'>' if sign > 0 else '<'} 0", help=help,
-                             ran=ran, other=other))  # fmt: skip
+        help = tr(
+            "Of the tokens whose advantage was {words} 0 as it ran: log π after the update minus before it."
+        ).format(words=words)
+        rows.append(
+            Compared(
+                name=name,
+                title=tr("Change of log π, A {value} 0").format(value=">" if sign > 0 else "<"),
+                help=help,
+                ran=ran,
+                other=other,
+            )
+        )
     return rows
 
 
@@ -217,21 +227,36 @@ NUMBERS: dict[str, Callable[[Side, int], float]] = {
     "share": lambda side, passed: float(side.shares(passed).max(initial=0.0)),
 }
 ROWS = (
-    ("loss", "Loss", "Loss of this pass; between two reductions it is another number, not a better or worse one.", 4),
-    ("advantage", "Largest |A|", "The advantage that is farthest from 0.", 4),
-    ("clipped", "Tokens clipped", "Tokens whose push is stopped by the clip (for CISPO: whose weight is capped).", 0),
-    ("still", "Tokens without push", "Tokens on whose log π the loss has no derivative.", 0),
-    ("dead", "Dead groups", "Groups whose rewards are all equal; a matter of the samples, so the same in both.", 0),
-    ("push", "Mean |push|", "Mean over tokens of |∂loss/∂log π|.", 4),
-    ("largest_push", "Largest |push|", "The largest |∂loss/∂log π| of a token.", 4),
-    ("weight", "Largest weight W", "What the heaviest token counts in the loss.", 4),
-    ("share", "Heaviest completion", "Share of all weight that the heaviest completion has.", 4),
-)  # fmt: skip
+    (
+        "loss",
+        tr("Loss"),
+        tr("Loss of this pass; between two reductions it is another number, not a better or worse one."),
+        4,
+    ),
+    ("advantage", tr("Largest |A|"), tr("The advantage that is farthest from 0."), 4),
+    (
+        "clipped",
+        tr("Tokens clipped"),
+        tr("Tokens whose push is stopped by the clip (for CISPO: whose weight is capped)."),
+        0,
+    ),
+    ("still", tr("Tokens without push"), tr("Tokens on whose log π the loss has no derivative."), 0),
+    (
+        "dead",
+        tr("Dead groups"),
+        tr("Groups whose rewards are all equal; a matter of the samples, so the same in both."),
+        0,
+    ),
+    ("push", tr("Mean |push|"), tr("Mean over tokens of |∂loss/∂log π|."), 4),
+    ("largest_push", tr("Largest |push|"), tr("The largest |∂loss/∂log π| of a token."), 4),
+    ("weight", tr("Largest weight W"), tr("What the heaviest token counts in the loss."), 4),
+    ("share", tr("Heaviest completion"), tr("Share of all weight that the heaviest completion has."), 4),
+)
 """(name, title, help, decimals) of the numbers that every pass has."""
 CARDS = (
-    ("grad_norm", "Gradient norm", "Euclidean norm of the parameters' gradient in the first pass."),
-    ("kl", "KL after", "Exact KL from the reference after the update, averaged over the visited places."),
-    ("entropy", "Entropy after", "Exact entropy after the update, averaged over the visited places."),
-    ("max_prob", "max π(a) after", "Largest probability after the update, averaged over the visited places."),
+    ("grad_norm", tr("Gradient norm"), tr("Euclidean norm of the parameters' gradient in the first pass.")),
+    ("kl", tr("KL after"), tr("Exact KL from the reference after the update, averaged over the visited places.")),
+    ("entropy", tr("Entropy after"), tr("Exact entropy after the update, averaged over the visited places.")),
+    ("max_prob", tr("max π(a) after"), tr("Largest probability after the update, averaged over the visited places.")),
 )
 """(name, title, help) of the cards that are compared after the whole update."""

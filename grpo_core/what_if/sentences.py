@@ -8,22 +8,26 @@ from collections.abc import Iterator
 import numpy as np
 
 from grpo_core.config import PRESETS
+from grpo_core.text import tr
 from grpo_core.what_if.compare import WhatIf, direction
 from grpo_core.what_if.replay import Difference
 
 CLIPPING = {f"objective.{name}" for name in ("level", "clip_low", "clip_high", "dual_clip", "log_ratio_limit")}
 ESTIMATING = {"objective.kl", "objective.kl_importance", "objective.kl_in"}
 BASELINES = {
-    "group_mean": "the group's mean", "leave_one_out": "the mean of the others", "batch_mean": "the batch's mean",
-    "none": "nothing", "given": "the critic's value",
-}  # fmt: skip
+    "group_mean": tr("the group's mean"),
+    "leave_one_out": tr("the mean of the others"),
+    "batch_mean": tr("the batch's mean"),
+    "none": "nothing",
+    "given": tr("the critic's value"),
+}
 SCALES = {
-    "sample": "divide by its standard deviation (n − 1)", "population": "divide by its standard deviation (n)",
-    "batch": "divide by the batch's standard deviation", "none": "divide by nothing",
+    "sample": tr("divide by its standard deviation (n − 1)"), "population": tr("divide by its standard deviation (n)"),
+    "batch": tr("divide by the batch's standard deviation"), "none": tr("divide by nothing"),
 }  # fmt: skip
 REDUCTIONS = {
-    "sequence": "a mean per completion, then over completions", "token": "one mean over all tokens",
-    "constant": "a sum over a constant length", "sequence_sum": "a sum per completion, then a mean",
+    "sequence": tr("a mean per completion, then over completions"), "token": tr("one mean over all tokens"),
+    "constant": tr("a sum over a constant length"), "sequence_sum": tr("a sum per completion, then a mean"),
 }  # fmt: skip
 ALIKE = 1e-9
 """Largest 1 − cosine of pushes that point the same way; rounding stays far below."""
@@ -32,7 +36,7 @@ ALIKE = 1e-9
 def unchanged(w: WhatIf, passed: int) -> tuple[str, ...]:
     """Sentences about what is the same in both, in the order in which an update computes it."""
     if not any(d.replayed for d in w.differences):
-        return ("Nothing differs: these are the settings that it ran under.",)
+        return (tr("Nothing differs: these are the settings that it ran under."),)
     return tuple(s for said in (_advantages, _ratios, _weights, _kl, _pushes, _ends) for s in said(w, passed))
 
 
@@ -42,11 +46,13 @@ def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
     said = [_held(w, difference) for difference in w.differences if not difference.replayed]
     objective, ran = w.other.step.settings.objective, w.ran.step
     if objective.baseline == "given" and not ran.settings.learner.critic and not w.asked:
-        said.append("No critic learned in this update: an untrained one values every token at 0.")
+        said.append(tr("No critic learned in this update: an untrained one values every token at 0."))
     if not w.other.whole:
-        said.append("The first pass is exact. Later passes and the policy after the update need the model.")
+        said.append(tr("The first pass is exact. Later passes and the policy after the update need the model."))
     if preset and PRESETS[preset].not_covered:
-        said.append(f"Not covered of {preset}: {PRESETS[preset].not_covered}")
+        said.append(
+            tr("Not covered of {preset}: {not_covered}").format(preset=preset, not_covered=PRESETS[preset].not_covered)
+        )
     return tuple(said)
 
 
@@ -55,27 +61,33 @@ def _held(w: WhatIf, difference: Difference) -> str:
     if difference.path == "learner.resample_dead":
         dead, groups = int(w.ran.numbers.dead.sum()), len(w.ran.numbers.dead)
         if difference.ran:
-            return "Dead groups had been drawn again for this update; its samples are taken as they are."
+            return tr("Dead groups had been drawn again for this update; its samples are taken as they are.")
         if not dead:
-            return "Resampling would have drawn nothing again: no group is dead."
-        return (
-            f"Resampling would have drawn {dead} of {groups} groups again, because their rewards are equal; a recorded "
+            return tr("Resampling would have drawn nothing again: no group is dead.")
+        return tr(
+            "Resampling would have drawn {dead} of {groups} groups again, because their rewards are equal; a recorded "
             "batch cannot show with what."
-        )
-    return f"{difference.text} decides what is drawn; the samples here are those of the run."
+        ).format(dead=dead, groups=groups)
+    return tr("{text} decides what is drawn; the samples here are those of the run.").format(text=difference.text)
 
 
 def _advantages(w: WhatIf, passed: int) -> Iterator[str]:
     ran, other = w.ran.advantage, w.other.advantage
     goal = w.other.step.settings.objective
     if not ran.any() and not other.any():
-        yield "Every advantage is 0 in both: no completion stands out from what it is compared with."
+        yield tr("Every advantage is 0 in both: no completion stands out from what it is compared with.")
     elif ran.shape == other.shape and np.array_equal(ran, other):
         same = goal.baseline == w.ran.step.settings.objective.baseline and goal.std == w.ran.step.settings.objective.std
-        why = f": both compare with {BASELINES[goal.baseline]} and {SCALES[goal.std]}" if same else ""
-        yield f"The advantages are the same{why}."
+        why = (
+            tr(": both compare with {baselines} and {scales}").format(
+                baselines=BASELINES[goal.baseline], scales=SCALES[goal.std]
+            )
+            if same
+            else ""
+        )
+        yield tr("The advantages are the same{why}.").format(why=why)
     elif ran.shape == other.shape and np.array_equal(np.sign(ran), np.sign(other)):
-        yield "The signs of the advantages are the same; their sizes differ."
+        yield tr("The signs of the advantages are the same; their sizes differ.")
 
 
 def _ratios(w: WhatIf, passed: int) -> Iterator[str]:
@@ -84,17 +96,17 @@ def _ratios(w: WhatIf, passed: int) -> Iterator[str]:
     if unmoved and not any(t.clipped.any() for t in terms):
         turned = {d.path for d in w.differences} & CLIPPING
         once = all(side.passes == 1 for side in w.sides)
-        begun = "One pass: every ratio is 1" if once else "First pass: every ratio is 1"
-        yield f"{begun}, so no clip can {'differ' if turned else 'act'}."
+        begun = tr("One pass: every ratio is 1") if once else tr("First pass: every ratio is 1")
+        yield tr("{begun}, so no clip can {value}.").format(begun=begun, value="differ" if turned else "act")
     elif np.array_equal(terms[0].clipped, terms[1].clipped):
         count = int(terms[0].clipped.sum())
-        one = "The same token is clipped in both."
+        one = tr("The same token is clipped in both.")
         yield (
-            "No token is clipped in either."
+            tr("No token is clipped in either.")
             if not count
             else one
             if count == 1
-            else f"The same {count} tokens are clipped."
+            else tr("The same {count} tokens are clipped.").format(count=count)
         )
 
 
@@ -105,41 +117,45 @@ def _weights(w: WhatIf, passed: int) -> Iterator[str]:
     here, there = (side.step.settings.objective.reduction for side in w.sides)
     lengths = w.ran.step.mask.sum(axis=-1)
     if here == there:
-        yield f"Every token weighs the same: both take {REDUCTIONS[here]}."
+        yield tr("Every token weighs the same: both take {reductions}.").format(reductions=REDUCTIONS[here])
     elif len(np.unique(lengths)) <= 1:
-        yield "Every token weighs the same: all completions have one length, so the two reductions agree."
+        yield tr("Every token weighs the same: all completions have one length, so the two reductions agree.")
     else:
-        yield "Every token weighs the same."
+        yield tr("Every token weighs the same.")
 
 
 def _kl(w: WhatIf, passed: int) -> Iterator[str]:
     betas = [side.step.settings.objective.beta for side in w.sides]
     if not any(betas):
         if any(d.path in ESTIMATING for d in w.differences):
-            yield "β is 0 in both, so how the KL is estimated makes no difference."
+            yield tr("β is 0 in both, so how the KL is estimated makes no difference.")
         return
     pulls = [side.numbers.gradient(side.pass_at(passed))[1] for side in w.sides]
     kls = [side.terms(passed).kl for side in w.sides]
     if all(p is None or not p.any() for p in pulls) and all(k is None or not k.any() for k in kls):
-        yield "On these tokens the policy is still the reference: the KL is 0 and pulls on nothing."
+        yield tr("On these tokens the policy is still the reference: the KL is 0 and pulls on nothing.")
 
 
 def _pushes(w: WhatIf, passed: int) -> Iterator[str]:
     ran, other = (side.push(passed) for side in w.sides)
     if not ran.any() and not other.any():
-        yield "No token is pushed in either."
+        yield tr("No token is pushed in either.")
         return
     here, there = (float(side.terms(passed).loss) for side in w.sides)
     if np.allclose(ran, other, rtol=1e-9, atol=1e-15):
-        though = "" if math.isclose(here, there, rel_tol=1e-9, abs_tol=1e-12) else ", though the loss is another number"
-        yield f"The push on every token is the same{though}."
+        though = (
+            "" if math.isclose(here, there, rel_tol=1e-9, abs_tol=1e-12) else tr(", though the loss is another number")
+        )
+        yield tr("The push on every token is the same{though}.").format(though=though)
         return
     found = direction(ran, other)
     if found.cosine is None or found.ratio is None or 1 - found.cosine > ALIKE:
         return
     adam = w.other.step.settings.optimizer.kind == "adam"
-    after = " Adam takes most of such a factor out of the step." if adam else ""
-    yield f"Every push points the same way and is {found.ratio:.3g} times as large.{after}"
+    after = tr(" Adam takes most of such a factor out of the step.") if adam else ""
+    yield tr("Every push points the same way and is {ratio:.3g} times as large.{after}").format(
+        ratio=found.ratio, after=after
+    )
 
 
 def _ends(w: WhatIf, passed: int) -> Iterator[str]:
@@ -147,4 +163,4 @@ def _ends(w: WhatIf, passed: int) -> Iterator[str]:
         return
     ran, other = (side.step for side in w.sides)
     if np.array_equal(ran.logp[-1], other.logp[-1]):
-        yield "After the update every sampled token is exactly as likely as it was after the one that ran."
+        yield tr("After the update every sampled token is exactly as likely as it was after the one that ran.")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from grpo_core.config import BanditTask, LanguageTask, Learner, Model, Objective, Optimizer, Settings, flat
 from grpo_core.lm.size import parameters
+from grpo_core.text import tr
 
-KINDS = ("Bandit", "Language model")
+KINDS = (tr("Bandit"), tr("Language model"))
 PARTS: tuple[tuple[str, str, type], ...] = (
-    ("objective", "Objective", Objective),
-    ("learner", "Learner", Learner),
-    ("optimizer", "Optimizer", Optimizer),
-    ("task", "Task", BanditTask),
-    ("task", "Task", LanguageTask),
-    ("model", "Model", Model),
+    ("objective", tr("Objective"), Objective),
+    ("learner", tr("Learner"), Learner),
+    ("optimizer", tr("Optimizer"), Optimizer),
+    ("task", tr("Task"), BanditTask),
+    ("task", tr("Task"), LanguageTask),
+    ("model", tr("Model"), Model),
 )
 ONLY = {BanditTask: False, LanguageTask: True, Model: True}
 """Classes whose settings belong to one kind of policy: whether that is the language model."""
@@ -37,4 +38,6 @@ def described_model(settings: Settings) -> str:
     """The model in a few words; empty on a bandit."""
     if not settings.is_language:
         return ""
-    return f"{parameters(settings.model):,} parameters · {settings.model.device.upper()}"
+    return tr("{model:,} parameters · {device}").format(
+        model=parameters(settings.model), device=settings.model.device.upper()
+    )

@@ -31,6 +31,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS, About, BanditTask, LanguageTask, Objective, Settings, about, described
 from grpo_core.config.presets import nearest_preset
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 CHANGED = " *"
 FIRST = (
@@ -54,7 +55,7 @@ class ControlsPanel(Panel):
     """
 
     id = "controls"
-    title = "Controls"
+    title = tr("Controls")
     new_run = Signal()
     kind_wanted = Signal(int)
 
@@ -62,7 +63,7 @@ class ControlsPanel(Panel):
         super().__init__(workspace, parent)
         self.rows: list[Row] = []
         self.preset = QComboBox()
-        self.preset.setAccessibleName("Algorithm")
+        self.preset.setAccessibleName(tr("Algorithm"))
         self.preset.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         for name, preset in PRESETS.items():
             self.preset.addItem(name)
@@ -71,9 +72,9 @@ class ControlsPanel(Panel):
         self.preset.activated.connect(self._on_preset)
         self.preset_note = _muted("")
         self.kind = QComboBox()
-        self.kind.setAccessibleName("Policy")
+        self.kind.setAccessibleName(tr("Policy"))
         self.kind.addItems(KINDS)
-        self.kind.setToolTip("Choosing the other kind starts a new run; the one you leave stays in the list.")
+        self.kind.setToolTip(tr("Choosing the other kind starts a new run; the one you leave stays in the list."))
         self.kind.activated.connect(self._on_kind)
         self.model_note = _muted("")
         self._only: list[tuple[QWidget, bool]] = []
@@ -85,16 +86,16 @@ class ControlsPanel(Panel):
         self.restraints = Restraints()
         self.restraints.lifted.connect(self._on_lifted)
         self._column.addWidget(self.restraints)
-        self._column.addWidget(_section("Policy"))
+        self._column.addWidget(_section(tr("Policy")))
         self._column.addWidget(self.kind)
         self._add("task.landscape", about(BanditTask, "landscape"), "single_peak", self._column)
         self._add("task.problem", about(LanguageTask, "problem"), "arithmetic", self._column)
         self._add("task.difficulty", about(LanguageTask, "difficulty"), "mixed", self._column)
         self._column.addWidget(self.model_note)
-        self._column.addWidget(_section("Algorithm"))
+        self._column.addWidget(_section(tr("Algorithm")))
         self._column.addWidget(self.preset)
         self._column.addWidget(self.preset_note)
-        self._column.addWidget(_section("Next update"))
+        self._column.addWidget(_section(tr("Next update")))
         for path in FIRST:
             self._add_first(path)
         self.devices: Callable[[], tuple[str, ...]] = tuple
@@ -128,7 +129,7 @@ class ControlsPanel(Panel):
 
     def _build_more(self) -> None:
         self.more = QToolButton()
-        self.more.setText("More settings")
+        self.more.setText(tr("More settings"))
         self.more.setCheckable(True)
         self.more.setArrowType(Qt.ArrowType.RightArrow)
         self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -149,7 +150,7 @@ class ControlsPanel(Panel):
             for name, rule in described(cls):
                 if f"{part}.{name}" not in taken:
                     self._add(f"{part}.{name}", rule, _default(cls, name), column)
-        column.addWidget(_section("Run"))
+        column.addWidget(_section(tr("Run")))
         self._add("seed", about(Settings, "seed"), 7, column)
         self._rest.hide()
         self._column.addWidget(self._rest)
@@ -168,9 +169,15 @@ class ControlsPanel(Panel):
     def _on_edited(self, paths: tuple[str, ...], value: object, gesture: int | None) -> None:
         row = next(r for r in self.rows if r.paths == paths)
         try:
-            self.workspace.editing.edit(dict.fromkeys(paths, value), f"Change {row.about.title.lower()}", gesture)
+            self.workspace.editing.edit(
+                dict.fromkeys(paths, value), tr("Change {title}").format(title=row.about.title.lower()), gesture
+            )
         except SettingsError as error:
-            row.refuse(f"{row.about.title} stays {shown(self._value(row))}: {error.allowed}.")
+            row.refuse(
+                tr("{title} stays {row}: {allowed}.").format(
+                    title=row.about.title, row=shown(self._value(row)), allowed=error.allowed
+                )
+            )
         else:
             row.accept()
         row.show_value(self._value(row))
@@ -187,14 +194,14 @@ class ControlsPanel(Panel):
         wanted = PRESETS[name].applied_to(self.workspace.editing.wanted)
         changes = {path: new for path, (_, new) in self.workspace.editing.wanted.differences(wanted).items()}
         free = {path: value for path, value in changes.items() if path not in self.workspace.editing.locked}
-        self.workspace.editing.edit(free, f"Choose {name}")
+        self.workspace.editing.edit(free, tr("Choose {name}").format(name=name))
         self.redraw()
 
     @Slot()
     def _on_forget(self) -> None:
         settings = self.workspace.editing.settings
         changes = {path: settings.get(path) for path in self.workspace.editing.pending}
-        self.workspace.editing.edit(changes, "Keep this run")
+        self.workspace.editing.edit(changes, tr("Keep this run"))
 
     @Slot()
     def _on_lifted(self) -> None:
@@ -202,8 +209,8 @@ class ControlsPanel(Panel):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         named: dict[QWidget, tuple[str, str]] = {
-            self.kind: ("policy", "the policy"),
-            self.preset: ("algorithm", "the algorithm"),
+            self.kind: ("policy", tr("the policy")),
+            self.preset: ("algorithm", tr("the algorithm")),
         }
         found = control_under(event, self, named)
         if found is not None:
@@ -241,7 +248,7 @@ class ControlsPanel(Panel):
         self.model_note.setText(described_model(wanted))
         self.model_note.setVisible(wanted.is_language)
         device = next(row for row in self.rows if row.paths == ("model.device",))
-        device.remark(f"Here: {', '.join(self.devices())}." if self.devices() else "")
+        device.remark(tr("Here: {devices}.").format(devices=", ".join(self.devices())) if self.devices() else "")
         for section, language in self._only:
             section.setVisible(language == wanted.is_language)
         self.restraints.hold(self._controls(), view)
@@ -252,7 +259,11 @@ class ControlsPanel(Panel):
             value = wanted.get(row.paths[0])
             row.show_value(value)
             then = here.get(row.paths[0])
-            row.mark("" if view.at_head or then == value else f"Update {view.cursor.step} ran with {shown(then)}.")
+            row.mark(
+                ""
+                if view.at_head or then == value
+                else tr("Update {step} ran with {then}.").format(step=view.cursor.step, then=shown(then))
+            )
         self._draw_preset(wanted)
         self.waiting.show_changes(self.workspace.editing.pending)
 
@@ -263,7 +274,9 @@ class ControlsPanel(Panel):
         told = f"{preset.source}. {preset.not_covered}".strip()
         if changed:
             told += (
-                " Changed here: " + ", ".join(f"{word(path)} {shown(now)}" for path, (_, now) in changed.items()) + "."
+                tr(" Changed here: ")
+                + ", ".join(f"{word(path)} {shown(now)}" for path, (_, now) in changed.items())
+                + "."
             )
         with QSignalBlocker(self.preset):
             for place, known in enumerate(PRESETS):
@@ -277,7 +290,9 @@ class ControlsPanel(Panel):
         self.preset_note.setVisible(bool(warnings))
 
     def summary(self, view: View) -> str:
-        return f"Settings of update {view.head + 1}: {self.preset.currentText()}."
+        return tr("Settings of update {head}: {currenttext}.").format(
+            head=view.head + 1, currenttext=self.preset.currentText()
+        )
 
 
 def _default(cls: type, name: str) -> Any:

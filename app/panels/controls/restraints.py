@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QMenu, QPushButton, QVBoxLayout, Q
 from app.panels.controls.row import Row
 from app.workspace.editing import Editing
 from app.workspace.view import View
+from grpo_core.text import tr
 
 
 class Restraints(QFrame):
@@ -27,7 +28,7 @@ class Restraints(QFrame):
         self.setObjectName("strip")
         self.text = QLabel()
         self.text.setWordWrap(True)
-        self.button = QPushButton("Show and unlock all")
+        self.button = QPushButton(tr("Show and unlock all"))
         self.button.clicked.connect(self.lifted)
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
@@ -48,7 +49,7 @@ class Restraints(QFrame):
             for count, what in ((locked, "locked"), (hidden, "hidden"))
             if count
         ]
-        self.text.setText(f"{' and '.join(said)} for this session.")
+        self.text.setText(tr("{said} for this session.").format(said=" and ".join(said)))
         self.setVisible(bool(said))
 
 
@@ -63,15 +64,15 @@ def restraint_menu(
     """What can be done to the control that changes ``paths``: lock it, hide it; and all of them back."""
     menu = QMenu(parent)
     locked, hidden = is_held(paths, editing.locked), is_held(paths, editing.hidden)
-    lock = menu.addAction(f"Lock {title}")
+    lock = menu.addAction(tr("Lock {title}").format(title=title))
     lock.setCheckable(True)
     lock.setChecked(locked)
     lock.triggered.connect(lambda on: editing.restrict(_with(editing.locked, paths, bool(on)), editing.hidden))
-    hide = menu.addAction(f"Hide {title}")
+    hide = menu.addAction(tr("Hide {title}").format(title=title))
     hide.triggered.connect(lambda: editing.restrict(editing.locked, _with(editing.hidden, paths, not hidden)))
     if editing.locked or editing.hidden:
         menu.addSeparator()
-        menu.addAction("Show and unlock all").triggered.connect(lift)
+        menu.addAction(tr("Show and unlock all")).triggered.connect(lift)
     return menu
 
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.help.hover import explain_on_hover
 from grpo_core.config import About
+from grpo_core.text import tr
 
 
 class Row(QWidget):
@@ -82,6 +83,10 @@ class Row(QWidget):
 
 def usual(about: About) -> str:
     """Usual range and what is allowed, in words."""
-    parts = [] if about.usual is None else [f"Usual: {about.usual[0]:g} to {about.usual[1]:g}."]
-    parts.append(f"Allowed: {about.allowed}.")
+    parts = (
+        []
+        if about.usual is None
+        else [tr("Usual: {usual:g} to {usual2:g}.").format(usual=about.usual[0], usual2=about.usual[1])]
+    )
+    parts.append(tr("Allowed: {allowed}.").format(allowed=about.allowed))
     return " ".join(parts)

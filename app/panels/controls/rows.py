@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.panels.controls.row import Row
 from app.panels.controls.scale import SliderScale, parsed, shown
 from grpo_core.config import About
+from grpo_core.text import tr
 
 WORDS = {"cpu": "CPU", "cuda": "CUDA", "mps": "MPS", "bfloat16": "bfloat16", "float32": "float32"}
 """Choices that are written in their own way."""
@@ -119,15 +120,15 @@ class TextRow(Row):
         super().__init__(paths, about, parent)
         self.field = QLineEdit()
         self.field.setMinimumWidth(1)
-        self.field.setPlaceholderText("none")
+        self.field.setPlaceholderText(tr("none"))
         self.field.editingFinished.connect(self._on_typed)
         self.field.returnPressed.connect(self.field.clearFocus)
         self.field.textEdited.connect(self.error.hide)
         self.label(self.field)
         self.body.insertWidget(1, self.field)
         self.browse = QToolButton()
-        self.browse.setText("Choose…")
-        self.browse.setAccessibleName(f"Choose a file for {about.title}")
+        self.browse.setText(tr("Choose…"))
+        self.browse.setAccessibleName(tr("Choose a file for {title}").format(title=about.title))
         self.browse.setProperty("quiet", True)
         self.browse.clicked.connect(self._on_browse)
         self.head.addWidget(self.browse)

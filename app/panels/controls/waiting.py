@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.controls.scale import shown
+from grpo_core.text import tr
 
 
 class WaitingStrip(QFrame):
@@ -26,10 +27,10 @@ class WaitingStrip(QFrame):
         self.setObjectName("strip")
         self.text = QLabel()
         self.text.setWordWrap(True)
-        self.begin = QPushButton("New run")
+        self.begin = QPushButton(tr("New run"))
         self.begin.setProperty("primary", True)
         self.begin.clicked.connect(self.start)
-        self.keep = QPushButton("Keep this run")
+        self.keep = QPushButton(tr("Keep this run"))
         self.keep.clicked.connect(self.forget)
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
@@ -40,7 +41,7 @@ class WaitingStrip(QFrame):
     def show_changes(self, pending: dict[str, Any]) -> None:
         """Name the changes, by dotted path; without any the strip goes."""
         names = ", ".join(f"{word(path)} {shown(value)}" for path, value in pending.items())
-        self.text.setText(f"Needs a new run: {names}." if names else "")
+        self.text.setText(tr("Needs a new run: {names}.").format(names=names) if names else "")
         self.setVisible(bool(names))
 
 

@@ -13,25 +13,36 @@ from app.panels.race.plan import LEVELS, Plan
 from app.panels.race.wrap import Wrap
 from grpo_core.config import Settings
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, STEP_LENGTH
+from grpo_core.text import tr
 
 FAIR = {
-    "updates": ("Equal updates", "One batch of the same size each, and as many updates."),
+    "updates": (tr("Equal updates"), tr("One batch of the same size each, and as many updates.")),
     "samples": (
-        "Equal samples", "Each at its own G, REINFORCE after every completion; as many completions in all."
+        tr("Equal samples"),
+        tr("Each at its own G, REINFORCE after every completion; as many completions in all."),
     ),
     "step_length": (
-        "Equal step length", f"Every update changes the logits by a length of {STEP_LENGTH:g}; one of zero stays zero."
+        tr("Equal step length"),
+        tr("Every update changes the logits by a length of {step_length:g}; one of zero stays zero.").format(
+            step_length=STEP_LENGTH
+        ),
     ),
-}  # fmt: skip
+}
 """What is equal -> the choice, and what it means."""
 SEEDS = (16, 64, 256)
 UPDATES = (50, 200, 1000)
-OF_LEVELS = f"Three prompts of level {', '.join(f'{level:g}' for level in LEVELS)}: so much more does each pay."
-PEAKS = (
-    f"Two peaks of half-width {LOCAL_PEAK['task.half_width']:g}, and a start that leans by {LOCAL_PEAK['task.bias']:g} "
-    f"towards action {LOCAL_PEAK['task.bias_action']}, on the lower one."
+OF_LEVELS = tr("Three prompts of level {names}: so much more does each pay.").format(
+    names=", ".join(f"{level:g}" for level in LEVELS)
 )
-AXES = ("over updates", "over samples")
+PEAKS = tr(
+    "Two peaks of half-width {local_peak:g}, and a start that leans by {local_peak2:g} "
+    "towards action {local_peak3}, on the lower one."
+).format(
+    local_peak=LOCAL_PEAK["task.half_width"],
+    local_peak2=LOCAL_PEAK["task.bias"],
+    local_peak3=LOCAL_PEAK["task.bias_action"],
+)
+AXES = (tr("over updates"), tr("over samples"))
 CONSTANTS = (0.0, 1.0, 10.0)
 
 
@@ -55,16 +66,20 @@ class Choices(QWidget):
         super().__init__(parent)
         self.race, self.entries, self.peaks = QPushButton(), Entries(), QCheckBox()
         self.fairness = self._box(
-            "What is equal", [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
+            tr("What is equal"), [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
         )
-        self.seeds = self._box("Seeds", [f"{count} seeds" for count in SEEDS])
-        self.updates = self._box("Updates", [f"{count:,} updates" for count in UPDATES])
-        self.constant = self._box("Constant added to all rewards", [f"Rewards + {value:g}" for value in CONSTANTS])
-        self.prompts = self._box("Prompts", ["1 prompt", "3 prompts"], ["Those of the run that is shown.", OF_LEVELS])
+        self.seeds = self._box(tr("Seeds"), [f"{count} seeds" for count in SEEDS])
+        self.updates = self._box(tr("Updates"), [f"{count:,} updates" for count in UPDATES])
+        self.constant = self._box(
+            tr("Constant added to all rewards"), [tr("Rewards + {value:g}").format(value=value) for value in CONSTANTS]
+        )
+        self.prompts = self._box(
+            tr("Prompts"), [tr("1 prompt"), tr("3 prompts")], [tr("Those of the run that is shown."), OF_LEVELS]
+        )
         self.measure = self._box(
-            "Measure shown", [m.title for m in MEASURES.values()], [m.help for m in MEASURES.values()]
+            tr("Measure shown"), [m.title for m in MEASURES.values()], [m.help for m in MEASURES.values()]
         )
-        self.axis = self._box("Horizontal axis", AXES)
+        self.axis = self._box(tr("Horizontal axis"), AXES)
         self.seeds.setCurrentIndex(SEEDS.index(64))
         self.updates.setCurrentIndex(UPDATES.index(200))
         self._busy = False
@@ -83,7 +98,7 @@ class Choices(QWidget):
     def _dress(self) -> None:
         self.race.setProperty("primary", True)
         self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves Space to the run
-        self.peaks.setText("Two peaks")
+        self.peaks.setText(tr("Two peaks"))
         self.peaks.setToolTip(PEAKS)
         self._name()
 
@@ -137,7 +152,9 @@ class Choices(QWidget):
     def show_state(self, prompts: int, *, busy: bool) -> None:
         """Name the first choice of prompts after what the run has; the button stops a race that is under way."""
         with QSignalBlocker(self.prompts):
-            self.prompts.setItemText(0, "1 prompt" if prompts == 1 else f"{prompts} prompts, as set")
+            self.prompts.setItemText(
+                0, tr("1 prompt") if prompts == 1 else tr("{prompts} prompts, as set").format(prompts=prompts)
+            )
         if busy != self._busy:
             self._busy = busy
             self._name()
@@ -151,13 +168,15 @@ class Choices(QWidget):
         """Both words fit on the button, so nothing moves when they change places."""
         self.race.setMinimumWidth(0)
         widths = []
-        for word in ("Race", "Cancel"):
+        for word in (tr("Race"), tr("Cancel")):
             self.race.setText(word)
             widths.append(self.race.sizeHint().width())
-        self.race.setText("Cancel" if self._busy else "Race")
+        self.race.setText(tr("Cancel") if self._busy else tr("Race"))
         self.race.setMinimumWidth(max(widths))
         tip = (
-            "The algorithms that have come in stay" if self._busy else "Over the same seeds on this landscape (Ctrl+R)"
+            tr("The algorithms that have come in stay")
+            if self._busy
+            else tr("Over the same seeds on this landscape (Ctrl+R)")
         )
         self.race.setToolTip(tip)
 

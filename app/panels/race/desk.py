@@ -8,6 +8,7 @@ from app.experiments.runner import Runner
 from app.panels.race.digest import Digest, digested
 from app.panels.race.plan import Plan
 from app.panels.race.results import Results
+from grpo_core.text import tr
 
 
 class Desk(QObject):
@@ -80,7 +81,9 @@ class Desk(QObject):
         coming, self._coming = self._coming, None
         if coming is not None and sentence:
             if coming.digests:
-                coming.note = f"As far as it got: {len(coming.digests)} of {len(coming.plan.names)} algorithms."
+                coming.note = tr("As far as it got: {count} of {count2} algorithms.").format(
+                    count=len(coming.digests), count2=len(coming.plan.names)
+                )
             else:
                 self.problem = sentence
         self.changed.emit()

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from grpo_core.config import PRESETS
 from grpo_core.experiments.race import SIX
+from grpo_core.text import tr
 
 
 class StayingMenu(QMenu):
@@ -53,7 +54,7 @@ class Entries(QToolButton):
             action.toggled.connect(self._on_toggled)
             self.entries[name] = action
         menu.addSeparator()
-        self.usual = menu.addAction("The usual six")
+        self.usual = menu.addAction(tr("The usual six"))
         self.usual.triggered.connect(self._on_usual)
         self.setMenu(menu)
         self.choose(SIX)
@@ -73,10 +74,10 @@ class Entries(QToolButton):
 
     def _name(self) -> None:
         count = len(self.names)
-        self.setText(f"{count} algorithm{'' if count == 1 else 's'}…")
-        self.setAccessibleName("Algorithms")
+        self.setText(tr("{count} algorithm{value}…").format(count=count, value="" if count == 1 else "s"))
+        self.setAccessibleName(tr("Algorithms"))
         self.setAccessibleDescription(", ".join(self.names))
-        self.setToolTip(", ".join(self.names) or "Choose who races.")
+        self.setToolTip(", ".join(self.names) or tr("Choose who races."))
 
     @Slot()
     def _on_toggled(self) -> None:

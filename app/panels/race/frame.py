@@ -5,6 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
+from grpo_core.text import tr
+
 PICTURE, TABLE, ROW = 116, 130, 640
 """Least height of the picture, and of the standing below it; least width of both side by side. Pixels at 100 %."""
 
@@ -47,7 +49,7 @@ class Frame(QScrollArea):
         super().__init__()
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
-        self.bar.setAccessibleName("Progress of the race")
+        self.bar.setAccessibleName(tr("Progress of the race"))
         policy = self.bar.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.bar.setSizePolicy(policy)

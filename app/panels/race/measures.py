@@ -10,6 +10,7 @@ from app.plotting.axis import Scale
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, band
+from grpo_core.text import tr
 
 
 class Measure(NamedTuple):
@@ -29,17 +30,19 @@ class Measure(NamedTuple):
 
 
 MEASURES: dict[str, Measure] = {
-    "reward": Measure("Expected reward", help="Exact, under the policy after each update; the mean over the prompts."),
-    "best_prob": Measure("Best action", help="Probability of the action that pays most."),
-    "kl": Measure("KL from the start", "nats", "KL(π‖π_ref), exact; the reference is the policy at the start."),
-    "entropy": Measure("Entropy", "nats", "Of the policy, exact."),
+    "reward": Measure(
+        tr("Expected reward"), help=tr("Exact, under the policy after each update; the mean over the prompts.")
+    ),
+    "best_prob": Measure(tr("Best action"), help=tr("Probability of the action that pays most.")),
+    "kl": Measure(tr("KL from the start"), "nats", tr("KL(π‖π_ref), exact; the reference is the policy at the start.")),
+    "entropy": Measure(tr("Entropy"), "nats", tr("Of the policy, exact.")),
     "signal_to_noise": Measure(
-        "Signal to noise", "", "Length of the mean step along the way uphill over the spread around it.", False
+        tr("Signal to noise"), "", tr("Length of the mean step along the way uphill over the spread around it."), False
     ),
     "wrong_way": Measure(
-        "Wrong way",
+        tr("Wrong way"),
         "",
-        "Share of the seeds whose step pointed away from more reward; near the top a KL pulls back.",
+        tr("Share of the seeds whose step pointed away from more reward; near the top a KL pulls back."),
         False,
     ),
 }

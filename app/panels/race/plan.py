@@ -12,11 +12,12 @@ from grpo_core.config import BanditTask, Objective, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.race import LOCAL_PEAK, SIX, race
+from grpo_core.text import tr
 
 LEVELS = (0.0, 1.0, 2.0)
 """Three prompts that pay differently, so that one baseline for all of them fits none."""
-NOT_THE_BANDIT = "A race is run on the bandit: here under its default settings, not those of the language model."
-NOT_ONE_DECISION = "A race needs a task of one decision: here the single peak instead."
+NOT_THE_BANDIT = tr("A race is run on the bandit: here under its default settings, not those of the language model.")
+NOT_ONE_DECISION = tr("A race needs a task of one decision: here the single peak instead.")
 
 
 def base_of(settings: Settings) -> Settings:
@@ -85,6 +86,6 @@ class Plan:
             SettingsError: the race cannot be; before anything is computed.
         """
         if not self.names:
-            raise SettingsError("algorithms", None, "choose at least one")
+            raise SettingsError("algorithms", None, tr("choose at least one"))
         seeds = range(self.seeds)
         return race(self.settings, self.names, seeds=seeds, updates=self.updates, fairness=self.fairness, poll=poll)

@@ -20,6 +20,7 @@ from app.plotting.pyramid import Pyramid
 from app.plotting.table_model import Column, Rows
 from app.plotting.theme import Cue
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
 
 ASIDE = 0.4
 """Strength of the bands behind the one that was chosen."""
@@ -41,7 +42,7 @@ class RacePlot(Plot):
     opened = Signal()
 
     def __init__(self) -> None:
-        super().__init__("Race", Scale(label="update", low=0, whole=True), Scale(low=0, high=1))
+        super().__init__(tr("Race"), Scale(label=tr("update"), low=0, whole=True), Scale(low=0, high=1))
         self.courses: dict[str, Course] = {}
         self._ribbons: dict[str, Ribbon] = {}
         self._lines: dict[str, Curve] = {}
@@ -73,7 +74,7 @@ class RacePlot(Plot):
             else:
                 ribbon.set_limits(lane.x, lane.low, lane.high)
         self.set_scales(
-            x=Scale(label="completions drawn" if samples else "update", low=0, whole=True),
+            x=Scale(label=tr("completions drawn") if samples else "update", low=0, whole=True),
             y=scale_of(measure, results.plan.settings),
         )
         ends = np.array([ribbon.extent() for ribbon in self._ribbons.values()]).reshape(-1, 2)
@@ -188,4 +189,4 @@ def _between(lane: Course, x: float) -> str:
     place = round((x - lane.first) / lane.spacing)
     if lane.low is None or lane.high is None or not 0 <= place < len(lane.middle):
         return ""
-    return f"  ({shown(float(lane.low[place]))} to {shown(float(lane.high[place]))})"
+    return tr("  ({low} to {high})").format(low=shown(float(lane.low[place])), high=shown(float(lane.high[place])))

@@ -7,27 +7,30 @@ from app.panels.race.lanes import look
 from app.panels.race.plan import Plan
 from app.plotting.table_model import Column, Marked
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
 
 COLUMNS = (
-    Column("name", "Algorithm", chars=22, kind="text"),
-    Column("reward", "Reward", chars=7, help="Expected reward after the last update, median of the seeds"),
-    Column("low", "25 %", chars=7, help="A quarter of the seeds end with less reward than this"),
-    Column("high", "75 %", chars=7, help="A quarter of the seeds end with more reward than this"),
-    Column("best", "Best action", chars=7, help="Probability of the best action after the last update, median"),
-    Column("kl", "KL", chars=6, unit="nats", help="KL from the start after the last update, median, in nats"),
-    Column("stuck", "Stuck", chars=5, decimals=2, help="Share of the seeds whose likeliest action is not the best"),
+    Column("name", tr("Algorithm"), chars=22, kind="text"),
+    Column("reward", tr("Reward"), chars=7, help=tr("Expected reward after the last update, median of the seeds")),
+    Column("low", "25 %", chars=7, help=tr("A quarter of the seeds end with less reward than this")),
+    Column("high", "75 %", chars=7, help=tr("A quarter of the seeds end with more reward than this")),
+    Column("best", tr("Best action"), chars=7, help=tr("Probability of the best action after the last update, median")),
+    Column("kl", "KL", chars=6, unit="nats", help=tr("KL from the start after the last update, median, in nats")),
+    Column(
+        "stuck", tr("Stuck"), chars=5, decimals=2, help=tr("Share of the seeds whose likeliest action is not the best")
+    ),
     Column(
         "wrong",
-        "Wrong way",
+        tr("Wrong way"),
         chars=5,
         decimals=2,
-        help="Share of all steps that pointed away from more reward; near the top a KL pulls back",
+        help=tr("Share of all steps that pointed away from more reward; near the top a KL pulls back"),
     ),
-    Column("snr", "SNR", chars=5, decimals=2, help="Signal-to-noise ratio of the step at update 1"),
-    Column("mu", "μ", chars=3, help="Passes over each batch"),
-    Column("group", "G", chars=3, help="Completions a prompt in each batch"),
-    Column("updates", "Updates", chars=6),
-    Column("samples", "Samples", chars=7, help="Completions drawn by each run"),
+    Column("snr", "SNR", chars=5, decimals=2, help=tr("Signal-to-noise ratio of the step at update 1")),
+    Column("mu", "μ", chars=3, help=tr("Passes over each batch")),
+    Column("group", "G", chars=3, help=tr("Completions a prompt in each batch")),
+    Column("updates", tr("Updates"), chars=6),
+    Column("samples", tr("Samples"), chars=7, help=tr("Completions drawn by each run")),
 )
 
 

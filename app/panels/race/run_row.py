@@ -5,7 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSpinBox, QWidget
 
-SUFFIX = ", median"
+from grpo_core.text import tr
+
+SUFFIX = tr(", median")
 
 
 class RunRow(QWidget):
@@ -23,12 +25,12 @@ class RunRow(QWidget):
         super().__init__(parent)
         self.name = QLabel()
         self.seed = QSpinBox()
-        self.seed.setAccessibleName("Seed of the run that opens")
-        self.seed.setToolTip("Which of the runs; a click on a line or a row chooses the one with the median reward")
+        self.seed.setAccessibleName(tr("Seed of the run that opens"))
+        self.seed.setToolTip(tr("Which of the runs; a click on a line or a row chooses the one with the median reward"))
         self.seed.setPrefix("seed ")
         self.seed.setKeyboardTracking(False)
         self.seed.valueChanged.connect(self.seed_chosen)
-        self.open = QPushButton("Open this run")
+        self.open = QPushButton(tr("Open this run"))
         self.open.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.open.clicked.connect(self.open_wanted)
         row = QHBoxLayout(self)
@@ -48,7 +50,9 @@ class RunRow(QWidget):
             self.seed.setValue(place)
             self.seed.setSuffix(SUFFIX if median else "")
         self.name.setToolTip(text)
-        self.open.setToolTip("A new run with this seed: trained as long as the race, it repeats bit for bit (Return)")
+        self.open.setToolTip(
+            tr("A new run with this seed: trained as long as the race, it repeats bit for bit (Return)")
+        )
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -58,4 +62,6 @@ class RunRow(QWidget):
     def _fit(self) -> None:
         """As wide with the suffix as without it, so that nothing moves while seeds are chosen."""
         metrics = self.seed.fontMetrics()
-        self.seed.setFixedWidth(metrics.horizontalAdvance(f"seed 000{SUFFIX}") + round(2.6 * metrics.height()))
+        self.seed.setFixedWidth(
+            metrics.horizontalAdvance(tr("seed 000{suffix}").format(suffix=SUFFIX)) + round(2.6 * metrics.height())
+        )

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.panels.race.results import COLUMNS
 from app.plotting.table_twin import TableTwin
+from grpo_core.text import tr
 
 
 class Standing(TableTwin):
@@ -20,7 +21,7 @@ class Standing(TableTwin):
     opened = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(COLUMNS, "Standing of the race", parent)
+        super().__init__(COLUMNS, tr("Standing of the race"), parent)
         self.doubleClicked.connect(self._on_twice)
 
     def explain_current(self) -> None:

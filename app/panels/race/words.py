@@ -15,8 +15,9 @@ from app.plotting.numbers import shown
 from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
 
-BANDS = "Bands hold the middle half of the seeds."
+BANDS = tr("Bands hold the middle half of the seeds.")
 
 
 def joined(names: Sequence[str]) -> str:
@@ -35,7 +36,9 @@ def said(desk: Desk, wanted: Plan, remark: str, *, settling: bool) -> str:
     """
     results = desk.results
     if desk.busy:
-        return f"Racing: {spoken(desk.running)}, {desk.done + 1} of {len(wanted.names)}."
+        return tr("Racing: {running}, {done} of {count}.").format(
+            running=spoken(desk.running), done=desk.done + 1, count=len(wanted.names)
+        )
     if desk.problem or results is None:
         return desk.problem
     if results.plan != wanted and not settling:
@@ -61,8 +64,12 @@ def of_rest(results: Results) -> str:
         of_lanes = {spoken(name): runs.settings.get(path) for name, runs in results.lanes.items()}
         if len(set(of_lanes.values())) > 1:
             highest = max(of_lanes.values())
-            told.append(f"{sign} is {highest:g} for {joined([n for n, v in of_lanes.items() if v == highest])}")
-    return f"Still different: {'; '.join(told)}." if told else ""
+            told.append(
+                tr("{sign} is {highest:g} for {n}").format(
+                    sign=sign, highest=highest, n=joined([n for n, v in of_lanes.items() if v == highest])
+                )
+            )
+    return tr("Still different: {told}.").format(told="; ".join(told)) if told else ""
 
 
 def of_change(then: Plan, now: Plan) -> str:
@@ -72,14 +79,24 @@ def of_change(then: Plan, now: Plan) -> str:
     except SettingsError:
         paths = []
     titles = ["task" if path == "task" else described_at(path).title.lower() for path in paths]
-    changed = joined(titles) if len(titles) <= 3 else f"{', '.join(titles[:2])} and {len(titles) - 2} more settings"
-    return f"Raced before a change of {changed}; press Race." if changed else "Another race is chosen; press Race."
+    changed = (
+        joined(titles)
+        if len(titles) <= 3
+        else tr("{titles} and {count} more settings").format(titles=", ".join(titles[:2]), count=len(titles) - 2)
+    )
+    return (
+        tr("Raced before a change of {changed}; press Race.").format(changed=changed)
+        if changed
+        else tr("Another race is chosen; press Race.")
+    )
 
 
 def of_opening(name: str, runs: Ensemble, place: int) -> str:
     """What the run that opens repeats."""
     updates = len(runs.measures["reward"]) - 1
-    return f"{spoken(name)}, seed {runs.seeds[place]}: {updates:,} updates repeat what the race computed, bit for bit."
+    return tr("{name}, seed {seeds}: {updates:,} updates repeat what the race computed, bit for bit.").format(
+        name=spoken(name), seeds=runs.seeds[place], updates=updates
+    )
 
 
 def summary(results: Results) -> str:
@@ -87,10 +104,19 @@ def summary(results: Results) -> str:
     plan = results.plan
     best = [f"{name} {shown(reward)}" for name, reward in results.ranked()]
     if not best:
-        return "No algorithm has come in yet."
+        return tr("No algorithm has come in yet.")
     lost = [name for name, runs in results.lanes.items() if not np.isfinite(runs.measures["reward"][-1]).all()]
-    broken = f" {joined(lost)} became non-finite." if lost else ""
+    broken = tr(" {lost} became non-finite.").format(lost=joined(lost)) if lost else ""
     return (
-        f"Race over {plan.seeds} seeds and {plan.updates:,} updates; median of the final reward, the best first: "
-        f"{', '.join(best)}. {of_same(results)}{broken} {results.note}"
+        tr(
+            "Race over {seeds} seeds and {updates:,} updates; median of the final reward, the best first: "
+            "{best}. {results}{broken} {note}"
+        ).format(
+            seeds=plan.seeds,
+            updates=plan.updates,
+            best=", ".join(best),
+            results=of_same(results),
+            broken=broken,
+            note=results.note,
+        )
     ).strip()

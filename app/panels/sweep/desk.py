@@ -13,6 +13,7 @@ from app.panels.sweep.probe import Ask, Probe, trained
 from app.panels.sweep.results import Results
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
 
 TELL_MS = 100
 """How often progress is told."""
@@ -132,7 +133,7 @@ class Desk(QObject):
         left, here = "", min((self._polls - self._before) // passes, coming.sweep.updates)
         if done:
             seconds = (time.monotonic() - self._began) / done * (coming.wanted - done)
-            left = f", about {max(round(seconds), 1)} s left"
+            left = tr(", about {seconds} s left").format(seconds=max(round(seconds), 1))
         return f"{done} of {coming.wanted} places done; update {here:,} of {coming.sweep.updates:,}{left}."
 
     @Slot(object)
@@ -151,7 +152,9 @@ class Desk(QObject):
         self._tell.stop()
         if coming is not None and sentence:
             if coming.done:
-                coming.note = f"As far as it got: {len(coming.done)} of {coming.wanted} places."
+                coming.note = tr("As far as it got: {count} of {wanted} places.").format(
+                    count=len(coming.done), wanted=coming.wanted
+                )
             else:
                 self.problem = sentence
         self.changed.emit()

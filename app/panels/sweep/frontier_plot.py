@@ -15,6 +15,7 @@ from app.plotting.axis import Scale
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column, Rows
 from app.plotting.theme import Theme
+from grpo_core.text import tr
 
 REACH = 24
 """Pixels from a mark within which a click means it."""
@@ -46,7 +47,7 @@ class FrontierPlot(SweepPlot):
         self.lines: list[MedianLine] = []
         self._results: Results | None = None
         self._points: list[tuple[Spread, Spread]] = []
-        super().__init__("Reward against KL", Scale(label="KL", unit="nats", low=0), Scale(label="Reward"))
+        super().__init__(tr("Reward against KL"), Scale(label="KL", unit="nats", low=0), Scale(label=tr("Reward")))
         self.theory = self.add_item(TheoryLine(), z=15)
         self.crosses = self.add_item(Crosses(), z=5)
         self.chosen = self.add_points("selection", "o", 12, filled=False)
@@ -84,7 +85,7 @@ class FrontierPlot(SweepPlot):
         self.theory.set_points(best["kl"], best["reward"])
         if len(best["kl"]):
             half = int(np.argmin(np.abs(best["kl"] - best["kl"].max() / 4)))
-            tags.insert(0, Tag("exact optimum", float(best["kl"][half]), float(best["reward"][half]), "text"))
+            tags.insert(0, Tag(tr("exact optimum"), float(best["kl"][half]), float(best["reward"][half]), "text"))
         if np.isfinite(x.middle[near := self.grid.nearest(self.hand)]):
             text = f"{sweep.over.symbol} {name(sweep.over.values[near])}"
             tags.insert(0, Tag(text, float(x.middle[near]), float(y.middle[near]), "text"))
@@ -136,10 +137,13 @@ class FrontierPlot(SweepPlot):
 
     def table(self) -> tuple[list[Column], Rows]:
         """One row a point: its value, KL and reward with their middle halves."""
-        columns = [Column("value", "Setting", chars=9)]
-        for key, unit in (("KL", "nats"), ("Reward", "")):
-            columns += [Column(key, f"{key}, median", unit=unit), Column(f"{key} low", "Quarter below", unit=unit),
-                        Column(f"{key} high", "Quarter above", unit=unit)]  # fmt: skip
+        columns = [Column("value", tr("Setting"), chars=9)]
+        for key, unit in (("KL", "nats"), (tr("Reward"), "")):
+            columns += [
+                Column(key, tr("{key}, median").format(key=key), unit=unit),
+                Column(f"{key} low", tr("Quarter below"), unit=unit),
+                Column(f"{key} high", tr("Quarter above"), unit=unit),
+            ]
         if self._results is None:
             return columns, []
         sweep = self._results.sweep

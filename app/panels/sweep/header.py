@@ -15,6 +15,7 @@ from app.panels.sweep.results import TITLES
 from app.panels.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.plotting.theme import Theme
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 SEEDS = (16, 64, 256)
 STEPS = 20
@@ -72,33 +73,42 @@ class Header(QWidget):
         )  # fmt: skip
         column.addWidget(self.first)
         self.second = row(
-            QLabel("Over"), self.over, self.over_values, QLabel("and"), self.across, self.across_values,
-            QLabel("Seeds"), self.seeds, QLabel("Updates"), self.updates, None,
+            QLabel(tr("Over")), self.over, self.over_values, QLabel(tr("and")), self.across, self.across_values,
+            QLabel(tr("Seeds")), self.seeds, QLabel(tr("Updates")), self.updates, None,
         )  # fmt: skip
         self.second.hide()
         column.addWidget(self.second)
         self.show_choice()
 
     def _build_parts(self) -> None:
-        self.view, self.measure = box("View"), box("Measure shown")
+        self.view, self.measure = box(tr("View")), box(tr("Measure shown"))
         self.measure.addItems([TITLES[name] for name in ("kl", "reward")])
-        self.estimators = toggle("Compare KL estimators", "The same sweep with k1, k2, k3, ratio × k3 and the exact KL")
-        self.setup = toggle("Set up", "Which settings are swept, over which values")
-        self.table = toggle("Table", "Show the numbers as tables (T)", quiet=True)
+        self.estimators = toggle(
+            tr("Compare KL estimators"), tr("The same sweep with k1, k2, k3, ratio × k3 and the exact KL")
+        )
+        self.setup = toggle(tr("Set up"), tr("Which settings are swept, over which values"))
+        self.table = toggle(tr("Table"), tr("Show the numbers as tables (T)"), quiet=True)
         self.hand = QLabel()
         self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setAccessibleName("Value, drag to train at others")
+        self.slider.setAccessibleName(tr("Value, drag to train at others"))
         self.slider.setMinimumWidth(60)
         self.slider.setMaximumWidth(220)
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
-        self.bar.setAccessibleName("Progress of the sweep")
+        self.bar.setAccessibleName(tr("Progress of the sweep"))
         self.bar.setFixedWidth(60)
-        self.sweep = QPushButton("Sweep")
-        self.over, self.across, self.seeds = box("Setting that is swept"), box("Second setting"), box("Seeds")
+        self.sweep = QPushButton(tr("Sweep"))
+        self.over, self.across, self.seeds = (
+            box(tr("Setting that is swept")),
+            box(tr("Second setting")),
+            box(tr("Seeds")),
+        )
         self.seeds.addItems([str(count) for count in SEEDS])
-        self.over_values, self.across_values = entry("Values of the setting"), entry("Values of the second setting")
-        self.updates = entry("Updates of each run")
+        self.over_values, self.across_values = (
+            entry(tr("Values of the setting")),
+            entry(tr("Values of the second setting")),
+        )
+        self.updates = entry(tr("Updates of each run"))
         self.view.activated.connect(self.shown_otherwise)
         self.measure.activated.connect(self.shown_otherwise)
         self.table.toggled.connect(self.shown_otherwise)
@@ -151,7 +161,7 @@ class Header(QWidget):
         firsts, seconds = choices(), choices(choice.over.path)
         fill(self.over, [title_of(path) for path in firsts], list(firsts).index(choice.over.path))
         across = list(seconds).index(choice.across.path) + 1 if choice.across is not None else 0
-        fill(self.across, ["nothing else", *(title_of(path) for path in seconds)], across)
+        fill(self.across, [tr("nothing else"), *(title_of(path) for path in seconds)], across)
         self.over_values.setText(choice.over.text)
         self.across_values.setText(choice.across.text if choice.across is not None else "")
         for line in (self.over_values, self.across_values):
@@ -172,9 +182,11 @@ class Header(QWidget):
             self.slider.setValue(round(x * STEPS))
         self.slider.setEnabled(enabled)
         value = name(grid.value(x))
-        self.slider.setAccessibleName(f"{over.title}, drag to train at other values")
+        self.slider.setAccessibleName(tr("{title}, drag to train at other values").format(title=over.title))
         self.slider.setAccessibleDescription(value)
-        self.slider.setToolTip(f"{over.label} {value}: drag it, and its training is computed anew")
+        self.slider.setToolTip(
+            tr("{label} {value}: drag it, and its training is computed anew").format(label=over.label, value=value)
+        )
         self.hand.setText(f"{over.symbol} {value}")
         metrics = self.hand.fontMetrics()
         widest = max(metrics.horizontalAdvance(f"{over.symbol} {name(v)}") for v in (*grid.values, 0.125))
@@ -185,8 +197,10 @@ class Header(QWidget):
         self.bar.setVisible(done is not None)
         self.bar.setRange(0, of)
         self.bar.setValue(done or 0)
-        self.sweep.setText("Sweep" if done is None else "Cancel")
-        self.sweep.setToolTip("Train every place of the grid with every seed" if done is None else "What is done stays")
+        self.sweep.setText(tr("Sweep") if done is None else tr("Cancel"))
+        self.sweep.setToolTip(
+            tr("Train every place of the grid with every seed") if done is None else tr("What is done stays")
+        )
         if self.sweep.property("primary") != stale:
             self.sweep.setProperty("primary", stale)
             self.sweep.style().polish(self.sweep)
@@ -235,7 +249,7 @@ class Header(QWidget):
                 across = across.with_text(self.across_values.text())
             words = self.updates.text().replace(",", "").strip()
             if not words.isdecimal():
-                raise SettingsError("updates", words, "give a whole number, such as 200")
+                raise SettingsError("updates", words, tr("give a whole number, such as 200"))
         except SettingsError as error:
             self.refused.emit(str(error))
             return

@@ -21,6 +21,7 @@ from app.panels.sweep.places import name
 from app.panels.sweep.results import DIVERGED, TITLES, UNITS, Results
 from app.plotting.numbers import hover, plain, shown
 from app.plotting.theme import LIGHT, Theme
+from grpo_core.text import tr
 
 Index = QModelIndex | QPersistentModelIndex
 PALEST, STRONGEST = 0.06, 0.75
@@ -85,7 +86,7 @@ class HeatModel(QAbstractTableModel):
 
     def _why_none(self, index: Index) -> str:
         come = self.results is not None and (index.column(), index.row()) in self.results.done
-        return DIVERGED if come else "not computed yet"
+        return DIVERGED if come else tr("not computed yet")
 
     def _strength(self, value: float) -> float:
         known = self.values[np.isfinite(self.values)]
@@ -125,7 +126,7 @@ class HeatTable(QTableView):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName("Results over two settings")
+        self.setAccessibleName(tr("Results over two settings"))
         self.heat = HeatModel(self)
         self.setModel(self.heat)
         self.setShowGrid(False)
@@ -146,7 +147,7 @@ class HeatTable(QTableView):
         self.setFont(theme.font("small", scale))
         self.horizontalHeader().setMinimumSectionSize(self.fontMetrics().horizontalAdvance("00.000"))
         self.verticalHeader().setMinimumSectionSize(self.fontMetrics().height() + 2)
-        self.setAccessibleName(f"Final {TITLES[measure]} over two settings")
+        self.setAccessibleName(tr("Final {titles} over two settings").format(titles=TITLES[measure]))
         self.heat.show_results(results, measure, theme)
 
     def show_hand(self, x: float, row: int) -> None:

@@ -14,6 +14,7 @@ from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import SIDE_BY_SIDE
 from grpo_core.experiments.sweep import BETAS, ESTIMATORS
+from grpo_core.text import tr
 
 BETA = "objective.beta"
 ESTIMATOR = "estimator"
@@ -87,12 +88,16 @@ class Swept:
             words = text.replace(";", ",").split(",")
             unknown = [word for word in words if word.replace(" ", "") not in known]
             if unknown:
-                raise SettingsError("KL estimator", unknown[0].strip(), f"choose from {', '.join(ESTIMATORS)}")
+                raise SettingsError(
+                    tr("KL estimator"),
+                    unknown[0].strip(),
+                    tr("choose from {estimators}").format(estimators=", ".join(ESTIMATORS)),
+                )
             values: list[Any] = [known[word.replace(" ", "")] for word in words]
         else:
             values = [settings_from(None, [f"{self.path}={word}"]).get(self.path) for word in words]
         if not values:
-            raise SettingsError(self.title, text, "give at least one value, such as 0, 0.1, 1")
+            raise SettingsError(self.title, text, tr("give at least one value, such as 0, 0.1, 1"))
         return Swept(path=self.path, values=grid_of(values))
 
 
@@ -119,14 +124,18 @@ class Sweep:
         first = {"seed": 0, **self.over.changes(self.over.values[0])}
         if self.across is not None:
             if self.across.path == self.over.path:
-                raise SettingsError(self.over.title, "twice", "choose two different settings")
+                raise SettingsError(self.over.title, "twice", tr("choose two different settings"))
             first |= self.across.changes(self.across.values[0])
         object.__setattr__(self, "base", self.base.replace(first))
         if not 1 <= self.updates <= MOST_UPDATES:
-            raise SettingsError("updates", self.updates, f"allowed is 1 to {MOST_UPDATES:,}")
+            raise SettingsError(
+                "updates", self.updates, tr("allowed is 1 to {most_updates:,}").format(most_updates=MOST_UPDATES)
+            )
         if len(self.keys) > MOST_PLACES or len(self.keys) * self.seeds > MOST_RUNS:
             raise SettingsError(
-                "sweep", f"{len(self.keys):,} places", f"choose fewer values or seeds: at most {MOST_PLACES} places"
+                "sweep",
+                f"{len(self.keys):,} places",
+                tr("choose fewer values or seeds: at most {most_places} places").format(most_places=MOST_PLACES),
             )
 
     @property
@@ -167,7 +176,7 @@ class Sweep:
 
 def title_of(path: str) -> str:
     """What a setting is called."""
-    return "KL estimator" if path == ESTIMATOR else described_at(path).title
+    return tr("KL estimator") if path == ESTIMATOR else described_at(path).title
 
 
 def choices(first: str | None = None) -> Sequence[str]:

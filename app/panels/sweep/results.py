@@ -9,10 +9,11 @@ import numpy as np
 from app.panels.sweep import theory
 from app.panels.sweep.plan import Sweep
 from grpo_core.experiments.ensemble import Ensemble, band
+from grpo_core.text import tr
 
 UNITS = {"kl": "nats", "reward": ""}
-TITLES = {"kl": "KL", "reward": "Reward"}
-DIVERGED = "at least one run diverged there: its numbers overflowed, so there is no median"
+TITLES = {"kl": "KL", "reward": tr("Reward")}
+DIVERGED = tr("at least one run diverged there: its numbers overflowed, so there is no median")
 
 
 class Spread(NamedTuple):

@@ -14,6 +14,7 @@ from app.panels.sweep.results import TITLES, UNITS, Results, Spread
 from app.plotting.axis import Scale
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column, Rows
+from grpo_core.text import tr
 
 SYMBOLS = ("o", "s", "t", "d", "x", "+", "t1", "star", "h", "p")
 EDGE = 0.35
@@ -40,7 +41,11 @@ class SettingPlot(SweepPlot):
         self._label, self.top = "", 1.0
         self._spreads: list[Spread] = []
         self._own: tuple[np.ndarray, np.ndarray] = (np.empty(0), np.empty(0))
-        super().__init__(f"{TITLES[measure]} against the setting", Scale(low=-EDGE, high=EDGE), self._y_scale(measure))
+        super().__init__(
+            tr("{titles} against the setting").format(titles=TITLES[measure]),
+            Scale(low=-EDGE, high=EDGE),
+            self._y_scale(measure),
+        )
         self.theory = self.add_item(TheoryLine(), z=15)
         self.points = self.add_points("policy", "o", 2.5, filled=True)
         self.points.setZValue(7)
@@ -111,11 +116,13 @@ class SettingPlot(SweepPlot):
         if len(best["place"]) and self.only is None:
             y = best[self.measure]
             half = int(np.argmin(np.abs(y - (y[0] + y[-1]) / 2)))
-            tags.append(Tag("exact optimum", float(best["place"][half]), float(y[half]), "text", above=y[-1] <= y[0]))
+            tags.append(
+                Tag(tr("exact optimum"), float(best["place"][half]), float(y[half]), "text", above=y[-1] <= y[0])
+            )
         x, y = self.grid.at(self._own[0]), self._own[1]
         known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
         if known.size:
-            tags.append(Tag("this run", float(x[known[-1]]), 0.12 * float(y[known].max()), "policy"))
+            tags.append(Tag(tr("this run"), float(x[known[-1]]), 0.12 * float(y[known].max()), "policy"))
         return tags
 
     def show_own(self, grid: Places, x: np.ndarray, y: np.ndarray, ring: tuple[np.ndarray, np.ndarray]) -> None:
@@ -183,17 +190,19 @@ class SettingPlot(SweepPlot):
         best = self._results.optimum(self._front)
         at = np.flatnonzero(np.isclose(best["place"], place))
         if at.size:
-            lines.append((f"exact optimum  {shown(float(best[self.measure][at[0]]))}", "text"))
+            lines.append((tr("exact optimum  {best}").format(best=shown(float(best[self.measure][at[0]]))), "text"))
         return lines
 
     def table(self) -> tuple[list[Column], Rows]:
         """One row a point: its values, the median and the middle half, and the exact optimum."""
         unit = UNITS[self.measure]
         columns = [
-            Column("value", "Setting"), Column("middle", f"{TITLES[self.measure]}, median", unit=unit),
-            Column("low", "Quarter below", unit=unit), Column("high", "Quarter above", unit=unit),
-            Column("optimum", "Exact optimum", unit=unit),
-        ]  # fmt: skip
+            Column("value", tr("Setting")),
+            Column("middle", tr("{titles}, median").format(titles=TITLES[self.measure]), unit=unit),
+            Column("low", tr("Quarter below"), unit=unit),
+            Column("high", tr("Quarter above"), unit=unit),
+            Column("optimum", tr("Exact optimum"), unit=unit),
+        ]
         if self._results is None:
             return columns, []
         sweep = self._results.sweep
@@ -216,4 +225,6 @@ class SettingPlot(SweepPlot):
 
 
 def _told(spread: Spread, place: int) -> str:
-    return f"{shown(spread.middle[place])} ({shown(spread.low[place])} to {shown(spread.high[place])})"
+    return tr("{middle} ({low} to {high})").format(
+        middle=shown(spread.middle[place]), low=shown(spread.low[place]), high=shown(spread.high[place])
+    )

@@ -11,13 +11,14 @@ from app.panels.sweep.parts import box, dress
 from app.panels.sweep.results import middle_seed
 from app.plotting.theme import Theme
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
 
 LISTED = 256
 """Seeds that can be chosen one by one."""
 
 
-LONG = ("Show REINFORCE with exact KL", "Back to this run’s settings")
-SHORT = ("Exact KL", "Back")
+LONG = (tr("Show REINFORCE with exact KL"), tr("Back to this run’s settings"))
+SHORT = (tr("Exact KL"), tr("Back"))
 """What the buttons say where there is room, and where there is none."""
 NARROW = 620
 """Width at 100 % below which there is none."""
@@ -43,14 +44,16 @@ class Strip(QWidget):
         self.says.setWordWrap(True)
         self.says.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.known = QPushButton(LONG[0])
-        self.known.setToolTip("Sweep settings for which theory gives the optimum: leave-one-out, no std, one pass")
+        self.known.setToolTip(tr("Sweep settings for which theory gives the optimum: leave-one-out, no std, one pass"))
         self.back = QPushButton(LONG[1])
-        self.back.setToolTip("Sweep the settings of the run that is shown again")
-        self.queue = QPushButton("Queue real runs")
-        self.queue.setToolTip("Train the language model at each of these values, one run after the other")
-        self.seed = box("Seed of the run that opens")
-        self.open = QPushButton("Open this run")
-        self.open.setToolTip("A new run with these settings and this seed; trained, it repeats bit for bit (Return)")
+        self.back.setToolTip(tr("Sweep the settings of the run that is shown again"))
+        self.queue = QPushButton(tr("Queue real runs"))
+        self.queue.setToolTip(tr("Train the language model at each of these values, one run after the other"))
+        self.seed = box(tr("Seed of the run that opens"))
+        self.open = QPushButton(tr("Open this run"))
+        self.open.setToolTip(
+            tr("A new run with these settings and this seed; trained, it repeats bit for bit (Return)")
+        )
         self.known.clicked.connect(self._on_known)
         self.back.clicked.connect(self._on_back)
         self.queue.clicked.connect(self.queue_wanted)
@@ -93,7 +96,10 @@ class Strip(QWidget):
         self._runs = runs
         middle = middle_seed(runs)
         places = [middle, *range(min(len(runs.seeds), LISTED))]
-        texts = [f"median seed {runs.seeds[middle]}", *(f"seed {runs.seeds[place]}" for place in places[1:])]
+        texts = [
+            tr("median seed {seeds}").format(seeds=runs.seeds[middle]),
+            *(f"seed {runs.seeds[place]}" for place in places[1:]),
+        ]
         chosen = chosen if chosen < len(texts) else 0
         fill(self.seed, texts, chosen)
         with QSignalBlocker(self.seed):

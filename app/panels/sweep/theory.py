@@ -10,6 +10,7 @@ from app.panels.sweep.plan import BETA, Sweep
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.sweep import has_optimum, tilt_measures
+from grpo_core.text import tr
 
 KNOWN: dict[str, Any] = {
     "objective.surrogate": "log_prob", "objective.baseline": "leave_one_out", "objective.std": "none",
@@ -44,18 +45,18 @@ def why_none(settings: Settings) -> str:
     goal, learner = settings.objective, settings.learner
     plain = goal.surrogate == "log_prob"
     reasons = (
-        (settings.is_language, "a language model has none that can be written down"),
-        (goal.std != "none", f"{'REINFORCE' if plain else 'GRPO'} divides by the std"),
-        (not plain, "it is known for plain REINFORCE only"),
-        (goal.baseline not in ("none", "leave_one_out", "given"), "the baseline holds the sample itself"),
-        (bool(goal.entropy_bonus), "the entropy bonus pulls as well"),
-        (learner.resample_dead, "groups that are drawn again are no fair sample"),
-        (bool(settings.optimizer.weight_decay), "the weight decay pulls as well"),
-        (learner.mu != 1, "at μ above 1 later passes are off-policy"),
-        (goal.kl_in != "loss", "the KL is in the reward"),
+        (settings.is_language, tr("a language model has none that can be written down")),
+        (goal.std != "none", tr("{value} divides by the std").format(value="REINFORCE" if plain else "GRPO")),
+        (not plain, tr("it is known for plain REINFORCE only")),
+        (goal.baseline not in ("none", "leave_one_out", "given"), tr("the baseline holds the sample itself")),
+        (bool(goal.entropy_bonus), tr("the entropy bonus pulls as well")),
+        (learner.resample_dead, tr("groups that are drawn again are no fair sample")),
+        (bool(settings.optimizer.weight_decay), tr("the weight decay pulls as well")),
+        (learner.mu != 1, tr("at μ above 1 later passes are off-policy")),
+        (goal.kl_in != "loss", tr("the KL is in the reward")),
     )
     found = next((reason for true, reason in reasons if true), "")
     if found or has_optimum(settings.replace({BETA: max(goal.beta, 0.1)})):
         return found
-    how = {"k1": "has no gradient on average", "k3": "pulls along KL(π_ref‖π)"}.get(goal.kl, "is reweighted")
-    return f"{goal.kl} in the loss {how}"
+    how = {"k1": tr("has no gradient on average"), "k3": tr("pulls along KL(π_ref‖π)")}.get(goal.kl, "is reweighted")
+    return tr("{kl} in the loss {how}").format(kl=goal.kl, how=how)

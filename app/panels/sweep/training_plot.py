@@ -14,6 +14,7 @@ from app.plotting.numbers import shown
 from app.plotting.pyramid import Pyramid
 from app.plotting.table_model import Column, Rows
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
 
 POINTS = 400
 """Points drawn of a long training."""
@@ -36,7 +37,7 @@ class TrainingPlot(SweepPlot):
         self._courses: list[tuple[str, Spread]] = []
         self._runs: Ensemble | None = None
         self._updates = 1
-        super().__init__("KL over training", Scale(label="update", low=0, high=200, whole=True), Scale(low=0))
+        super().__init__(tr("KL over training"), Scale(label=tr("update"), low=0, high=200, whole=True), Scale(low=0))
         self.probe = self.add_item(MedianLine("kl", ""), z=14)
         self.own = self.add_curve("own", "", "policy")
 
@@ -84,7 +85,9 @@ class TrainingPlot(SweepPlot):
         self.set_ends([
             End(text, self.measure if line is self.probe else "muted", *end) for text, line, end in placed if end
         ])  # fmt: skip
-        self.title = f"{TITLES[self.measure]} over training" + (f" at {ends[0][0]}" if own and ends else "")
+        self.title = tr("{titles} over training").format(titles=TITLES[self.measure]) + (
+            f" at {ends[0][0]}" if own and ends else ""
+        )
         self.setAccessibleName(self.title)
 
     def fit(self) -> None:
@@ -92,13 +95,13 @@ class TrainingPlot(SweepPlot):
         own = len(self.own.series) if self.own.isVisible() else 0
         last = max(self._updates if self._runs is not None or self._courses else 1, own, 10)
         self.set_scales(
-            x=Scale(label="update", low=0, high=last, whole=True),
+            x=Scale(label=tr("update"), low=0, high=last, whole=True),
             y=Scale(label=TITLES[self.measure], unit=UNITS[self.measure], low=0),
         )
         known = [end for line in (*self.lines, self.probe) for end in line.ends if np.isfinite(end)]
         self.set_extent(0.0, max([*known, 0.1]))
         seen = self.own.isVisible() and len(self.own.series)
-        self.set_tags([Tag("this run", float(own), self.own.series.last, "policy")] if seen else [])
+        self.set_tags([Tag(tr("this run"), float(own), self.own.series.last, "policy")] if seen else [])
 
     def places(self) -> tuple[float, float] | None:
         return 0.0, float(self.x_scale.high or 1.0)
@@ -109,18 +112,25 @@ class TrainingPlot(SweepPlot):
         lines = [(f"update {update}", "muted")]
         if self._runs is not None and update < len(self._runs.measures["kl"]):
             middle, low, high = (float(v[update]) for v in course(self._runs, self.measure))
-            lines.append((f"median  {shown(middle)} ({shown(low)} to {shown(high)})", self.measure))
+            lines.append(
+                (
+                    tr("median  {middle} ({low} to {high})").format(
+                        middle=shown(middle), low=shown(low), high=shown(high)
+                    ),
+                    self.measure,
+                )
+            )
         if self.own.isVisible() and 1 <= update <= len(self.own.series):
-            lines.append((f"this run  {shown(self.own.at(update))}", "policy"))
+            lines.append((tr("this run  {update}").format(update=shown(self.own.at(update))), "policy"))
         return lines
 
     def table(self) -> tuple[list[Column], Rows]:
         """One row an update: the runs under the hand, the run that is shown, and the median of every place drawn."""
         unit = UNITS[self.measure]
         columns = [
-            Column("update", "Update", decimals=0), Column("middle", "Median", unit=unit),
-            Column("low", "Quarter below", unit=unit), Column("high", "Quarter above", unit=unit),
-            Column("own", "This run", unit=unit),
+            Column("update", tr("Update"), decimals=0), Column("middle", tr("Median"), unit=unit),
+            Column("low", tr("Quarter below"), unit=unit), Column("high", tr("Quarter above"), unit=unit),
+            Column("own", tr("This run"), unit=unit),
             *(Column(f"at {n}", f"at {text}", unit=unit) for n, (text, _) in enumerate(self._courses)),
         ]  # fmt: skip
         here = course(self._runs, self.measure) if self._runs is not None else None

@@ -15,12 +15,16 @@ from app.panels.sweep.training_plot import TrainingPlot
 from app.plotting.theme import Theme
 from app.plotting.twin_stack import TwinStack
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
 
 FINAL, TRAINING, FRONTIER, SIDE, HEAT = "final", "training", "frontier", "side", "heat"
 NAMES = {
-    FINAL: "KL and reward", TRAINING: "Over training", FRONTIER: "Reward against KL", SIDE: "Side by side",
-    HEAT: "Table of both",
-}  # fmt: skip
+    FINAL: tr("KL and reward"),
+    TRAINING: tr("Over training"),
+    FRONTIER: tr("Reward against KL"),
+    SIDE: tr("Side by side"),
+    HEAT: tr("Table of both"),
+}
 """The views by their names."""
 MULTIPLES = 6
 """Most plots side by side."""
@@ -97,8 +101,8 @@ class Views(QWidget):
         for twin in self.twins.values():
             twin.set_look(theme, scale)
         if self.view == FINAL:
-            self.kl.show_results(results, f"KL against {title}")
-            self.reward.show_results(results, f"Reward against {title}")
+            self.kl.show_results(results, tr("KL against {title}").format(title=title))
+            self.reward.show_results(results, tr("Reward against {title}").format(title=title))
         elif self.view == FRONTIER:
             self.frontier.show_results(results)
         elif self.view == HEAT:
@@ -115,7 +119,12 @@ class Views(QWidget):
             self._boxes[number].setVisible(number < len(rows))
             if number < len(rows):
                 plot.measure = self.measure
-                plot.show_results(results, f"{TITLES[self.measure]} against {title}, {name(rows[number])}")
+                plot.show_results(
+                    results,
+                    tr("{titles} against {title}, {rows}").format(
+                        titles=TITLES[self.measure], title=title, rows=name(rows[number])
+                    ),
+                )
                 self._titles[number].setText(f"{name(rows[number])}")
 
     def _add_multiple(self, row: int, theme: Theme, scale: float) -> None:
@@ -159,7 +168,7 @@ class Views(QWidget):
         for plot, twin in self.twins.items():
             twin.set_summary(sentence)
             there = swept or (trained and plot in (self.kl, self.training))
-            plot.empty = "" if there else "Every place of the grid adds its runs here."
+            plot.empty = "" if there else tr("Every place of the grid adds its runs here.")
         self.heat.setAccessibleDescription(sentence)
 
     def refresh(self, label: str) -> None:

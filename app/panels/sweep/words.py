@@ -13,30 +13,42 @@ from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.sweep import has_optimum, tilt_measures
+from grpo_core.text import tr
 
-LANGUAGE = (
+LANGUAGE = tr(
     "Side by side only the bandit runs: Sweep uses the bandit’s defaults. "
     "A sweep of the language model is a queue of real runs."
 )
-DEFAULTS = "These are the bandit’s defaults, not the language model."
+DEFAULTS = tr("These are the bandit’s defaults, not the language model.")
 
 
 def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
     """What the runs under the hand have reached."""
     if runs is None:
-        return f"{sweep.over.symbol} {name(value)} is being computed."
+        return tr("{symbol} {value} is being computed.").format(symbol=sweep.over.symbol, value=name(value))
     kl, reward = (tuple(float(limit[-1]) for limit in course(runs, measure)) for measure in ("kl", "reward"))
     if not all(map(math.isfinite, (*kl, *reward))):
         return f"{sweep.over.symbol} {name(value)}: {DIVERGED}."
     come = len(runs.measures["kl"]) - 1
-    after = f" after {come:,} of {sweep.updates:,} updates" if come < sweep.updates else ""
-    told = (
-        f"{sweep.over.symbol} {name(value)}{after}: KL {shown(kl[0])} ({shown(kl[1])}–{shown(kl[2])}), "
-        f"reward {shown(reward[0])}."
+    after = (
+        tr(" after {come:,} of {updates:,} updates").format(come=come, updates=sweep.updates)
+        if come < sweep.updates
+        else ""
+    )
+    told = tr("{symbol} {value}{after}: KL {kl} ({kl2}–{kl3}), reward {reward}.").format(
+        symbol=sweep.over.symbol,
+        value=name(value),
+        after=after,
+        kl=shown(kl[0]),
+        kl2=shown(kl[1]),
+        kl3=shown(kl[2]),
+        reward=shown(reward[0]),
     )
     if has_optimum(runs.settings):
         best = tilt_measures(runs.settings, runs.settings.objective.beta)
-        told += f"\nExact optimum: KL {shown(best['kl'])}, reward {shown(best['reward'])}."
+        told += tr("\nExact optimum: KL {best}, reward {best2}.").format(
+            best=shown(best["kl"]), best2=shown(best["reward"])
+        )
     return told
 
 
@@ -46,7 +58,7 @@ def of_theory(results: Results, row: int) -> str:
         return ""
     sweep = results.sweep
     why = theory.why_none(sweep.at(sweep.over.values[-1], row)) if sweep.over.path == BETA else ""
-    return f"No exact optimum: {why}." if why else ""
+    return tr("No exact optimum: {why}.").format(why=why) if why else ""
 
 
 def of_change(sweep: Sweep, wanted: Sweep) -> str:
@@ -57,10 +69,12 @@ def of_change(sweep: Sweep, wanted: Sweep) -> str:
         wanted.seeds,
         wanted.updates,
     ):
-        return "Another sweep is chosen; press Sweep."
+        return tr("Another sweep is chosen; press Sweep.")
     paths = list(sweep.base.differences(wanted.base))
     changed = ", ".join(path.rpartition(".")[2].replace("_", " ") for path in paths[:3])
-    return f"Computed before a change of {changed}{' and more' if len(paths) > 3 else ''}; press Sweep."
+    return tr("Computed before a change of {changed}{value}; press Sweep.").format(
+        changed=changed, value=" and more" if len(paths) > 3 else ""
+    )
 
 
 def summary(results: Results, *, known: bool) -> str:
@@ -69,21 +83,32 @@ def summary(results: Results, *, known: bool) -> str:
     kl, reward = results.final("kl"), results.final("reward")
     there = [place for place in range(len(sweep.over.values)) if kl.middle[place] == kl.middle[place]]
     if not there:
-        return "No place of the sweep has been computed yet."
+        return tr("No place of the sweep has been computed yet.")
     first, last = there[0], there[-1]
-    ends = (f"at {sweep.over.symbol} {name(sweep.over.values[place])} KL is {shown(float(kl.middle[place]))} nats and "
-            f"reward {shown(float(reward.middle[place]))}" for place in (first, last))  # fmt: skip
-    under = "REINFORCE with exact KL, after" if known else "After"
-    return f"{under} {sweep.updates:,} updates, median of {sweep.seeds} seeds: {'; '.join(ends)}."
+    ends = (
+        tr("at {symbol} {values} KL is {middle} nats and reward {middle2}").format(
+            symbol=sweep.over.symbol,
+            values=name(sweep.over.values[place]),
+            middle=shown(float(kl.middle[place])),
+            middle2=shown(float(reward.middle[place])),
+        )
+        for place in (first, last)
+    )
+    under = tr("REINFORCE with exact KL, after") if known else tr("After")
+    return tr("{under} {updates:,} updates, median of {seeds} seeds: {ends}.").format(
+        under=under, updates=sweep.updates, seeds=sweep.seeds, ends="; ".join(ends)
+    )
 
 
 def of_run(view: View) -> str:
     """Where the run that is shown stands."""
     here = view.cursor.step
     if not here:
-        return "At update 0 the policy is the reference: their KL is 0."
+        return tr("At update 0 the policy is the reference: their KL is 0.")
     kl, beta = shown(float(view.run.series["kl"].values[here - 1])), view.step.objective.beta
-    return f"Update {here} of this run had β {beta:g}: the policy then lay {kl} nats from the reference."
+    return tr("Update {here} of this run had β {beta:g}: the policy then lay {kl} nats from the reference.").format(
+        here=here, beta=beta, kl=kl
+    )
 
 
 def wanted_base(settings: Settings, known: bool) -> Settings:

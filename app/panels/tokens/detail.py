@@ -13,6 +13,7 @@ from app.plotting.numbers import shown
 from app.plotting.theme import Theme
 from app.workspace.view import View
 from grpo_core.explain import Quantity
+from grpo_core.text import tr
 
 
 class TokenDetail(QWidget):
@@ -35,7 +36,7 @@ class TokenDetail(QWidget):
         self._title = self._caption = ""
         self._current = 0
         self._places: list[tuple[QRectF, Quantity | None]] = []
-        self.setAccessibleName("Token")
+        self.setAccessibleName(tr("Token"))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
 
@@ -50,10 +51,10 @@ class TokenDetail(QWidget):
         assert step is not None
         words = view.run.origin.vocabulary
         word = words[step.tokens[row, token]] if step.tokens[row, token] < len(words) else "?"
-        self._title = f"Token {token + 1} of completion {row + 1}: “{word}”"
+        self._title = tr("Token {token} of completion {row}: “{word}”").format(token=token + 1, row=row + 1, word=word)
         self._alternatives = alternatives(view.step, words, row, token)
         self._lines = lines(view.step, row, token)
-        self._caption = "before → after all passes" if self._alternatives and view.step.now is None else ""
+        self._caption = tr("before → after all passes") if self._alternatives and view.step.now is None else ""
         line = QFontMetricsF(view.theme.font("section", view.scale)).height() * 1.45
         rows = len(self._alternatives) + len(self._lines) + 2 + bool(self._caption)
         self.setMinimumHeight(math.ceil(8 + rows * line + 8 + 8))
@@ -79,7 +80,7 @@ class TokenDetail(QWidget):
             self._paint_alternative(painter, theme, QRectF(12, y, width, line), (word, before, after, taken))
             y += line
         painter.setFont(theme.font("section", scale))
-        y = self._heading(painter, theme, "Where its push comes from", y + 8, line)
+        y = self._heading(painter, theme, tr("Where its push comes from"), y + 8, line)
         painter.setFont(theme.font("body", scale))
         self._places = []
         for n, (name, value, colour, quantity) in enumerate(self._lines):

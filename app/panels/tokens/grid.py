@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 from app.panels.tokens.cells import Cells, Note
 from app.panels.tokens.flow import Flow, flow
 from app.plotting.theme import Theme
+from grpo_core.text import tr
 
 TOP = 4.0
 
@@ -71,7 +72,7 @@ class TokenGrid(QAbstractScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setAccessibleName("Completions")
+        self.setAccessibleName(tr("Completions"))
         self._look: tuple[Theme, float] | None = None
 
     def show_rows(self, rows: Rows, theme: Theme, scale: float, selected: tuple[int, int] | None) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.panels.tokens.tints import Tint, strength
 from app.plotting.numbers import shown
 from app.plotting.theme import Theme
+from grpo_core.text import tr
 
 STOPS = 24
 """Colours of the scale that are given; Qt mixes those between."""
@@ -31,9 +32,13 @@ class Legend(QWidget):
     def show_scale(self, theme: Theme, scale: float, tint: Tint, limit: float, known: bool) -> None:
         """Show what the ends of ``tint`` mean; ``known`` is False where the record lacks the quantity."""
         self._theme, self._scale, self._signed = theme, scale, tint.signed
-        extent = f"fixed √ scale ±{shown(limit)}" if tint.signed else f"fixed √ scale 0 to {shown(limit)}"
+        extent = (
+            tr("fixed √ scale ±{limit}").format(limit=shown(limit))
+            if tint.signed
+            else tr("fixed √ scale 0 to {limit}").format(limit=shown(limit))
+        )
         self._text = (tint.low, tint.high, extent if known else tint.absent)
-        self.setAccessibleName(f"Scale of {tint.title}: {', '.join(self._text)}")
+        self.setAccessibleName(tr("Scale of {title}: {text}").format(title=tint.title, text=", ".join(self._text)))
         self.setToolTip(tint.help)
         self.updateGeometry()
         self.update()
@@ -67,7 +72,7 @@ class Legend(QWidget):
         x = bar.right() + 8
         x = self._word(painter, x, f"{high} ▲" if self._signed else high)
         room = round(self.width() - x - 8)
-        said = f"{extent}    hatched: clipped"
+        said = tr("{extent}    hatched: clipped").format(extent=extent)
         painter.drawText(
             QPointF(x + 8, self._base(painter)), metrics.elidedText(said, Qt.TextElideMode.ElideRight, room)
         )

@@ -31,6 +31,7 @@ from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
+from grpo_core.text import tr
 from grpo_core.texts import prompt_text
 
 LONGEST = 32
@@ -41,24 +42,24 @@ class TokenInspectorPanel(Panel):
     """Which tokens the update pushed up and down, and why."""
 
     id = "token_inspector"
-    title = "Token inspector"
+    title = tr("Token inspector")
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.tint_name = DEFAULT
         self.group = 0
-        self.prompt = _combo("Prompt", self._on_prompt)
-        self.tint = _combo("Tint", self._on_tint)
+        self.prompt = _combo(tr("Prompt"), self._on_prompt)
+        self.tint = _combo(tr("Tint"), self._on_tint)
         for name, tint in TINTS.items():
             self.tint.addItem(tint.title, name)
             self.tint.setItemData(self.tint.count() - 1, tint.help, Qt.ItemDataRole.ToolTipRole)
-        self.passes = _combo("Pass", self._on_pass)
+        self.passes = _combo(tr("Pass"), self._on_pass)
         self.grid = TokenGrid()
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)
         self.grid.turned.connect(self._on_turned)
         self.asked = QLabel()
-        self.asked.setAccessibleName("Prompt of these completions")
+        self.asked.setAccessibleName(tr("Prompt of these completions"))
         self.asked.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.tally = QLabel()
         self.tally.setObjectName("muted")
@@ -76,7 +77,7 @@ class TokenInspectorPanel(Panel):
         self.beside.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.beside.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.detail.walked.connect(self.beside.ensureVisible)
-        self.empty = QLabel("The completions of an update appear here, token by token. Press Step to compute one.")
+        self.empty = QLabel(tr("The completions of an update appear here, token by token. Press Step to compute one."))
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
         self.empty.setObjectName("muted")
@@ -88,7 +89,8 @@ class TokenInspectorPanel(Panel):
         top = QHBoxLayout()
         top.setSpacing(8)
         self._prompt_row, *others = (
-            _named(name, box) for name, box in (("Prompt", self.prompt), ("Tint", self.tint), ("Pass", self.passes))
+            _named(name, box)
+            for name, box in ((tr("Prompt"), self.prompt), (tr("Tint"), self.tint), (tr("Pass"), self.passes))
         )
         for row in (self._prompt_row, *others):
             top.addWidget(row)
@@ -130,7 +132,12 @@ class TokenInspectorPanel(Panel):
         self._prompt_row.setVisible(len(groups) > 1)
         fill(
             self.prompt,
-            [f"{p + 1} of {len(groups)}: {prompt_text(step, int(p), view.run.origin)}" for p in groups],
+            [
+                tr("{p} of {count}: {step}").format(
+                    p=p + 1, count=len(groups), step=prompt_text(step, int(p), view.run.origin)
+                )
+                for p in groups
+            ],
             self.group,
         )
         fill(self.passes, [f"{n + 1} of {step.passes}" for n in range(step.passes)], view.step.passed)
@@ -158,7 +165,11 @@ class TokenInspectorPanel(Panel):
             label.setVisible(step.prompt_tokens is not None)
         self.asked.setFont(view.theme.font("mono", view.scale * 1.4))
         self.asked.setText(_short(prompt))
-        self.tally.setText("" if right is None else f"{int(right[here].sum())} of {int(here.sum())} right")
+        self.tally.setText(
+            ""
+            if right is None
+            else tr("{sum} of {sum2} right").format(sum=int(right[here].sum()), sum2=int(here.sum()))
+        )
         self.asked.setToolTip(prompt)
 
     def _selected(self, view: View) -> tuple[int, int] | None:
@@ -170,9 +181,11 @@ class TokenInspectorPanel(Panel):
     def summary(self, view: View) -> str:
         step = view.step.step
         if step is None or view.step.terms is None:
-            return "No update yet."
+            return tr("No update yet.")
         clipped = int(view.step.terms.clipped.sum())
-        return f"Update {step.step}: {len(step.group)} completions, {clipped} clipped tokens."
+        return tr("Update {step}: {count} completions, {clipped} clipped tokens.").format(
+            step=step.step, count=len(step.group), clipped=clipped
+        )
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -228,7 +241,9 @@ def _remark(view: StepView, group: int) -> str:
     if share is None or view.step is None or view.step.mask.sum() < 2 or float(share.max()) < 0.5:
         return ""
     row, token = np.unravel_index(int(share.argmax()), share.shape)
-    return f"Token {token + 1} of completion {row + 1} carries {100 * share.max():.0f} % of the batch's KL estimate."
+    return tr("Token {token} of completion {row} carries {max:.0f} % of the batch's KL estimate.").format(
+        token=token + 1, row=row + 1, max=100 * share.max()
+    )
 
 
 def _short(prompt: str) -> str:

@@ -11,6 +11,7 @@ from app.panels.tokens.tints import Tint
 from app.plotting.numbers import shown
 from app.workspace import answers
 from app.workspace.step_view import StepView, advantage_of
+from grpo_core.text import tr
 
 
 def rows_of(view: StepView, group: int, tint: Tint, values: np.ndarray | None, *, limit: float | None = None) -> Rows:
@@ -32,7 +33,9 @@ def rows_of(view: StepView, group: int, tint: Tint, values: np.ndarray | None, *
         if token is not None:
             return _of_token(view, row, token, texts[n][token], tint, values)
         said = answers.words(step, row, view.origin)
-        return f"Completion {row + 1}: {said or 'reward'}. Reward {shown(float(step.rewards[row]))}."
+        return tr("Completion {row}: {said}. Reward {rewards}.").format(
+            row=row + 1, said=said or "reward", rewards=shown(float(step.rewards[row]))
+        )
 
     return Rows(
         index=index,
@@ -51,7 +54,9 @@ def _of_token(view: StepView, row: int, token: int, text: str, tint: Tint, value
     assert view.step is not None
     before, now = (float(view.step.logp[passed, row, token]) for passed in (0, view.updated))
     tinted = "" if values is None else f"{tint.title} {shown(float(values[row, token]))}. "
-    return f"“{text}”: {tinted}log π {shown(before)} → {shown(now)}."
+    return tr("“{text}”: {tinted}log π {before} → {now}.").format(
+        text=text, tinted=tinted, before=shown(before), now=shown(now)
+    )
 
 
 def _notes(view: StepView, row: int, right: np.ndarray | None) -> list[Note]:
@@ -64,7 +69,7 @@ def _notes(view: StepView, row: int, right: np.ndarray | None) -> list[Note]:
     span = f"r {shown(low)}" if high - low < 5e-4 else f"r {shown(low, 2)}–{shown(high, 2)}"
     notes: list[Note] = []
     if right is not None:
-        notes.append(("◆ right", "text") if right[row] else ("◇ wrong", "muted"))
+        notes.append((tr("◆ right"), "text") if right[row] else (tr("◇ wrong"), "muted"))
     if right is None or not np.array_equal(step.rewards, right):
         notes.append((f"R {shown(reward)}" if reward == reward else "unscored", "reward"))
     sign = "push_up" if advantage > 0 else "push_down" if advantage < 0 else "muted"

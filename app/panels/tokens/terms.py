@@ -10,6 +10,7 @@ from app.plotting.numbers import shown
 from app.workspace.step_view import StepView, advantage_of
 from grpo_core import recompute
 from grpo_core.explain import Quantity
+from grpo_core.text import tr
 
 TOP = 5
 Line = tuple[str, str, str, Quantity | None]
@@ -52,19 +53,19 @@ def lines(view: StepView, row: int, token: int) -> list[Line]:
     advantage = advantage_of(view, row, token) or 0.0
     push = -float(view.gradient[row, token])
     rest = -math.expm1(float(step.logp[view.passed, row, token]))
-    branch = "clip: stopped" if bool(terms.clipped[row, token]) else _branch(view, float(terms.ratio[row, token]))
+    branch = tr("clip: stopped") if bool(terms.clipped[row, token]) else _branch(view, float(terms.ratio[row, token]))
     told: list[Line] = [
-        ("Reward R", shown(float(step.rewards[row])), "reward", door("reward")),
-        ("Advantage A", marked(advantage), _colour(advantage), door("advantage")),
-        ("Ratio r", shown(float(terms.ratio[row, token])), "text", door("ratio")),
-        ("Branch taken", branch, "text", door("surrogate")),
-        ("Surrogate", shown(float(terms.surrogate[row, token])), "text", door("surrogate")),
+        (tr("Reward R"), shown(float(step.rewards[row])), "reward", door("reward")),
+        (tr("Advantage A"), marked(advantage), _colour(advantage), door("advantage")),
+        (tr("Ratio r"), shown(float(terms.ratio[row, token])), "text", door("ratio")),
+        (tr("Branch taken"), branch, "text", door("surrogate")),
+        (tr("Surrogate"), shown(float(terms.surrogate[row, token])), "text", door("surrogate")),
         *_of_kl(view, row, token, door("kl")),
-        ("Weight in the mean", f"{terms.weight[row, token]:.4g}", "text", door("weight")),
-        ("Token loss", shown(float(terms.token_loss[row, token])), "text", door("token_loss")),
-        ("Push on log π", marked(push), _colour(push), door("gradient")),
+        (tr("Weight in the mean"), f"{terms.weight[row, token]:.4g}", "text", door("weight")),
+        (tr("Token loss"), shown(float(terms.token_loss[row, token])), "text", door("token_loss")),
+        (tr("Push on log π"), marked(push), _colour(push), door("gradient")),
         ("1 − π", shown(rest), "text", door("logp")),
-        ("Push on the choice", marked(push * rest), _colour(push), door("gradient")),
+        (tr("Push on the choice"), marked(push * rest), _colour(push), door("gradient")),
     ]
     return [*told, *_entropy(view, row, token)]
 
@@ -73,10 +74,10 @@ def _of_kl(view: StepView, row: int, token: int, door: Quantity) -> list[Line]:
     assert view.terms is not None
     if view.terms.kl is None:
         return []
-    told: list[Line] = [("KL estimate", shown(float(view.terms.kl[row, token])), "kl", door)]
+    told: list[Line] = [(tr("KL estimate"), shown(float(view.terms.kl[row, token])), "kl", door)]
     share = kl_share(view)
     if share is not None and share.size > 1:
-        told.append(("KL share of the batch", f"{100 * share[row, token]:.1f} %", "kl", door))
+        told.append((tr("KL share of the batch"), f"{100 * share[row, token]:.1f} %", "kl", door))
     return told
 
 
@@ -88,14 +89,14 @@ def _entropy(view: StepView, row: int, token: int) -> list[Line]:
     both = [recompute.exact_entropy(step, passed) for passed in (0, view.updated)]
     said = " → ".join(shown(float(found[row, token])) for found in both if found is not None)
     door = Quantity(name="entropy", passed=0, context=int(step.context[row, token]))
-    return [("Entropy here", said, "entropy", door)] if said else []
+    return [(tr("Entropy here"), said, "entropy", door)] if said else []
 
 
 def _branch(view: StepView, ratio: float) -> str:
     if view.objective.surrogate != "clip":
         return view.objective.surrogate.replace("_", " ")
     inside = 1 - view.objective.clip_low <= ratio <= 1 + view.objective.clip_high
-    return "r A (in the band)" if inside else "r A (outside)"
+    return tr("r A (in the band)") if inside else "r A (outside)"
 
 
 def marked(value: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from app.workspace.step_view import StepView
 from grpo_core import recompute
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ class Tint:
     signed: bool = True
     low: str = "less"
     high: str = "more"
-    absent: str = "not recorded in this run"
+    absent: str = tr("not recorded in this run")
 
 
 def strength(share: float) -> float:
@@ -108,38 +109,80 @@ def _entropy(view: StepView) -> np.ndarray | None:
 
 TINTS: dict[str, Tint] = {
     "fork": Tint(
-        title="Push on the choice", help="Push on log π times 1 − π: how far this token's own logit is moved.",
-        quantity="gradient", values=_fork, limit=_push_limit, low="push down", high="push up",
+        title=tr("Push on the choice"),
+        help=tr("Push on log π times 1 − π: how far this token's own logit is moved."),
+        quantity="gradient",
+        values=_fork,
+        limit=_push_limit,
+        low=tr("push down"),
+        high=tr("push up"),
     ),
     "push": Tint(
-        title="Push on log π", help="−∂loss/∂log π of the token in this pass.",
-        quantity="gradient", values=_push, limit=_push_limit, low="push down", high="push up",
+        title=tr("Push on log π"),
+        help=tr("−∂loss/∂log π of the token in this pass."),
+        quantity="gradient",
+        values=_push,
+        limit=_push_limit,
+        low=tr("push down"),
+        high=tr("push up"),
     ),
     "change": Tint(
-        title="Change of log π", help="log π after the pass shown minus before the update.",
-        quantity="log_ratio", values=_change, limit=lambda view: 1.0, low="less likely", high="more likely",
+        title=tr("Change of log π"),
+        help=tr("log π after the pass shown minus before the update."),
+        quantity="log_ratio",
+        values=_change,
+        limit=lambda view: 1.0,
+        low=tr("less likely"),
+        high=tr("more likely"),
     ),
     "token_loss": Tint(
-        title="Token loss", help="The token's own term, before its weight.",
-        quantity="token_loss", values=_of_terms("token_loss"), limit=largest_advantage, low="negative", high="positive",
+        title=tr("Token loss"),
+        help=tr("The token's own term, before its weight."),
+        quantity="token_loss",
+        values=_of_terms("token_loss"),
+        limit=largest_advantage,
+        low="negative",
+        high="positive",
     ),
     "ratio": Tint(
-        title="Ratio", help="log of π / π_old; full tint is the edge of the clip, or a factor of two without one.",
-        quantity="ratio", values=_log_ratio, limit=_ratio_limit, low="r below 1", high="r above 1",
+        title=tr("Ratio"),
+        help=tr("log of π / π_old; full tint is the edge of the clip, or a factor of two without one."),
+        quantity="ratio",
+        values=_log_ratio,
+        limit=_ratio_limit,
+        low=tr("r below 1"),
+        high=tr("r above 1"),
     ),
     "kl": Tint(
-        title="KL estimate", help="The token's KL estimate from the reference policy, in nats.",
-        quantity="kl", values=_of_terms("kl"), limit=lambda view: 1.0, signed=False, low="0", high="1 nat",
+        title=tr("KL estimate"),
+        help=tr("The token's KL estimate from the reference policy, in nats."),
+        quantity="kl",
+        values=_of_terms("kl"),
+        limit=lambda view: 1.0,
+        signed=False,
+        low="0",
+        high=tr("1 nat"),
     ),
     "weight": Tint(
-        title="Weight in the mean", help="How much of the loss one token counts; full tint: three times an even share.",
-        quantity="weight", values=_of_terms("weight"), limit=_weight_limit,
-        signed=False, low="0", high="3 × an even share",
+        title=tr("Weight in the mean"),
+        help=tr("How much of the loss one token counts; full tint: three times an even share."),
+        quantity="weight",
+        values=_of_terms("weight"),
+        limit=_weight_limit,
+        signed=False,
+        low="0",
+        high=tr("3 × an even share"),
     ),
     "entropy": Tint(
-        title="Entropy", help="Entropy of the policy at the token's place, in nats.",
-        quantity="entropy", values=_entropy, limit=lambda view: math.log(max(len(view.origin.vocabulary), 2)),
-        signed=False, low="certain", high="uniform", absent="recorded before the first pass and after the last",
+        title=tr("Entropy"),
+        help=tr("Entropy of the policy at the token's place, in nats."),
+        quantity="entropy",
+        values=_entropy,
+        limit=lambda view: math.log(max(len(view.origin.vocabulary), 2)),
+        signed=False,
+        low="certain",
+        high="uniform",
+        absent=tr("recorded before the first pass and after the last"),
     ),
-}  # fmt: skip
+}
 DEFAULT = "fork"

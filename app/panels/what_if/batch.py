@@ -16,6 +16,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 
 class Batch(QStackedWidget):
@@ -30,7 +31,7 @@ class Batch(QStackedWidget):
         self.samples.selected.connect(self._on_sample)
         self.samples.activated_cell.connect(self._on_cell)
         self.grid = PairGrid()
-        self.grid.setAccessibleName("Completions, as they ran and what if")
+        self.grid.setAccessibleName(tr("Completions, as they ran and what if"))
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)
         self.grid.turned.connect(self._on_turned)

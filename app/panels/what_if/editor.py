@@ -14,6 +14,7 @@ from app.panels.controls.scale import shown
 from grpo_core.config import Settings
 from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 PATHS = (
     "objective.clip_low",
@@ -68,12 +69,16 @@ class Editor(QScrollArea):
         for row in self.rows:
             value, then = wanted.get(row.paths[0]), ran.get(row.paths[0])
             row.show_value(value)
-            row.mark("" if value == then else f"The update ran with {shown(then)}.")
+            row.mark("" if value == then else tr("The update ran with {then}.").format(then=shown(then)))
 
     def refuse(self, paths: tuple[str, ...], error: SettingsError) -> None:
         """Say beside the field what was wrong, and show what is in force."""
         row = self._row(paths)
-        row.refuse(f"{row.about.title} stays {shown(self._settings.get(paths[0]))}: {error.allowed}.")
+        row.refuse(
+            tr("{title} stays {paths}: {allowed}.").format(
+                title=row.about.title, paths=shown(self._settings.get(paths[0])), allowed=error.allowed
+            )
+        )
         row.show_value(self._settings.get(paths[0]))
 
     def accept(self, paths: tuple[str, ...]) -> None:

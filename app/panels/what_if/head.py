@@ -11,9 +11,10 @@ from app.panels.combo import fill
 from app.panels.tokens.tints import TINTS
 from app.panels.what_if.question import AS_IT_RAN
 from grpo_core.config import PRESETS
+from grpo_core.text import tr
 
-SHOWS = {"policy": "Policy after", "tokens": "Tokens", "samples": "Samples"}
-ASK_TIP = (
+SHOWS = {"policy": tr("Policy after"), "tokens": tr("Tokens"), "samples": tr("Samples")}
+ASK_TIP = tr(
     "Does the update under these settings on a copy of the model: all passes, and what becomes of every token. The run "
     "goes on untouched."
 )
@@ -38,29 +39,29 @@ class Head(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.preset = _combo("What if it had been", self._on_preset)
+        self.preset = _combo(tr("What if it had been"), self._on_preset)
         for name in (AS_IT_RAN, *PRESETS):
             self.preset.addItem(name, name)
             preset = PRESETS.get(name)
-            tip = "The settings of the update itself, to change a few." if preset is None else preset.source
+            tip = tr("The settings of the update itself, to change a few.") if preset is None else preset.source
             self.preset.setItemData(self.preset.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         self.settings = QToolButton()
-        self.settings.setText("Settings")
+        self.settings.setText(tr("Settings"))
         self.settings.setCheckable(True)
-        self.settings.setAccessibleName("Change settings on top of the preset")
-        self.settings.setToolTip("Change settings on top of the preset.")
+        self.settings.setAccessibleName(tr("Change settings on top of the preset"))
+        self.settings.setToolTip(tr("Change settings on top of the preset."))
         self.settings.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.passes = _combo("Pass", self._on_pass)
-        self.shows = _combo("Show", self._on_show)
-        self.tint = _combo("Tint", self._on_tint)
-        self.ask = QPushButton("Ask the model")
+        self.passes = _combo(tr("Pass"), self._on_pass)
+        self.shows = _combo(tr("Show"), self._on_show)
+        self.tint = _combo(tr("Tint"), self._on_tint)
+        self.ask = QPushButton(tr("Ask the model"))
         self.ask.setToolTip(ASK_TIP)
         self.ask.setAccessibleDescription(ASK_TIP)
         self.ask.clicked.connect(self.asked)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 4, 12, 4)
         row.setSpacing(6)
-        self._label = QLabel("What if")
+        self._label = QLabel(tr("What if"))
         self._label.setObjectName("muted")
         row.addWidget(self._label)
         row.addWidget(self.preset, 1)
@@ -79,7 +80,7 @@ class Head(QWidget):
 
     def show_passes(self, count: int, passed: int) -> None:
         """How many passes there are to look at, and which is shown."""
-        fill(self.passes, [f"pass {n + 1} of {count}" for n in range(count)], passed)
+        fill(self.passes, [tr("pass {n} of {count}").format(n=n + 1, count=count) for n in range(count)], passed)
         self.passes.setVisible(count > 1)
 
     def show_views(self, shows: Sequence[str], current: str, tints: Sequence[str], tint: str) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from app.plotting.numbers import Missing
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
+from grpo_core.text import tr
 from grpo_core.what_if import Difference, WhatIf, compared, worded
 
 TITLE, VALUE = 19.5, 8.5
 """Widths in digits."""
 COLUMNS = (
     Column("title", "", chars=TITLE, kind="text"),
-    Column("ran", "As it ran", chars=VALUE, help="The update as it is recorded."),
-    Column("other", "What if", chars=VALUE, help="The same batch under the other settings."),
+    Column("ran", tr("As it ran"), chars=VALUE, help=tr("The update as it is recorded.")),
+    Column("other", tr("What if"), chars=VALUE, help=tr("The same batch under the other settings.")),
 )
 
-LATER = Missing("it needs the model")
+LATER = Missing(tr("it needs the model"))
 
 
 def fill(table: TableTwin, w: WhatIf, passed: int) -> None:

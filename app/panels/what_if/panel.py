@@ -29,18 +29,19 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.record import Step
+from grpo_core.text import tr
 
-NONE_YET = (
+NONE_YET = tr(
     "No update yet: the batch of an update can be learned from here under other settings. Press Step to compute one."
 )
-AT_START = "Update 0 has no batch; move to an update to see what other settings would have made of it."
+AT_START = tr("Update 0 has no batch; move to an update to see what other settings would have made of it.")
 
 
 class WhatIfPanel(Panel):
     """Both sides of one update: settings that differ, numbers, tokens or samples, and the policy after it."""
 
     id = "what_if"
-    title = "What if"
+    title = tr("What if")
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -62,7 +63,7 @@ class WhatIfPanel(Panel):
         self.editor = Editor()
         self.editor.edited.connect(self._on_edited)
         self.editor.hide()
-        self.table = TableTwin(title="Settings that differ, and numbers of both sides")
+        self.table = TableTwin(title=tr("Settings that differ, and numbers of both sides"))
         self.batch = Batch(workspace)
         self.says = QLabel()
         self.says.setWordWrap(True)
@@ -84,7 +85,7 @@ class WhatIfPanel(Panel):
         self.below.setWidgetResizable(True)
         self.below.setFrameShape(QFrame.Shape.NoFrame)
         self.below.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.below.setAccessibleName("What does not change, and what cannot be told")
+        self.below.setAccessibleName(tr("What does not change, and what cannot be told"))
         self.says.setContentsMargins(12, 2, 12, 6)
         whole = QWidget()
         column = QVBoxLayout(whole)
@@ -159,7 +160,7 @@ class WhatIfPanel(Panel):
         self.head.ask.setVisible(needed and step.settings.is_language)
         waits = self.asking.waits(step)
         self.head.ask.setEnabled(not waits)
-        self.head.ask.setText("Asking…" if waits else "Ask the model")
+        self.head.ask.setText(tr("Asking…") if waits else tr("Ask the model"))
 
     def _offered(self, picture: Picture) -> list[str]:
         """What can be looked at: the policy where it is a table known to its end, tokens where there are several."""
@@ -178,12 +179,12 @@ class WhatIfPanel(Panel):
 
     def summary(self, view: View) -> str:
         if view.step.step is None:
-            return "No update yet."
+            return tr("No update yet.")
         if self.picture is None:
             return self.batch.problem.text()
-        return f"Update {view.step.number} under {self.question.preset}: {differing(self.picture)}. " + headline(
-            self.picture
-        )
+        return tr("Update {number} under {preset}: {picture}. ").format(
+            number=view.step.number, preset=self.question.preset, picture=differing(self.picture)
+        ) + headline(self.picture)
 
     # -- choices -----------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View
+from grpo_core.text import tr
 
 KEYS = (Entry("after", "policy"), Entry("before", "old", "outline"), Entry("samples", "text", "dot"))
 
@@ -43,7 +44,7 @@ class Policies(QWidget):
         places.setHorizontalSpacing(16)
         for place, side in enumerate(SIDES):
             plot = BarsPlot()
-            plot.title = f"Policy after the update, {side[0].lower()}{side[1:]}"
+            plot.title = tr("Policy after the update, {side}{side2}").format(side=side[0].lower(), side2=side[1:])
             plot.setAccessibleName(plot.title)
             plot.chosen.connect(self._on_chosen)
             twin = TwinStack(plot)
@@ -72,10 +73,12 @@ class Policies(QWidget):
 
     @Slot()
     def _name(self) -> None:
-        other = "Plot" if self.twins and self.twins[0].shows_table else "Table"
+        other = tr("Plot") if self.twins and self.twins[0].shows_table else tr("Table")
         self.button.setText(other)
-        self.button.setAccessibleName(f"Policies after the update: show the {other.lower()}")
-        self.button.setToolTip(f"Show both as {'plots' if other == 'Plot' else 'tables'}; T turns the one in focus.")
+        self.button.setAccessibleName(tr("Policies after the update: show the {other}").format(other=other.lower()))
+        self.button.setToolTip(
+            tr("Show both as {value}; T turns the one in focus.").format(value="plots" if other == "Plot" else "tables")
+        )
 
     def show_picture(self, picture: Picture, view: View, context: int) -> None:
         """Show both policies after their last pass, in one context."""
@@ -92,8 +95,9 @@ class Policies(QWidget):
             twin.plot.show_picture(shape, view.selection.action)
             best = int(shape.now.argmax())
             twin.set_summary(
-                f"{side}: the likeliest action is {shape.names[best]} with {shown(shape.now[best], 2)}, "
-                f"{shown(shape.old[best], 2)} before."
+                tr("{side}: the likeliest action is {names} with {now}, {old} before.").format(
+                    side=side, names=shape.names[best], now=shown(shape.now[best], 2), old=shown(shape.old[best], 2)
+                )
             )
             twin.refresh()
 

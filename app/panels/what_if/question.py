@@ -14,9 +14,10 @@ from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import RunFileError
 from grpo_core.questions import Replay, Replayed
 from grpo_core.record import Step
+from grpo_core.text import tr
 from grpo_core.what_if import WhatIf, in_force, replayed, side_by_side
 
-AS_IT_RAN = "As it ran"
+AS_IT_RAN = tr("As it ran")
 ANSWERS = 16
 """Answers of the model that are kept at hand; all of them are in the run's file."""
 _NOTHING: tuple[object, ...] = ()

@@ -8,6 +8,7 @@ from app.plotting.table_twin import TableTwin
 from app.workspace.cursor import Selection
 from grpo_core import step_table
 from grpo_core.record import Origin
+from grpo_core.text import tr
 
 WORDS = {"sample": 2.0, "prompt": 9.0, "action": 2.0, "completion": 14.0, "place": 2.5, "token": 3.0}
 PAIRS = {
@@ -23,7 +24,7 @@ class Samples(TableTwin):
     """The table; rows are the record's, in sampling order."""
 
     def __init__(self) -> None:
-        super().__init__(title="Samples, as it ran and what if")
+        super().__init__(title=tr("Samples, as it ran and what if"))
         self._rows: list[step_table.Row] = []
 
     def show_picture(self, picture: Picture, origin: Origin, selection: Selection) -> None:
@@ -62,12 +63,16 @@ def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> 
                kind="mono" if c.name in ("completion", "token") else "text", help=c.help)
         for c in words
     ]  # fmt: skip
-    columns.append(Column("reward", "R", chars=5.5, help="What the sample was paid.", meaning="reward"))
+    columns.append(Column("reward", "R", chars=5.5, help=tr("What the sample was paid."), meaning="reward"))
     for c in pairs:
         title, kind, chars = PAIRS[c.name]
-        help = "−∂L/∂log π: up makes the token likelier." if c.name == "gradient" else f"{c.title}. {c.help}"
-        columns.append(Column(c.name, title, chars=chars, kind=kind, help=f"As it ran. {help}"))
-        columns.append(Column(f"{c.name}_if", IF.format(title), chars=chars, kind=kind, help=f"What if. {help}"))
+        help = tr("−∂L/∂log π: up makes the token likelier.") if c.name == "gradient" else f"{c.title}. {c.help}"
+        columns.append(Column(c.name, title, chars=chars, kind=kind, help=tr("As it ran. {help}").format(help=help)))
+        columns.append(
+            Column(
+                f"{c.name}_if", IF.format(title), chars=chars, kind=kind, help=tr("What if. {help}").format(help=help)
+            )
+        )
     return columns
 
 

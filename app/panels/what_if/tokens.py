@@ -17,6 +17,7 @@ from app.panels.what_if.question import Picture
 from app.plotting.numbers import share as percent
 from app.workspace.step_view import StepView, advantage_of
 from grpo_core.objective import Terms
+from grpo_core.text import tr
 
 OFFERED = ("push", "fork", "weight", "token_loss", "ratio", "kl", "change")
 
@@ -83,7 +84,7 @@ def pairs_of(picture: Picture, group: int, tint_name: str) -> Rows:
     )
 
 
-SIDES = ("As it ran", "What if")
+SIDES = (tr("As it ran"), tr("What if"))
 
 
 def _woven(here: np.ndarray, there: np.ndarray) -> np.ndarray:
@@ -97,4 +98,8 @@ def _notes(view: StepView, terms: Terms, shares: np.ndarray, row: int) -> list[N
     sign = "push_up" if advantage > 0 else "push_down" if advantage < 0 else "muted"
     clipped = int(terms.clipped[row].sum())
     stopped = f"{clipped} clipped" if clipped else ""
-    return [(f"A {marked(advantage)}", sign), (f"{percent(shares[row], 1)} of weight", "muted"), (stopped, "muted")]
+    return [
+        (f"A {marked(advantage)}", sign),
+        (tr("{shares} of weight").format(shares=percent(shares[row], 1)), "muted"),
+        (stopped, "muted"),
+    ]

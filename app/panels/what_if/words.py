@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.panels.what_if.question import AS_IT_RAN, Picture
 from app.plotting.numbers import shown
+from grpo_core.text import tr
 from grpo_core.what_if import direction, notes, unchanged
 
 
@@ -13,26 +14,38 @@ def headline(picture: Picture) -> str:
     ran, other = (side.push(passed) for side in w.sides)
     found = direction(ran, other)
     if found.ratio is None:
-        return "Nothing was pushed as it ran" + (
-            ", and something would be." if other.any() else ", and nothing would be."
+        return tr("Nothing was pushed as it ran") + (
+            tr(", and something would be.") if other.any() else tr(", and nothing would be.")
         )
     if found.cosine is None:
-        return "Something was pushed as it ran, and nothing would be."
+        return tr("Something was pushed as it ran, and nothing would be.")
     here, there = (side.pass_at(passed) for side in w.sides)
-    beside = "" if here == there else f", beside pass {here + 1} as it ran"
-    where = "" if max(side.passes for side in w.sides) == 1 else f" in pass {there + 1}{beside}"
-    length = "as long" if round(found.ratio, 3) == 1 else f"{shown(found.ratio)} times as long"
-    return f"The pushes on log π{where}: cosine {shown(found.cosine)} to those that ran, {length}."
+    beside = "" if here == there else tr(", beside pass {here} as it ran").format(here=here + 1)
+    where = (
+        ""
+        if max(side.passes for side in w.sides) == 1
+        else tr(" in pass {there}{beside}").format(there=there + 1, beside=beside)
+    )
+    length = (
+        tr("as long") if round(found.ratio, 3) == 1 else tr("{ratio} times as long").format(ratio=shown(found.ratio))
+    )
+    return tr("The pushes on log π{where}: cosine {cosine} to those that ran, {length}.").format(
+        where=where, cosine=shown(found.cosine), length=length
+    )
 
 
 def said(picture: Picture, preset: str) -> str:
     """Everything there is to say, a paragraph a kind."""
     same = " ".join(unchanged(picture.what_if, picture.passed))
     beyond = " ".join(notes(picture.what_if, "" if preset == AS_IT_RAN else preset))
-    parts = (headline(picture), f"Unchanged: {same}" if same else "", f"Beyond the record: {beyond}" if beyond else "")
+    parts = (
+        headline(picture),
+        tr("Unchanged: {same}").format(same=same) if same else "",
+        tr("Beyond the record: {beyond}").format(beyond=beyond) if beyond else "",
+    )
     return "\n".join(part for part in parts if part)
 
 
 def differing(picture: Picture) -> str:
     """The settings that differ, in a clause."""
-    return "; ".join(d.text for d in picture.what_if.differences if d.replayed) or "no setting differs"
+    return "; ".join(d.text for d in picture.what_if.differences if d.replayed) or tr("no setting differs")
