@@ -113,7 +113,7 @@ class Workspace(QObject):
         return self._views.get(run.id, run.origin, step, self.cursor.stage, passed)
 
     def _step_or_near(self, run: RunHandle) -> Step | None:
-        """The update under the cursor; where it has been thinned out meanwhile, the cursor goes back to one that is kept."""
+        """The update under the cursor; if it was thinned out meanwhile, the cursor goes back to one that is kept."""
         try:
             return run.step(self.cursor.step)
         except RunFileError as error:

@@ -141,11 +141,11 @@ class Lineage:
         Raises:
             RunFileError: it lies before a branch point and the parent is gone.
         """
-        reader, point = self.holder(number), self.reader.first - 1
-        found = point if reader is self.reader and number == point else reader.kept(number, forwards=forwards)
-        if reader is self.reader:
-            return found if found is not None else (number if forwards else point)
-        return number if found is None else min(found, point)
+        point = self.reader.first - 1
+        if 1 <= number < point:
+            return min(self._above(number).kept(number, forwards=forwards), point)
+        found = point if number == point else self.reader.kept(number, forwards=forwards)
+        return found if found is not None else number if forwards else point
 
     def thinned(self) -> tuple[Stretch, ...]:
         """Where updates were dropped, of this run and of those it branched off from as far as they exist."""

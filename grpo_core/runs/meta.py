@@ -12,6 +12,7 @@ from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.record import Origin
 from grpo_core.runs.layout import packed, unpacked
+from grpo_core.text import tr
 
 _ORIGIN_ARRAYS = ("dist_logp", "ref_dist_logp", "action_rewards")
 _ORIGIN_TEXTS = ("vocabulary", "prompts", "context_names", "reward_names", "watched")
@@ -85,7 +86,9 @@ def meta_from(rows: Mapping[str, Any]) -> RunMeta:
             version=_text(rows, "version"),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise RunFileError(f"The run does not say what it is ({error!r}); the file is damaged.") from None
+        raise RunFileError(
+            tr("The run does not say what it is ({error!r}); the file is damaged.").format(error=error)
+        ) from None
 
 
 def _text(rows: Mapping[str, Any], key: str) -> str:
@@ -110,7 +113,7 @@ def stored_settings(text: str) -> Settings:
     try:
         return settings_from_json(text)
     except GrpoError as error:
-        raise RunFileError(f"The settings in the run file cannot be used: {error}") from None
+        raise RunFileError(tr("The settings in the run file cannot be used: {error}").format(error=error)) from None
 
 
 def origin_record(origin: Origin) -> tuple[str, bytes]:
@@ -133,6 +136,8 @@ def origin_from(rows: Mapping[str, Any], arrays: tuple[str, bytes]) -> Origin:
             raise TypeError("what should be texts are none")
         settings = stored_settings(told["settings"])
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise RunFileError(f"The run's start cannot be read ({error!r}); the file is damaged.") from None
+        raise RunFileError(
+            tr("The run's start cannot be read ({error!r}); the file is damaged.").format(error=error)
+        ) from None
     known: dict[str, Any] = {k: v for k, v in unpacked(*arrays).items() if k in _ORIGIN_ARRAYS}
     return Origin(settings=settings, **texts, **known)

@@ -18,10 +18,12 @@ from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS
 from grpo_core.questions import AnyAnswer, AnyQuestion, answer_from_json
 from grpo_core.record import Origin, Step
+from grpo_core.runs import thinning
 from grpo_core.runs.database import CHUNK, VERSION, explained, opened, transaction
 from grpo_core.runs.files import collapsed
 from grpo_core.runs.layout import decoded
 from grpo_core.runs.meta import RunMeta, all_rows, meta_from, origin_from, stored_settings
+from grpo_core.text import tr
 
 
 class RunReader:
@@ -65,7 +67,9 @@ class RunReader:
             connection.close()
             if isinstance(error, RunFileError) and version > VERSION:
                 raise RunFileError(
-                    f"{path.name} was written by a newer version of GRPO Lab and cannot be read; update the program."
+                    tr(
+                        "{name} was written by a newer version of GRPO Lab and cannot be read; update the program."
+                    ).format(name=path.name)
                 ) from error
             raise
 
@@ -95,8 +99,24 @@ class RunReader:
         if row is None:
             return self._branch_point(number)
         layout, settings, crc, record = row
-        self._check(record, crc, f"Update {number}")
+        self._check(record, crc, tr("Update {number}").format(number=number))
         return decoded(self._layout(layout), record, number, self._settings_row(settings))
+
+    @property
+    def thinned(self) -> tuple[thinning.Stretch, ...]:
+        """Where updates were dropped to keep the file below its size limit, as of now."""
+        with explained(self.path):
+            rows = self._connection.execute("SELECT key, value FROM meta WHERE key = ?", (thinning.KEY,)).fetchall()
+        return thinning.stretches_from(dict(rows))
+
+    def kept(self, number: int, *, forwards: bool = False) -> int | None:
+        """The nearest update in this very file from ``number`` on, or up to it; None if there is none."""
+        query = (
+            "SELECT min(step) FROM step WHERE step >= ?" if forwards else "SELECT max(step) FROM step WHERE step <= ?"
+        )
+        with explained(self.path):
+            found = self._connection.execute(query, (number,)).fetchone()[0]
+        return None if found is None else int(found)
 
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:
         """What the model once answered, None if it was not asked."""
@@ -107,7 +127,9 @@ class RunReader:
         try:
             return None if row is None else answer_from_json(question, row[0])
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
-            raise RunFileError(f"An answer kept in {self.path.name} is damaged; ask again in a copy.") from None
+            raise RunFileError(
+                tr("An answer kept in {name} is damaged; ask again in a copy.").format(name=self.path.name)
+            ) from None
 
     def series(self, name: str, start: int = 0) -> np.ndarray:
         """Values of the series ``name`` from index ``start`` on, float64; index i is update i + 1.
@@ -137,7 +159,11 @@ class RunReader:
         except (ValueError, TypeError):
             values = np.empty(0)
         if len(values) != max(self.last - start, 0):
-            raise RunFileError(f"The series {name} in {self.path.name} is damaged; it can be rebuilt from the updates.")
+            raise RunFileError(
+                tr("The series {name} in {name2} is damaged; it can be rebuilt from the updates.").format(
+                    name=name, name2=self.path.name
+                )
+            )
         return values
 
     def settings_changes(self) -> list[tuple[int, Settings]]:
@@ -168,7 +194,9 @@ class RunReader:
         try:
             return [str(name) for name in json.loads(self._rows["series"])]
         except (KeyError, TypeError, ValueError, RecursionError):
-            raise RunFileError(f"{self.path.name} does not name its series; the file is damaged.") from None
+            raise RunFileError(
+                tr("{name} does not name its series; the file is damaged.").format(name=self.path.name)
+            ) from None
 
     def _branch_point(self, number: int) -> Step:
         if self.meta.parent is None or number != self.first - 1 or number == 0:
@@ -177,13 +205,26 @@ class RunReader:
         return decoded(layout, record, number, self.settings_at(number))
 
     def _absent(self, number: int) -> str:
+        stretch = thinning.stretch_at(self.thinned, number)
+        if stretch is not None:
+            return tr("Update {number} was thinned out of {name}. {kept}").format(
+                number=number, name=self.path.name, kept=thinning.told([stretch])
+            )
         if self.first <= number <= self.last:
-            return f"Update {number} is missing in {self.path.name}; the file is damaged."
+            return tr("Update {number} is missing in {name}; the file is damaged.").format(
+                number=number, name=self.path.name
+            )
         if self.meta.parent and 1 <= number < self.first:
-            return f"Update {number} lies before the branch point and is in the run that {self.path.name} came from."
+            return tr("Update {number} lies before the branch point and is in the run that {name} came from.").format(
+                number=number, name=self.path.name
+            )
         if self.last < self.first:
-            return f"There is no update {number} in {self.path.name}; it holds none."
-        return f"There is no update {number} in {self.path.name}; it holds {self.first} to {self.last}."
+            return tr("There is no update {number} in {name}; it holds none.").format(
+                number=number, name=self.path.name
+            )
+        return tr("There is no update {number} in {name}; it holds {first} to {last}.").format(
+            number=number, name=self.path.name, first=self.first, last=self.last
+        )
 
     def _snapshot(self, step: int, kind: str) -> tuple[str, bytes]:
         with explained(self.path):
@@ -191,13 +232,21 @@ class RunReader:
                 "SELECT layout, crc, record FROM snapshot WHERE step = ? AND kind = ?", (step, kind)
             ).fetchone()
         if row is None:
-            raise RunFileError(f"The {kind} kept at update {step} is missing in {self.path.name}; the file is damaged.")
-        self._check(row[2], row[1], f"The {kind} kept at update {step}")
+            raise RunFileError(
+                tr("The {kind} kept at update {step} is missing in {name}; the file is damaged.").format(
+                    kind=kind, step=step, name=self.path.name
+                )
+            )
+        self._check(row[2], row[1], tr("The {kind} kept at update {step}").format(kind=kind, step=step))
         return self._layout(row[0]), row[2]
 
     def _check(self, record: object, crc: int, what: str) -> None:
         if not isinstance(record, bytes) or zlib.crc32(record) != crc:
-            raise RunFileError(f"{what} in {self.path.name} is damaged: its bytes are not those that were written.")
+            raise RunFileError(
+                tr("{what} in {name} is damaged: its bytes are not those that were written.").format(
+                    what=what, name=self.path.name
+                )
+            )
 
     def _layout(self, number: int) -> str:
         if number not in self._layouts:
@@ -216,5 +265,9 @@ class RunReader:
         with explained(self.path):
             row = self._connection.execute(query, (number,)).fetchone()
         if row is None or not isinstance(row[0], str):
-            raise RunFileError(f"A description that updates refer to is missing in {self.path.name}; it is damaged.")
+            raise RunFileError(
+                tr("A description that updates refer to is missing in {name}; it is damaged.").format(
+                    name=self.path.name
+                )
+            )
         return row[0]

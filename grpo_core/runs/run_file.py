@@ -17,6 +17,7 @@ from grpo_core.runs.files import lock, release, replacing
 from grpo_core.runs.meta import RunMeta
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.writer import RunWriter
+from grpo_core.text import tr
 
 __all__ = ["RunMeta", "RunReader", "RunWriter", "copy_run", "rebuild_series", "resume_point"]
 
@@ -42,7 +43,7 @@ def copy_run(source: str | Path, target: str | Path) -> None:
     """
     source, target = Path(source), Path(target)
     if target.exists() and target.samefile(source):
-        raise RunFileError(f"{target.name} cannot be saved over itself; choose another name.")
+        raise RunFileError(tr("{name} cannot be saved over itself; choose another name.").format(name=target.name))
     with closing(opened(source)[0]) as reading:
         held = lock(target)
         try:

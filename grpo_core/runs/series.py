@@ -59,7 +59,17 @@ def recorded(reader: RunReader, last: int, names: Sequence[str] = NAMES) -> np.n
 
 
 def rebuilt(reader: RunReader) -> np.ndarray:
-    """The series computed anew from the updates in this file, (series, updates); a branch keeps its parent's part."""
+    """The series computed anew from the updates in this file, (series, updates).
+
+    A branch keeps its parent's part, and a thinned run what is stored of the updates that were dropped.
+    """
+    if reader.thinned:
+        whole = recorded(reader, reader.last)
+        number = reader.kept(reader.first, forwards=True)
+        while number is not None:
+            whole[:, number - 1] = np.frombuffer(scalars(reader.step(number)), "<f8")
+            number = reader.kept(number + 1, forwards=True)
+        return whole
     before = recorded(reader, reader.first - 1) if reader.first > 1 else np.empty((len(NAMES), 0))
     own = [np.frombuffer(scalars(reader.step(n)), "<f8") for n in range(reader.first, reader.last + 1)]
     return np.concatenate([before, np.reshape(own, (len(own), len(NAMES))).T], axis=1)

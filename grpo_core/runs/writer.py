@@ -24,6 +24,8 @@ from grpo_core.runs.files import folded, lock, release, replacing, size_of
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.meta import RunMeta, all_rows
 from grpo_core.runs.reader import RunReader
+from grpo_core.runs.thinning import Stretch, Thinning
+from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -47,16 +49,22 @@ class RunWriter:
         meta: the run in a few words.
         committed: number of the last committed update.
         limit: bytes at which :attr:`full` says so; may be raised.
+        thin: at the limit, older updates are thinned out first (``thinning.py``); never of a language model, whose
+            updates are replayed from one another.
         full: a sentence that says why no further update should be computed, else None; renewed at each commit.
     """
 
-    def __init__(self, path: Path, held: BaseFileLock, connection: sqlite3.Connection, limit: int) -> None:
+    def __init__(
+        self, path: Path, held: BaseFileLock, connection: sqlite3.Connection, limit: int, thin: bool = False
+    ) -> None:
         self.path = path
         self.limit = limit
         self._lock = held
         self._connection = connection
         reader = RunReader(path, connection)
         self.meta: RunMeta = reader.meta
+        self.thin = thin and not self.meta.settings.is_language
+        self._thinning = Thinning(connection, reader.first)
         self.committed = reader.last
         self._appended = reader.last
         self._layouts: dict[str, int] = {
@@ -80,6 +88,7 @@ class RunWriter:
         parent: tuple[RunReader, int] | None = None,
         origin: Origin | None = None,
         limit: int = LIMIT,
+        thin: bool = False,
     ) -> RunWriter:
         """A new run file.
 
@@ -91,6 +100,7 @@ class RunWriter:
                 resumed from this file alone.
             origin: the run before its first update; by default the learner's, or the parent's.
             limit: bytes at which the run should be paused.
+            thin: at the limit, rather thin out older updates.
 
         Raises:
             RunFileError: something is there already, the folder cannot be written, or the parent lacks that update.
@@ -111,16 +121,16 @@ class RunWriter:
         held = lock(path)
         try:
             if path.exists():
-                raise RunFileError(f"{path.name} exists already; choose another name.")
+                raise RunFileError(tr("{name} exists already; choose another name.").format(name=path.name))
             with replacing(path) as temporary:
                 build(temporary, meta, origin, parent)
-            return cls._opened(path, held, limit)
+            return cls._opened(path, held, limit, thin)
         except BaseException:
             release(held)
             raise
 
     @classmethod
-    def open(cls, path: str | Path, *, limit: int = LIMIT) -> RunWriter:
+    def open(cls, path: str | Path, *, limit: int = LIMIT, thin: bool = False) -> RunWriter:
         """Goes on with an existing run file.
 
         Raises:
@@ -130,18 +140,20 @@ class RunWriter:
         opened(path)[0].close()  # a sentence about a missing or foreign file, before a lock file appears beside it
         held = lock(path)
         try:
-            return cls._opened(path, held, limit)
+            return cls._opened(path, held, limit, thin)
         except BaseException:
             release(held)
             raise
 
     @classmethod
-    def _opened(cls, path: Path, held: BaseFileLock, limit: int) -> RunWriter:
+    def _opened(cls, path: Path, held: BaseFileLock, limit: int, thin: bool) -> RunWriter:
         connection, version = opened(path, writable=True)
         try:
             if version > VERSION:
                 raise RunFileError(
-                    f"{path.name} was written by a newer version of GRPO Lab; it can be read here, but not continued."
+                    tr(
+                        "{name} was written by a newer version of GRPO Lab; it can be read here, but not continued."
+                    ).format(name=path.name)
                 )
             with explained(path, "written"):
                 connection.execute("PRAGMA journal_mode=WAL")
@@ -149,7 +161,7 @@ class RunWriter:
                 connection.execute("PRAGMA journal_size_limit=16000000")
                 connection.execute("PRAGMA secure_delete=OFF")
                 connection.execute("UPDATE meta SET value = 0 WHERE key = 'ended'")
-            writer = cls(path, held, connection, limit)
+            writer = cls(path, held, connection, limit, thin)
             if all_rows(connection)["series"] != series.NAMES_JSON:  # another version wrote others
                 writer.rebuild_series()
             return writer
@@ -161,6 +173,11 @@ class RunWriter:
     def bytes(self) -> int:
         """Size on disk, write-ahead log included."""
         return size_of(self.path)
+
+    @property
+    def thinned(self) -> tuple[Stretch, ...]:
+        """Where updates were dropped to keep the file below its limit."""
+        return self._thinning.stretches
 
     def append(self, step: Step, scalars: Mapping[str, float] | None = None) -> None:
         """Adds the next update; commits when 50 ms have passed since the last commit.
@@ -203,7 +220,12 @@ class RunWriter:
         for waiting in (self._new_layouts, self._new_settings, self._steps, self._scalars):
             waiting.clear()
         self.committed = self._appended
-        self.full = self._why_full()
+        if self.thin:
+            with explained(self.path, "written"):
+                room = self._thinning.make_room(self.committed, self.limit)
+            self.full = self._why_full(room)
+        else:
+            self.full = self._why_full(self.bytes < self.limit)
 
     def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None:
         """Puts what the model answered on disk.
@@ -265,16 +287,17 @@ class RunWriter:
         self._settings = step.settings
         return self._settings_id
 
-    def _why_full(self) -> str | None:
-        if self.bytes >= self.limit:
-            return (
-                f"{self.path.name} has reached its size limit of {self.limit / 1e9:.1f} GB; "
-                "raise the limit, or go on in a new run."
-            )
+    def _why_full(self, room: bool) -> str | None:
+        if not room:
+            return tr(
+                "{name} has reached its size limit of {limit:.1f} GB; raise the limit, or go on in a new run."
+            ).format(name=self.path.name, limit=self.limit / 1e9)
         with suppress(OSError):
             free = shutil.disk_usage(self.path.parent).free
             if free < NEARLY_FULL:
-                return f"The disk is nearly full: {free / 1e6:.0f} MB are left. Free some space to go on."
+                return tr("The disk is nearly full: {free:.0f} MB are left. Free some space to go on.").format(
+                    free=free / 1e6
+                )
         return None
 
 

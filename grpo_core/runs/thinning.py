@@ -1,0 +1,159 @@
+"""Thinning: how a run file under a size limit makes room. Of older updates every second stays, then every fourth, …
+
+Series stay whole; what goes are full records. Blocks of 1,024 updates are thinned one at a time, first the block that
+has been thinned least, then the oldest, so that what is kept is spread evenly over the run but for a factor of two.
+Never thinned are the newest updates, the first ones under changed settings, and those to which an answer is kept. The
+file says what was dropped, in the same transaction in which it goes.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from grpo_core.errors import RunFileError
+from grpo_core.text import tr
+
+BLOCK = 1024
+"""Updates that are thinned together; also the coarsest thinning: one of a block."""
+NEWEST = 2 * BLOCK
+"""So many updates at the end of a run are kept whole, at the least."""
+KEY = "thinned"
+"""The row of the table ``meta`` that lists the stretches."""
+_MOST = 1_000_000
+"""Stretches that a file may have; more are damage."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Of updates ``first`` to ``last`` those divisible by ``every`` are kept, and the few that are never dropped."""
+
+    first: int
+    last: int
+    every: int
+
+
+class Thinning:
+    """What has been thinned of one file, and what is thinned next; on its one writing connection.
+
+    Attributes:
+        stretches: what has been thinned, in order.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, first: int) -> None:
+        self._sql = connection
+        self._first = first
+        self.stretches = stretches_from(dict(connection.execute("SELECT key, value FROM meta WHERE key = ?", (KEY,))))
+        self._every = [s.every for s in self.stretches for _ in range((s.last - s.first + 1) // BLOCK)]
+
+    def make_room(self, last: int, limit: int) -> bool:
+        """Thins until what the file holds is below 97 % of ``limit`` bytes; whether it is. ``last``: the newest update.
+
+        Raises:
+            sqlite3.Error: writing failed; the block in progress is as it was.
+        """
+        while used(self._sql) >= 0.97 * limit:
+            if not self._thin(last):
+                return used(self._sql) < limit
+        return True
+
+    def _thin(self, last: int) -> bool:
+        """Thins one block further; whether there was one."""
+        whole = max((last - NEWEST - self._first + 1) // BLOCK, 0)
+        every = self._every + [1] * (whole - len(self._every))
+        if not every or min(every) >= BLOCK:
+            return False
+        place = every.index(min(every))
+        every[place] *= 2
+        begin = self._first + place * BLOCK
+        stretches = _stretches(self._first, every)
+        self._sql.execute("BEGIN IMMEDIATE")
+        try:
+            self._drop(begin, begin + BLOCK - 1, every[place])
+            text = json.dumps([[s.first, s.last, s.every] for s in stretches])
+            self._sql.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", (KEY, text))
+            self._sql.execute("COMMIT")
+        except BaseException:
+            if self._sql.in_transaction:
+                self._sql.execute("ROLLBACK")
+            raise
+        self._every, self.stretches = every, stretches
+        return True
+
+    def _drop(self, begin: int, end: int, every: int) -> None:
+        """The block is taken out and what stays put back: pages with holes in them would make no room."""
+        kept = self._sql.execute(
+            "SELECT step, layout, settings, crc, record FROM step WHERE step BETWEEN ?1 AND ?2 AND (step % ?3 = 0 "
+            "OR step IN (SELECT id FROM settings) OR step IN (SELECT step FROM answer))",
+            (begin, end, every),
+        ).fetchall()
+        self._sql.execute("DELETE FROM step WHERE step BETWEEN ? AND ?", (begin, end))
+        self._sql.executemany("INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)", kept)
+
+
+def used(connection: sqlite3.Connection) -> int:
+    """Bytes of the file in which something is kept; what was dropped leaves room inside the file, not beside it."""
+    pages, free, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)
+
+
+def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
+    """What has been thinned, from the table ``meta``.
+
+    Raises:
+        RunFileError: the row is damaged.
+    """
+    try:
+        told = json.loads(rows.get(KEY, "[]"))
+        found = tuple(Stretch(*map(_whole, row)) for row in told)
+        ends = [0, *(place for s in found for place in (s.first, s.last))]
+        if len(found) > _MOST or any(a >= b for a, b in pairwise(ends)):
+            raise ValueError("the stretches are not in order")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RunFileError(
+            tr("What was thinned out of the run cannot be read ({error}); the file is damaged.").format(error=error)
+        ) from None
+    return found
+
+
+def stretch_at(stretches: Sequence[Stretch], number: int) -> Stretch | None:
+    """The stretch in which update ``number`` lies, None where nothing was dropped."""
+    place = bisect_right(stretches, number, key=lambda s: s.first) - 1
+    return stretches[place] if place >= 0 and number <= stretches[place].last else None
+
+
+def told(stretches: Iterable[Stretch]) -> str:
+    """What was dropped, in a sentence for each stretch."""
+    return " ".join(
+        tr("Of updates {first:,} to {last:,} every {every:,}th is kept.").format(
+            first=s.first, last=s.last, every=s.every
+        )
+        if s.every > 2
+        else tr("Of updates {first:,} to {last:,} every second is kept.").format(first=s.first, last=s.last)
+        for s in stretches
+    )
+
+
+def _stretches(first: int, every: Sequence[int]) -> tuple[Stretch, ...]:
+    """Blocks of the same thinning side by side become one stretch; blocks that are whole are none."""
+    found: list[Stretch] = []
+    for place, each in enumerate(every):
+        begin = first + place * BLOCK
+        if found and found[-1].every == each:
+            found[-1] = Stretch(found[-1].first, begin + BLOCK - 1, each)
+        else:
+            found.append(Stretch(begin, begin + BLOCK - 1, each))
+    return tuple(s for s in found if s.every > 1)
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 1 << 62:
+        raise ValueError(f"{str(value)[:40]} is no update")
+    return value

@@ -1,0 +1,136 @@
+"""A run file under a size limit drops older updates by a rule, says which, and keeps its curves."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grpo_core import learners
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
+from grpo_core.metrics import METRICS, metrics
+from grpo_core.record import Step
+from grpo_core.runs.library import Lineage
+from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, rebuild_series
+from grpo_core.runs.thinning import BLOCK, NEWEST, Stretch, stretch_at
+
+LIMIT = 8_000_000
+MADE = [next(learner) for learner in [learners.learner(Settings())] for _ in range(20)]
+SCALARS = [metrics(step) for step in MADE]
+
+
+def steps(first: int, last: int, settings: Settings | None = None) -> Iterator[tuple[Step, dict[str, float]]]:
+    """Updates, twenty different ones in turn, which is as good here as thousands computed."""
+    for number in range(first, last + 1):
+        step = dataclasses.replace(MADE[number % 20], step=number)
+        yield step if settings is None else dataclasses.replace(step, settings=settings), SCALARS[number % 20]
+
+
+def long_run(path: Path, last: int = 9000, **options: object) -> Path:
+    """A closed run that has been thinned."""
+    with RunWriter.create(path, Settings(), limit=LIMIT, thin=True, **options) as writer:  # type: ignore[arg-type]
+        changed = Settings().replace({"objective.beta": 0.5})
+        for step, scalars in (*steps(1, 776), *steps(777, last, changed)):
+            writer.append(step, scalars)
+            if step.step % 100 == 0:
+                writer.commit()
+            assert writer.full is None
+    return path
+
+
+def test_older_updates_go_by_the_rule_and_everything_else_stays(tmp_path: Path) -> None:
+    path = long_run(tmp_path / "run.grpo")
+    assert path.stat().st_size < 1.2 * LIMIT
+    with RunReader.open(path) as reader:
+        (front, *_) = reader.thinned
+        assert front.first == 1
+        assert front.every >= 2
+        assert reader.thinned[-1].last <= reader.last - NEWEST
+        for number in range(1, reader.last + 1):
+            stretch = stretch_at(reader.thinned, number)
+            if stretch is None or number % stretch.every == 0 or number in (1, 777):
+                assert reader.step(number).step == number
+                assert np.array_equal(reader.step(number).rewards, MADE[number % 20].rewards)
+            else:
+                with pytest.raises(RunFileError, match=r"thinned out of run\.grpo\. Of updates .* is kept"):
+                    reader.step(number)
+        for name in METRICS:
+            expected = [SCALARS[number % 20][name] for number in range(1, reader.last + 1)]
+            assert np.array_equal(reader.series(name), expected, equal_nan=True)
+        assert reader.settings_changes()[1][0] == 777
+
+
+def test_a_thinned_run_goes_on_is_copied_and_rebuilt(tmp_path: Path) -> None:
+    path = long_run(tmp_path / "run.grpo")
+    with RunReader.open(path) as reader:
+        before, kept = reader.thinned, reader.step(9000)
+    with RunWriter.open(path, limit=LIMIT, thin=True) as writer:
+        assert writer.thinned == before
+        for step, scalars in steps(9001, 15_000):
+            writer.append(step, scalars)
+        assert writer.thinned[0].every > before[0].every
+    rebuild_series(path)
+    copy_run(path, tmp_path / "copy.grpo")
+    with RunReader.open(tmp_path / "copy.grpo") as reader:
+        assert reader.last == 15_000
+        assert reader.thinned[0].every > before[0].every
+        assert reader.series("reward_mean")[8999] == metrics(kept)["reward_mean"]
+        assert not np.isnan(reader.series("reward_mean")).any()
+
+
+def test_the_nearest_kept_update_also_in_the_run_it_branched_from(tmp_path: Path) -> None:
+    path = long_run(tmp_path / "run.grpo")
+    with RunReader.open(path) as reader:
+        every = reader.thinned[0].every
+        assert reader.kept(every + 1) == every
+        assert reader.kept(every + 1, forwards=True) == 2 * every
+        assert reader.kept(1) == 1  # the first under its settings
+        assert reader.kept(0) is None
+        assert reader.kept(reader.last + 1, forwards=True) is None
+        point = 3 * every
+        with RunWriter.create(tmp_path / "child.grpo", Settings(), parent=(reader, point)) as writer:
+            writer.append(*next(steps(point + 1, point + 1)))
+    with RunReader.open(tmp_path / "child.grpo") as child, closing(Lineage(child, tmp_path)) as lineage:
+        assert lineage.kept(2, forwards=True) == every
+        assert lineage.kept(2 * every + 1, forwards=True) == point
+        assert lineage.kept(point) == point
+        assert lineage.kept(point + 1) == point + 1
+        assert lineage.kept(every - 1) == 1
+        assert lineage.thinned() == (Stretch(1, point - 1, every),)
+
+
+def test_without_the_wish_nothing_is_dropped(tmp_path: Path) -> None:
+    with RunWriter.create(tmp_path / "run.grpo", Settings(), limit=LIMIT) as writer:
+        for step, scalars in steps(1, 7000):
+            writer.append(step, scalars)
+        writer.commit()
+        assert "size limit" in str(writer.full)
+        assert writer.thinned == ()
+    with RunReader.open(tmp_path / "run.grpo") as reader:
+        assert [reader.step(number).step for number in (1, 3, 7000)] == [1, 3, 7000]
+
+
+def test_when_there_is_nothing_more_to_drop_the_run_asks_to_pause(tmp_path: Path) -> None:
+    with RunWriter.create(tmp_path / "run.grpo", Settings(), limit=2_000_000, thin=True) as writer:
+        for step, scalars in steps(1, NEWEST + BLOCK):
+            writer.append(step, scalars)
+        writer.commit()
+        assert "size limit" in str(writer.full)
+
+
+@pytest.mark.parametrize("told", ["x", "[[1, 2]]", "[[5, 2, 2]]", "[[1, 9, 2], [9, 12, 2]]", "[[1, 2, true]]", "7"])
+def test_a_damaged_list_of_what_was_dropped_is_told(tmp_path: Path, told: str) -> None:
+    with RunWriter.create(tmp_path / "run.grpo", Settings()) as writer:
+        writer.append(*next(steps(1, 1)))
+    with closing(sqlite3.connect(tmp_path / "run.grpo")) as connection, connection:
+        connection.execute("INSERT INTO meta(key, value) VALUES ('thinned', ?)", (told,))
+    with RunReader.open(tmp_path / "run.grpo") as reader, pytest.raises(RunFileError, match="damaged"):
+        _ = reader.thinned
+    with pytest.raises(RunFileError, match="damaged"):
+        RunWriter.open(tmp_path / "run.grpo")

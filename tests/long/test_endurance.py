@@ -1,0 +1,131 @@
+"""A bandit at full speed with the window open: memory stays bounded, handles stay flat, nothing is lost unsaid.
+
+``GRPO_LAB_ENDURANCE=3600`` makes it an hour; ``GRPO_LAB_ENDURANCE_CURVE=curve.csv`` keeps what was measured.
+"""
+
+from __future__ import annotations
+
+import csv
+import gc
+import os
+import random
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from grpo_core.explain import Quantity
+from grpo_core.metrics import METRICS
+from grpo_core.runs.run_file import RunReader
+from tests.app.conftest import Driver, make, take_down
+
+SECONDS = int(os.environ.get("GRPO_LAB_ENDURANCE", "180"))
+EVERY = min(60.0, SECONDS / 6)
+"""Seconds between two looks."""
+MEMORY = 500e6
+SIZE = max(SECONDS * 1e5, 18e6)
+"""Bytes of the file: a tenth or so of what the updates would take."""
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(SECONDS + 300)]
+COLUMNS = ("seconds", "updates", "rss_mb", "handles", "threads", "widgets", "file_mb")
+
+
+@pytest.fixture
+def driver(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]:
+    made = make(qtbot, tmp_path / "home", size_limit=SIZE / 1e9, thinning=True, run_length=None)
+    yield made
+    take_down(made)
+
+
+def look(driver: Driver, begun: float) -> dict[str, float]:
+    """What the process holds now."""
+    gc.collect()
+    process, run = psutil.Process(), driver.program.workspace.run
+    assert run is not None
+    return dict(
+        zip(
+            COLUMNS,
+            (
+                round(time.monotonic() - begun), driver.head, round(process.memory_info().rss / 1e6, 1),
+                process.num_fds() if os.name == "posix" else process.num_handles(), process.num_threads(),
+                len(driver.program.window.findChildren(QWidget)), round(run.path.stat().st_size / 1e6, 1),
+            ),
+            strict=True,
+        )
+    )  # fmt: skip
+
+
+def test_a_long_run_at_full_speed_keeps_its_size(driver: Driver) -> None:
+    program, chance = driver.program, random.Random(1)
+    program.player.run()
+    driver.qtbot.waitUntil(lambda: driver.head > 500, timeout=30_000)
+    program.workspace.explain(Quantity("kl"))
+    driver.settle()
+    begun, nones = time.monotonic(), sys.getrefcount(None)
+    curve = [look(driver, begun)]
+    while curve[-1]["seconds"] < SECONDS:
+        due = begun + len(curve) * EVERY
+        driver.qtbot.waitUntil(partial(_past, due), timeout=round(EVERY + 60) * 1000)
+        assert program.player.busy, driver.messages
+        program.workspace.move_to(chance.randrange(driver.head))  # somebody looks back, and goes on
+        driver.settle()
+        assert program.workspace.view.step.step is not None
+        program.workspace.follow()
+        driver.settle()
+        curve.append(look(driver, begun))
+        _keep(curve)
+    program.player.pause()
+    driver.rest()
+    QApplication.processEvents()
+    first, last = curve[0], curve[-1]
+    assert last["updates"] > first["updates"] + 1000
+    assert max(row["rss_mb"] for row in curve) * 1e6 < MEMORY
+    assert max(row["handles"] for row in curve) <= first["handles"] + 4
+    assert max(row["threads"] for row in curve) <= first["threads"] + 4
+    assert abs(last["widgets"] - first["widgets"]) < 60  # explain has more or fewer inputs
+    assert max(row["file_mb"] for row in curve) * 1e6 < 1.1 * SIZE + 2e6
+    assert sys.getrefcount(None) > nones - 1000
+    _whole_but_for_what_is_said(driver)
+
+
+def _whole_but_for_what_is_said(driver: Driver) -> None:
+    """The curves are whole; of the updates, those are gone that the file and the timeline say."""
+    run = driver.program.workspace.run
+    assert run is not None
+    assert run.thinned
+    assert any("size limit" in message for message in driver.messages)
+    with RunReader.open(run.path) as reader:
+        assert reader.thinned == run.thinned
+        assert reader.last == run.head
+        for name in METRICS:
+            assert len(reader.series(name)) == run.head
+        thin = set()
+        for stretch in reader.thinned:
+            thin |= {number for number in range(stretch.first, stretch.last + 1) if number % stretch.every}
+        number, gone = 1, 0
+        while number <= reader.last:
+            found = reader.kept(number, forwards=True)
+            assert found is not None
+            assert thin.issuperset(range(number, found))
+            gone += found - number
+            number = found + 1
+        assert gone
+
+
+def _past(due: float) -> bool:
+    return time.monotonic() > due
+
+
+def _keep(curve: list[dict[str, float]]) -> None:
+    name = os.environ.get("GRPO_LAB_ENDURANCE_CURVE")
+    if name:
+        with Path(name).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(curve)
