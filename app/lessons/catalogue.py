@@ -11,6 +11,7 @@ from app.lessons.beta_sweep import BetaSweep
 from app.lessons.clip import Clip
 from app.lessons.dead_groups import DeadGroups
 from app.lessons.fair_race import FairRace
+from app.lessons.family_tree import FamilyTree
 from app.lessons.group import BuildGroup
 from app.lessons.group_size import GroupSize
 from app.lessons.interactive import Interactive
@@ -35,6 +36,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "advantage_histogram": AdvantageHistogram,
     "memory_bill": MemoryBill,
     "group_size": GroupSize,
+    "family_tree": FamilyTree,
 }
 """What the files call the small interactives."""
 PANELS = (

@@ -1,0 +1,247 @@
+"""The family tree: which switches a member turns, and what each of them does to the same runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.experiments.runner import Poll, Runner
+from app.lessons.family_list import FamilyList
+from app.lessons.interactive import Interactive
+from app.lessons.two_lanes import TwoLanes
+from app.plotting.axis import Scale
+from app.plotting.numbers import shown, signed
+from app.plotting.table_model import Column, Marked
+from app.plotting.table_twin import TableTwin
+from app.plotting.twin_stack import TwinStack
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings, described_at
+from grpo_core.experiments.family import MEASURE, SEEDS, Compared, compared, forebear, member, switches
+from grpo_core.experiments.family_members import FAMILY
+from grpo_core.lessons import Offer
+from grpo_core.text import tr
+
+FIRST = "GRPO"
+ROWS = 6
+"""Switches that have room without scrolling; no member turns more."""
+TABLE = 0.42
+"""Of the height at most, for the table."""
+CROWDED = 1.6
+"""Scale from which on one sentence less is shown."""
+
+
+class FamilyTree(Interactive):
+    """The tree on the left; on the right the runs of the member and of the ancestor, and the switches between them."""
+
+    offer = Offer(checks=("change", "largest", "silent", "switches"), state=("member",))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.tree = FamilyList()
+        self.tree.chosen.connect(self._on_chosen)
+        self.plot = TwoLanes(tr("π(best action)"), Scale(low=0, high=1))
+        self.twin = TwinStack(self.plot)
+        self.table = TableTwin(_columns(), tr("Switches"))
+        self.idea, self.note = QLabel(), QLabel()
+        for label in (self.idea, self.note):
+            label.setWordWrap(True)
+        right = QVBoxLayout()
+        right.setSpacing(4)
+        right.addWidget(self.idea)
+        right.addWidget(self.twin, 1)
+        right.addWidget(self.note)
+        right.addWidget(self.table)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(12)
+        row.addWidget(self.tree)
+        row.addLayout(right, 1)
+        self.member = member(FIRST)
+        self.problem = ""
+        self._settings: Settings | None = None
+        self._asked = ""
+        self._done: dict[str, Compared] = {}
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_arrived)
+        self._runner.ended.connect(self._on_ended)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """``member``: who is looked at."""
+        name = state.get("member", FIRST)
+        self.member = member(name if name in {one.name for one in FAMILY} else FIRST)
+
+    @Slot(str)
+    def _on_chosen(self, name: str) -> None:
+        self.member = member(name)
+        self.touched.emit()
+
+    @property
+    def result(self) -> Compared | None:
+        """What has come of the comparison that is looked at."""
+        return self._done.get(self.member.name)
+
+    @property
+    def _left(self) -> int:
+        """Switches whose runs are still to come; all, where nothing has come yet."""
+        turned = len(self.result.turned) if self.result is not None else -1
+        return len(switches(self.member, self._settings or Settings())) - turned
+
+    @property
+    def ready(self) -> bool:
+        return bool(self.problem) or (self._settings is not None and (not self.member.preset or not self._left))
+
+    @property
+    def said(self) -> str:
+        if self.problem or self.ready:
+            return self.problem
+        before = forebear(self.member)
+        against = f"{self.member.name}, {before.name}" if before is not None else self.member.name
+        return tr("{members}: {seeds} seeds each, {left} switches to go…").format(
+            members=against, seeds=SEEDS, left=self._left
+        )
+
+    def _train(self, settings: Settings) -> None:
+        """Compute what is looked at and has not been computed; other settings begin again."""
+        if settings != self._settings:
+            self._settings, self._done, self._asked, self.problem = settings, {}, "", ""
+        name = self.member.name
+        if not self.member.preset or self.ready or self._asked == name:
+            return
+        self._asked = name
+
+        def compute(poll: Poll) -> Iterator[object]:
+            return ((name, settings, found) for found in compared(name, settings, poll=poll))
+
+        self._runner.start(compute)
+
+    @Slot(object)
+    def _on_arrived(self, result: tuple[str, Settings, Compared]) -> None:
+        name, settings, found = result
+        if settings == self._settings:
+            self._done[name] = found
+            self.touched.emit()
+
+    @Slot(str)
+    def _on_ended(self, sentence: str) -> None:
+        self._asked, self.problem = "", sentence
+        self.touched.emit()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self._train(view.wanted)
+        theme, scale = view.theme, view.scale
+        self.tree.set_look(theme, scale)
+        self.tree.show_member(self.member.name)
+        self.twin.set_look(theme, scale)
+        self.table.set_look(theme, scale)
+        self.idea.setFont(theme.font("body", scale))
+        self.note.setFont(theme.font("strong", scale))
+        self.idea.setVisible(scale < CROWDED)  # in large type the outline's tooltip says it
+        self.idea.setText(f"{self.member.idea} ({self.member.source}, {self.member.year})")
+        self._draw_runs()
+        self._draw_switches(scale)
+        told = self.summary(view)
+        self.note.setText(told)
+        self.twin.set_summary(told)
+        self.table.set_summary(told)
+
+    def _draw_runs(self) -> None:
+        found, before = self.result, forebear(self.member)
+        self.plot.empty = self.member.why_not or tr("The runs are on their way.")
+        lanes = {}
+        if found is not None:
+            if found.before is not None and before is not None:
+                lanes["before"] = (before.name, found.before)
+            lanes["own"] = (self.member.name, found.own)
+        self.plot.show_lanes(lanes, MEASURE)
+        self.twin.refresh()
+
+    def _draw_switches(self, scale: float) -> None:
+        rows = []
+        for switch in switches(self.member, self._settings or Settings()):
+            titles = [described_at(path).title for path in switch.changes]
+            before, own = zip(*switch.changes.values(), strict=True)
+            rows.append([self._adds(switch.path), ", ".join(titles), _said(before), _said(own)])
+        self.table.set_rows(rows)
+        line, header = self.table.verticalHeader().defaultSectionSize(), self.table.horizontalHeader().sizeHint()
+        wanted = header.height() + ROWS * line + round(4 * scale)
+        self.table.setFixedHeight(min(wanted, round(TABLE * self.height())))
+
+    def _adds(self, path: str) -> object:
+        """What a switch adds, in the table."""
+        found = self.result
+        if found is None or path not in found.turned:
+            return Marked("…", "muted")
+        if found.same(path):
+            return Marked(tr("nothing"), "muted")
+        value = float(found.share(path).mean())
+        return Marked(signed(value), "push_up" if value > 0 else "push_down")
+
+    def summary(self, view: View) -> str:
+        """The difference on the lesson's own seed and on average, in a sentence."""
+        if not self.member.preset:
+            return tr("{name}: explained, not run. {why}").format(name=self.member.name, why=self.member.why_not)
+        found, before = self.result, forebear(self.member)
+        if found is None:
+            return ""
+        own = float(found.own.measures[MEASURE][-1, 0])
+        if found.before is None or before is None:
+            return tr("{name}, seed {seed}: {own} at the end.").format(
+                name=self.member.name, seed=found.own.seeds[0], own=shown(own)
+            )
+        if found.same():
+            return tr("{name} and {before}: the same runs, on every seed.").format(
+                name=self.member.name, before=before.name
+            )
+        return tr("Seed {seed}: {own}, {before} {other}. On average over {count} seeds: {change}.").format(
+            seed=found.own.seeds[0], own=shown(own), before=before.name,
+            other=shown(float(found.before.measures[MEASURE][-1, 0])), count=len(found.own.seeds),
+            change=signed(float(found.change.mean())),
+        )  # fmt: skip
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        found = self.result
+        if found is None:
+            return {}
+        shares = [float(np.abs(found.share(path).mean())) for path in found.turned]
+        return {
+            "change": lambda: float(found.change.mean()),
+            "largest": lambda: float(np.argmax(shares) + 1) if shares else math.nan,
+            "silent": lambda: float(sum(found.same(path) for path in found.turned)),
+            "switches": lambda: float(len(found.turned)),
+        }
+
+    def let_go(self) -> None:
+        self._runner.close()
+
+
+def _columns() -> list[Column]:
+    return [
+        Column("adds", tr("Adds"), chars=6, kind="text",
+               help=tr("Change of π(best action) when the switches are turned one after the other.")),
+        Column("switch", tr("Switch"), chars=24, kind="text", help=tr("Settings that are turned together.")),
+        Column("before", tr("Before"), chars=13, kind="text", help=tr("In the nearest ancestor that can be run.")),
+        Column("own", tr("Here"), chars=13, kind="text", help=tr("In this member.")),
+    ]  # fmt: skip
+
+
+def _said(values: tuple[object, ...]) -> str:
+    """Values of settings in words."""
+    plain = {True: tr("on"), False: tr("off"), None: tr("nothing")}
+    words = [
+        plain[value] if value is None or isinstance(value, bool)
+        else value.replace("_", " ") if isinstance(value, str) else f"{value:g}"
+        for value in values
+    ]  # fmt: skip
+    return ", ".join(words)

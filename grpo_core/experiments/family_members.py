@@ -1,0 +1,97 @@
+"""The members of the family and who came from whom; explained in a sentence each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A node of the family tree.
+
+    Attributes:
+        name: as the field says it.
+        year: of the paper.
+        parent: name of the member it came from; empty for the first.
+        preset: its switches, of :data:`PRESETS`; empty for one that is explained only.
+        idea: what it brought, in one sentence.
+        source: paper.
+        why_not: why it cannot be run here, for one that is explained only.
+    """
+
+    name: str
+    year: int
+    parent: str
+    preset: str
+    idea: str
+    source: str
+    why_not: str = ""
+
+
+FAMILY = (
+    Member(
+        name="REINFORCE", year=1992, parent="", preset="REINFORCE", source="Williams 1992",
+        idea=tr("Push the log-probability of whatever was sampled by its reward."),
+    ),
+    Member(
+        name="+ baseline", year=1992, parent="REINFORCE", preset="REINFORCE + baseline", source="Williams 1992",
+        idea=tr("Subtract a baseline, here the batch's mean: a constant in the reward is not heard any more."),
+    ),
+    Member(
+        name="A2C", year=2016, parent="+ baseline", preset="", source="arXiv:1602.01783",
+        idea=tr("The baseline is a learned value of the state: an actor and a critic."),
+        why_not=tr("An entropy bonus and many workers are part of it; its critic is PPO's here."),
+    ),
+    Member(
+        name="TRPO", year=2015, parent="+ baseline", preset="", source="arXiv:1502.05477",
+        idea=tr("Maximize the surrogate under a bound on the KL divergence of each step."),
+        why_not=tr("A constrained step needs a second-order solver; it is no switch of this loss."),
+    ),
+    Member(
+        name="PPO", year=2017, parent="TRPO", preset="PPO-clip", source="arXiv:1707.06347",
+        idea=tr("A clip in place of the bound, so that a batch can be used several times; a learned critic."),
+    ),
+    Member(
+        name="GRPO", year=2024, parent="PPO", preset="GRPO (DeepSeekMath)", source="arXiv:2402.03300",
+        idea=tr("The group takes the critic's place: its mean is the baseline, its deviation the unit."),
+    ),
+    Member(
+        name="Dr. GRPO", year=2025, parent="GRPO", preset="Dr. GRPO", source="arXiv:2503.20783",
+        idea=tr("No deviation and a constant length: two biases less."),
+    ),
+    Member(
+        name="DAPO", year=2025, parent="GRPO", preset="DAPO", source="arXiv:2503.14476",
+        idea=tr("More room above the clip, dead groups drawn again, every token the same weight."),
+    ),
+    Member(
+        name="CISPO", year=2025, parent="GRPO", preset="CISPO", source="arXiv:2506.13585",
+        idea=tr("The ratio is capped as a weight; no token's gradient is ever cut."),
+    ),
+    Member(
+        name="GSPO", year=2025, parent="GRPO", preset="GSPO", source="arXiv:2507.18071",
+        idea=tr("One ratio for a whole completion, clipped very close to 1."),
+    ),
+    Member(
+        name="LUSPO", year=2026, parent="GSPO", preset="LUSPO", source="arXiv:2602.05261",
+        idea=tr("GSPO with every completion weighted by its length."),
+    ),
+    Member(
+        name="GMPO", year=2025, parent="GRPO", preset="GMPO", source="arXiv:2507.20673",
+        idea=tr("The geometric mean of clipped ratios, less moved by a single large one."),
+    ),
+    Member(
+        name="SAPO", year=2025, parent="GRPO", preset="SAPO", source="arXiv:2511.20347",
+        idea=tr("A soft gate that closes by and by in place of the clip."),
+    ),
+    Member(
+        name="VESPO", year=2026, parent="GRPO", preset="VESPO", source="arXiv:2602.10693",
+        idea=tr("A smooth weight of the whole completion's ratio in place of the clip."),
+    ),
+    Member(
+        name="RLOO", year=2024, parent="+ baseline", preset="RLOO", source="arXiv:2402.14740",
+        idea=tr("Each sample's baseline is the mean of the others in its group."),
+    ),
+)  # fmt: skip
+"""Depth first, children by year; a parent always comes before its children."""

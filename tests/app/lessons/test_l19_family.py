@@ -1,0 +1,152 @@
+"""L19, the family tree: switches come from the presets, runs from the core, and the arrows walk it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from app.lessons.family_tree import ROWS, FamilyTree
+from grpo_core.config import PRESETS, Settings
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import ensembles
+from grpo_core.experiments.family import (
+    MEASURE,
+    Compared,
+    compared,
+    depth,
+    forebear,
+    member,
+    settings_of,
+    switches,
+)
+from grpo_core.experiments.family_members import FAMILY, Member
+from tests.app.lessons.hands import Pupil
+from tests.app.lessons.held import DOWN, UP, known
+from tests.app.lessons.held import settings_of as at_step
+
+Key = Qt.Key
+RUN = [one for one in FAMILY if one.preset]
+
+
+def whole(name: str, settings: Settings, first: int) -> Compared:
+    *_, last = compared(name, settings, seeds=range(first, first + 32))
+    return last
+
+
+def test_the_tree_is_one_and_has_the_members_that_the_field_names() -> None:
+    names = [one.name for one in FAMILY]
+    assert names[0] == "REINFORCE"
+    for n, one in enumerate(FAMILY[1:], start=1):
+        assert one.parent in names[:n]
+        assert depth(one) == depth(member(one.parent)) + 1
+    assert {"A2C", "TRPO", "PPO", "RLOO", "GRPO", "Dr. GRPO", "DAPO", "GSPO", "CISPO"} <= set(names)
+    assert {one.name for one in FAMILY if not one.preset} == {"A2C", "TRPO"}
+    assert all(one.why_not for one in FAMILY if not one.preset)
+    base = forebear(member("PPO"))
+    assert base is not None
+    assert base.name == "+ baseline", "TRPO is not run"
+
+
+@pytest.mark.parametrize("one", RUN, ids=lambda one: one.name)
+def test_switches_are_those_of_the_presets_and_all_of_them_make_the_member(one: Member) -> None:
+    settings = Settings()
+    before = forebear(one)
+    turned = switches(one, settings)
+    if before is None:
+        assert turned == []
+        return
+    changes = {path: new for switch in turned for path, (_, new) in switch.changes.items()}
+    mine = settings_of(one, settings)
+    assert settings_of(before, settings).replace(changes) == mine
+    assert mine.objective == PRESETS[one.preset].applied_to(settings).objective
+    assert 0 < len(turned) <= ROWS
+
+
+def test_shares_add_up_and_the_runs_are_the_cores_own() -> None:
+    settings = at_step("family_tree", 4)
+    found = whole("GRPO", settings, 50)
+    assert sum(found.share(path) for path in found.turned) == pytest.approx(found.change)
+    again = next(ensembles([settings_of(member("GRPO"), settings)], range(50, 82), 60))
+    assert np.array_equal(found.own.measures[MEASURE], again.measures[MEASURE])
+
+
+def test_one_that_is_explained_only_is_not_run() -> None:
+    with pytest.raises(SettingsError, match="explained"):
+        next(compared("TRPO", Settings()))
+    with pytest.raises(SettingsError, match="allowed is one of REINFORCE"):
+        next(compared("PPO2", Settings()))
+
+
+@pytest.mark.parametrize("first", [1000, 2000])
+def test_what_the_lesson_says_of_each_member_holds_on_other_seeds(first: int) -> None:
+    assert whole("+ baseline", at_step("family_tree", 2), first).change.mean() > 0.4
+    settings = at_step("family_tree", 3)
+    ppo, grpo = whole("PPO", settings, first), whole("GRPO", settings, first)
+    for found, leading in ((ppo, "learner.mu"), (grpo, "objective.std")):
+        shares = {path: float(found.share(path).mean()) for path in found.turned}
+        assert max(shares, key=lambda path: shares[path]) == leading
+        assert shares[leading] > 0.1 > 4 * max(value for path, value in shares.items() if path != leading)
+    assert ppo.same("objective.surrogate"), "no ratio reaches the clip"
+    doctor = whole("Dr. GRPO", settings, first)
+    assert doctor.change.mean() < -0.4
+    faster = whole("Dr. GRPO", settings.replace({"optimizer.learning_rate": 1.0}), first)
+    assert abs(faster.change.mean()) < 0.15
+    cispo = whole("CISPO", settings, first)
+    assert [cispo.same(path) for path in cispo.turned] == [True, True, False]
+    assert list(cispo.turned)[-1] == "objective.beta"
+    gspo = whole("GSPO", settings, first)
+    assert gspo.change.mean() < -0.5
+    assert gspo.same("objective.level"), "one token: its ratio is that of the completion"
+    once = whole("GSPO", settings.replace({"learner.mu": 1}), first).own.measures[MEASURE][-1]
+    assert np.allclose(once, gspo.own.measures[MEASURE][-1], atol=0.03), "three of the four passes are cut away"
+
+
+def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
+    known(pupil, "family_tree", {2: UP, 3: 3, 4: 3, 5: DOWN, 6: 2, 7: DOWN})
+
+
+def test_arrows_walk_the_tree_and_hollow_members_are_explained_only(pupil: Pupil) -> None:
+    pupil.open("family_tree")
+    picture = pupil.picture
+    assert isinstance(picture, FamilyTree)
+    picture.tree.setFocus(Qt.FocusReason.TabFocusReason)
+    seen = [picture.member.name]
+    for _ in FAMILY[1:]:
+        pupil.press(Key.Key_Down)
+        seen.append(picture.member.name)
+        told = picture.note.text()
+        if picture.member.preset:
+            assert picture.result is not None
+            assert "Seed 3" in told or "the same runs" in told
+            assert picture.table.table.rowCount() == len(picture.result.turned)
+        else:
+            assert "explained, not run" in told
+            assert picture.plot.bands == {}
+            assert picture.table.table.rowCount() == 0
+    assert seen == [one.name for one in FAMILY]
+    pupil.press(Key.Key_Left)
+    assert picture.member.name == member(seen[-1]).parent, "Left goes to the parent"
+    assert pupil.conductor.place == 0, "and not to another step"
+    columns, rows = picture.plot.table()
+    assert len(rows) == 61
+    assert [column.title for column in columns[1:3]] == ["REINFORCE", "25 %"]
+    picture.twin.button.setFocus(Qt.FocusReason.TabFocusReason)
+    pupil.press(Key.Key_Space)
+    assert picture.twin.shows_table
+
+
+def test_leaving_while_it_computes_stops_it(pupil: Pupil) -> None:
+    pupil.open("family_tree")
+    picture = pupil.picture
+    assert isinstance(picture, FamilyTree)
+    for name in ("DAPO", "RLOO", "PPO"):
+        picture.tree.chosen.emit(name)
+        QTest.qWait(0)
+        picture.draw(pupil.driver.program.workspace.view)
+    assert picture._runner.busy
+    assert "switches to go" in picture.said
+    pupil.press(Key.Key_Escape)
+    assert pupil.conductor.lesson is None
+    assert not picture._runner.busy
