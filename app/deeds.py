@@ -242,6 +242,10 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
         self._p.prefer(self._p.preferences.replace(reduced_motion=on))
         self._p.player.staged = not on
 
+    def set_thinning(self, on: bool) -> None:
+        self._p.prefer(self._p.preferences.replace(thinning=on))
+        self._p.session.set_thinning(on)
+
     def toggle_panel(self, id: str) -> None:
         dock = self._p.window.holders[id]
         dock.setVisible(not dock.isVisible())
@@ -321,6 +325,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
             theme=self._p.look.choice,
             scale=self._p.look.scale,
             reduced_motion=preferences.reduced_motion,
+            thinning=preferences.thinning,
             layout=preferences.layout,
             panels=frozenset(name for name, dock in window.holders.items() if dock.isVisible()),
             presenting=self._p.presenter.active,

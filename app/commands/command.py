@@ -29,7 +29,7 @@ class State:
         table_twin: that panel shows its table.
         saved: the run has been saved under a name.
         full_screen: the window fills the screen.
-        theme, scale, reduced_motion, layout: as in the preferences.
+        theme, scale, reduced_motion, thinning, layout: as in the preferences.
         panels: ids of the panels that are shown.
         presenting: a class looks on.
         maximized: one panel stands in the place of all.
@@ -53,6 +53,7 @@ class State:
     theme: str = "system"
     scale: float = 1.0
     reduced_motion: bool = False
+    thinning: bool = False
     layout: str = ""
     panels: frozenset[str] = frozenset()
     presenting: bool = False
@@ -121,7 +122,7 @@ class Command:
     def shown_keys(self) -> str:
         """Its shortcuts as the platform writes them."""
         native = QKeySequence.SequenceFormat.NativeText
-        return "  or  ".join(sequence.toString(native) for sequence in self.keys)
+        return tr("  or  ").join(sequence.toString(native) for sequence in self.keys)
 
 
 def conflicts(commands: Sequence[Command]) -> tuple[str, ...]:

@@ -23,11 +23,10 @@ from app.commands.places import (
     THEME,
     VIEW,
 )  # fmt: skip
+from app.docks import LAYOUTS
 from grpo_core.text import tr
 
 THEMES = (("system", tr("System")), ("light", tr("Light")), ("dark", tr("Dark")), ("projector", tr("Projector")))
-LAYOUTS = ("Bandit", "Language model", "Compare", "Present")
-"""The layouts that are always there."""
 
 
 class Window(Protocol):
@@ -75,6 +74,7 @@ class Window(Protocol):
     def zoom(self, steps: int) -> None: ...
     def set_theme(self, name: str) -> None: ...
     def set_reduced_motion(self, on: bool) -> None: ...
+    def set_thinning(self, on: bool) -> None: ...
     def toggle_panel(self, id: str) -> None: ...
     def panels(self) -> Sequence[tuple[str, str]]: ...
     def set_layout(self, name: str) -> None: ...
@@ -218,6 +218,9 @@ def _run(window: Window) -> list[Command]:
         Command(id="breakpoints", text=tr("Stop when…"), menu=RUN, run=window.show_breakpoints,
                 shortcuts=("Ctrl+Shift+B",), divided=True,
                 tip=tr("Breakpoints: stop the run at the update where a condition on a series becomes true.")),
+        Command(id="thinning", text=tr("Thin out at the size limit"), menu=RUN,
+                run=lambda: window.set_thinning(not window.state().thinning), checked=lambda state: state.thinning,
+                tip=tr("Rather than pause a long run, drop some of its older updates; its curves stay whole.")),
         Command(id="branch", text=tr("Branch here"), menu=RUN, run=window.branch, shortcuts=("Ctrl+B",),
                 icon="branch", blocked=_needs_update, divided=True,
                 tip=tr("Begin a new run at the update shown, with the settings shown.")),
@@ -277,7 +280,7 @@ def _themes(window: Window) -> list[Command]:
 def _layouts(window: Window) -> list[Command]:
     own = [name for name in window.saved_layouts() if name not in LAYOUTS]
     named = [
-        Command(id=f"layout.{name}", text=tr("Layout “{name}”").format(name=name), menu=LAYOUT,
+        Command(id=f"layout.{name}", text=tr("Layout “{name}”").format(name=LAYOUTS.get(name, name)), menu=LAYOUT,
                 run=partial(window.set_layout, name), checked=partial(_has_layout, name),
                 shortcuts=(f"Ctrl+{place}",) if place <= 9 else (), tip=tr("Arrange the panels this way."))
         for place, name in enumerate((*LAYOUTS, *own), start=1)
@@ -347,7 +350,7 @@ def _present(window: Window) -> list[Command]:
     """For a class: what remote controls send, and what the back row has to see."""
     menu = PRESENTING
     return [
-        Command(id="present", text="Present", menu=menu, run=window.present, shortcuts=("F5",),
+        Command(id="present", text=tr("Present"), menu=menu, run=window.present, shortcuts=("F5",),
                 checked=lambda state: state.presenting,
                 tip=tr("Full screen for a projector; with two screens the speaker has a window of their own.")),
         Command(id="maximize_panel", text=tr("Maximize panel"), menu=menu, run=window.maximize_panel,

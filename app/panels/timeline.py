@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QPointF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QToolTip, QWidget
@@ -13,6 +15,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.metrics import METRICS
+from grpo_core.runs.thinning import stretch_at, told
 from grpo_core.text import tr
 
 PREVIEW = ("reward_mean", "kl", "entropy", "max_prob", "clip_fraction")
@@ -72,6 +75,7 @@ class Track(QWidget):
         if head:
             painter.setPen(QPen(theme.colour("accent"), thick, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
             painter.drawLine(QPointF(left, middle), QPointF(here, middle))
+        self._draw_thinned(painter, view, middle, thick)
         painter.setPen(QPen(theme.colour("text"), 1.5))
         tall = self._radius() * 1.1
         for first, _ in view.run.changes[1:]:
@@ -87,6 +91,16 @@ class Track(QWidget):
             painter.setPen(QPen(theme.colour("selection"), 1.5))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawEllipse(QPointF(here, middle), radius + 2.5, radius + 2.5)
+
+    def _draw_thinned(self, painter: QPainter, view: View, middle: float, thick: float) -> None:
+        """Gaps in the line where only some updates are kept; the fewer, the wider."""
+        for stretch in view.run.thinned:
+            gap = 1 - 1 / (1 + 0.5 * math.log2(stretch.every))
+            pen = QPen(view.theme.colour("ground"), thick + 1, Qt.PenStyle.CustomDashLine, Qt.PenCapStyle.FlatCap)
+            pen.setDashPattern([1.6 * gap, 1.6 * (1 - gap)])
+            painter.setPen(pen)
+            left, right = self._x(stretch.first - 1, view.head), self._x(stretch.last, view.head)
+            painter.drawLine(QPointF(left, middle), QPointF(right, middle))
 
     def _draw_branch(self, painter: QPainter, view: View, middle: float) -> None:
         """A small wedge where the run left its parent."""
@@ -188,7 +202,10 @@ class TimelinePanel(Panel):
 
     def summary(self, view: View) -> str:
         marks = len(view.run.changes) - 1
-        return f"Update {view.cursor.step} of {view.head}; settings changed {marks} times."
+        said = tr("Update {step} of {head}; settings changed {marks} times.").format(
+            step=view.cursor.step, head=view.head, marks=marks
+        )
+        return f"{said} {told(view.run.thinned)}".rstrip()
 
     @Slot(int)
     def _on_walked(self, by: int) -> None:
@@ -220,4 +237,9 @@ def preview(run: RunHandle, step: int) -> str:
             metric = METRICS[name]
             lines.append(f"{metric.title}: {shown(float(values[step - 1]), metric.decimals)}")
     changed = [first for first, _ in run.changes[1:] if first == step]
-    return "<br>".join(lines + (["Settings changed here"] if changed else []))
+    if changed:
+        lines.append(tr("Settings changed here"))
+    stretch = stretch_at(run.thinned, step)
+    if stretch is not None:
+        lines.append(tr("Thinned out: of {every:,} updates one is kept here").format(every=stretch.every))
+    return "<br>".join(lines)

@@ -211,6 +211,16 @@ class Session(QObject):
             self._count += 1
         return self._count
 
+    def set_thinning(self, on: bool) -> None:
+        """Thin out or not; the run that is at hand minds it the next time it is run."""
+        self.thin, training = on, self._workspace.training
+        if training is not None and self._controller.state in (State.PAUSED, State.FAILED):
+            self._controller.close_run()
+            self._controller.commit()
+            self.take()
+            training.rest()
+            self._workspace.training = None
+
     # -- training ----------------------------------------------------------------------------------------------------
 
     def make_ready(self) -> None:

@@ -26,6 +26,7 @@ from grpo_core.runs.export_script import step_script
 from grpo_core.runs.files import replacing
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
+from grpo_core.runs.thinning import stretch_at, told
 
 SERIES, SAMPLES, SETTINGS = "series.csv", "samples.csv", "settings.json"
 LOG_PROBABILITIES = ("old_logp", "logp", "ref_logp")
@@ -176,8 +177,12 @@ def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list
         except RunFileError as error:  # one sentence for all that lie there
             left_out.append(str(error))
             steps = range(point, max(steps.stop, point))
+    thinned = lineage.thinned()
+    left_out.extend(told([s]) for s in thinned if steps and s.first <= steps[-1] and s.last >= steps[0])
     for number in steps:
         poll()
+        if stretch_at(thinned, number) is not None and lineage.kept(number) != number:
+            continue
         try:
             step = lineage.step(number)
         except RunFileError as error:

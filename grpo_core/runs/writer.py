@@ -289,9 +289,14 @@ class RunWriter:
 
     def _why_full(self, room: bool) -> str | None:
         if not room:
-            return tr(
-                "{name} has reached its size limit of {limit:.1f} GB; raise the limit, or go on in a new run."
-            ).format(name=self.path.name, limit=self.limit / 1e9)
+            why = tr("{name} has reached its size limit of {limit:g} GB").format(
+                name=self.path.name, limit=self.limit / 1e9
+            )
+            if self.thin or self.meta.settings.is_language:
+                return tr("{why}; raise the limit, or go on in a new run.").format(why=why)
+            return tr("{why}; thin out its older updates (menu Run), raise the limit, or go on in a new run.").format(
+                why=why
+            )
         with suppress(OSError):
             free = shutil.disk_usage(self.path.parent).free
             if free < NEARLY_FULL:

@@ -16,9 +16,10 @@ from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.record import Step
+from grpo_core.runs.export import export_folder
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, rebuild_series
-from grpo_core.runs.thinning import BLOCK, NEWEST, Stretch, stretch_at
+from grpo_core.runs.thinning import BLOCK, NEWEST, Stretch, stretch_at, told
 
 LIMIT = 8_000_000
 MADE = [next(learner) for learner in [learners.learner(Settings())] for _ in range(20)]
@@ -134,3 +135,11 @@ def test_a_damaged_list_of_what_was_dropped_is_told(tmp_path: Path, told: str) -
         _ = reader.thinned
     with pytest.raises(RunFileError, match="damaged"):
         RunWriter.open(tmp_path / "run.grpo")
+
+
+def test_an_export_says_once_what_is_not_there(tmp_path: Path) -> None:
+    path = long_run(tmp_path / "run.grpo")
+    done = export_folder(path, tmp_path / "out", steps=range(1, 41))
+    with RunReader.open(path) as reader:
+        assert done.left_out == (told(reader.thinned[:1]),)
+        assert done.updates == sum(reader.kept(number) == number for number in range(1, 41))

@@ -1,0 +1,102 @@
+"""A run that is thinned while it trains, as the window sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.panels.timeline import preview
+from grpo_core.runs import thinning
+from tests.app.workspace.conftest import Desk
+
+LIMIT = 600_000
+
+
+@pytest.fixture
+def thin(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A desk that thins in small blocks under a small limit."""
+    monkeypatch.setattr(thinning, "BLOCK", 32)
+    monkeypatch.setattr(thinning, "NEWEST", 64)
+    desk.session.limit = LIMIT
+    desk.session.set_thinning(True)
+    return desk
+
+
+def test_at_its_size_limit_the_run_goes_on_and_the_cursor_walks_over_what_is_kept(thin: Desk) -> None:
+    thin.run(800)
+    run = thin.shown
+    assert run.head == 800
+    assert [said for said in thin.said if "size limit" in said] == thin.said
+    assert len(thin.said) == 1
+    assert run.thinned[0].first == 1
+    every = run.thinned[0].every
+    assert every >= 2
+    assert all(len(series.values) == 800 for series in run.series.values())
+    workspace = thin.workspace
+    workspace.move_to(1)
+    seen = [thin.here]
+    for _ in range(3):
+        thin.player.step()
+        seen.append(thin.here)
+        assert workspace.view.step.step is not None
+    assert seen == [1, every, 2 * every, 3 * every]
+    thin.player.step_back()
+    assert thin.here == 2 * every
+    workspace.move_to(0)
+    assert thin.here == 0
+    workspace.follow()
+    assert thin.here == 800
+    assert "Thinned out" in preview(run, 3)
+    assert "Thinned out" not in preview(run, 800)
+    assert len(thin.said) == 1
+
+
+def test_an_update_that_is_thinned_out_under_the_cursor_gives_way_to_one_that_is_kept(thin: Desk) -> None:
+    thin.run(40)
+    thin.workspace.move_to(31)
+    thin.player.run_n(800)
+    thin.rest()
+    thin.shown._kept.clear()
+    thin.workspace.request_frame()
+    view = thin.workspace.view
+    assert view.step.step is not None
+    assert view.cursor.step == view.step.number
+    assert view.cursor.step != 31 or thinning.stretch_at(view.run.thinned, 31) is None
+
+
+def test_a_thinned_run_opens_again_branches_and_goes_on(thin: Desk) -> None:
+    thin.run(800)
+    path, thinned = thin.shown.path, thin.shown.thinned
+    thin.session.close_run(thin.shown)
+    run = thin.session.open(path)
+    assert (run.head, run.thinned) == (800, thinned)
+    point = thinned[0].every * 2
+    thin.workspace.move_to(point)
+    child = thin.session.branch(point)
+    assert child.thinned == (thinning.Stretch(1, point - 1, thinned[0].every),)
+    thin.run(3)
+    assert child.head == point + 3
+    thin.workspace.move_to(point - 1)
+    assert thin.here == thinned[0].every
+    thin.session.close_run(child)
+    again = thin.session.open(child.path)
+    assert again.thinned == child.thinned
+    thin.session.show(run)
+    thin.run(5)
+    assert run.head == 805
+
+
+def test_a_run_that_stopped_at_its_limit_goes_on_once_it_may_thin(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thinning, "BLOCK", 32)
+    monkeypatch.setattr(thinning, "NEWEST", 64)
+    desk.session.limit = LIMIT
+    desk.player.set_length(None)
+    desk.player.run()
+    desk.qtbot.waitUntil(lambda: bool(desk.said), timeout=10_000)
+    desk.rest()
+    stopped = desk.shown.head
+    assert "thin out" in desk.said[0]
+    assert desk.shown.thinned == ()
+    desk.session.set_thinning(True)
+    desk.run(50)
+    assert desk.shown.head == stopped + 50
+    assert desk.shown.thinned
