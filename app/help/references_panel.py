@@ -1,4 +1,4 @@
-"""The references to read: each with what it says, and a link."""
+"""The references to read: each with what it says, and a link; and what is reported, cited."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
+from app.help.published import PARTS, told
 from app.help.references import Reference, references
 from grpo_core.text import tr
 
@@ -26,7 +27,7 @@ class ReferencesPanel(QWidget):
         self.browser = QTextBrowser(self)
         self.browser.setAccessibleName(tr("References"))
         self.browser.setOpenLinks(False)
-        self.browser.setHtml("".join(_block(paper) for paper in (references() if papers is None else papers)))
+        self.browser.setHtml(_whole(references() if papers is None else papers))
         self.browser.anchorClicked.connect(self.open_page)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -34,9 +35,20 @@ class ReferencesPanel(QWidget):
 
     @Slot(QUrl)
     def open_page(self, url: QUrl) -> None:
-        """Hand ``url`` to the user's browser."""
-        if not QDesktopServices.openUrl(url):
+        """Go to a part of the page, or hand ``url`` to the user's browser."""
+        if url.isRelative() and url.hasFragment():
+            self.browser.scrollToAnchor(url.fragment())
+        elif not QDesktopServices.openUrl(url):
             self.refused.emit(tr("No browser could be opened. The page is {tostring}.").format(tostring=url.toString()))
+
+
+def _whole(papers: tuple[Reference, ...]) -> str:
+    """Papers, then what is reported; each part has a link at the top."""
+    named = {"papers": tr("Papers and programs"), **PARTS}
+    links = " · ".join(f'<a href="#{part}">{html.escape(title)}</a>' for part, title in named.items())
+    read = "".join(_block(paper) for paper in papers)
+    reported = "".join(told(part) for part in PARTS)
+    return f'<p>{links}</p><h3><a name="papers"></a>{html.escape(named["papers"])}</h3>{read}{reported}'
 
 
 def _block(paper: Reference) -> str:

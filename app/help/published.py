@@ -1,0 +1,94 @@
+"""What papers and programs report: cited text, never a number of this program's own."""
+
+from __future__ import annotations
+
+import html
+import tomllib
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+
+from app.help.resources import RESOURCES
+from grpo_core.errors import GrpoError
+from grpo_core.text import tr
+
+PARTS = {"results": tr("Published results"), "used": tr("Who uses it"), "open": tr("Open questions")}
+MARK = tr("From the paper, not computed here")
+"""Stands at every entry."""
+
+
+class PublishedError(GrpoError):
+    """The file of published results cannot be used; the message says where."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """Something that somebody reports.
+
+    Attributes:
+        part: one of :data:`PARTS`.
+        title: model, program, or question.
+        figure: the number as the source gives it, or empty.
+        claim: what is reported, in a sentence or two.
+        source: paper with its section, or documentation.
+        url: its page.
+    """
+
+    part: str
+    title: str
+    figure: str
+    claim: str
+    source: str
+    url: str
+
+    @property
+    def block(self) -> str:
+        """The entry as rich text, with its mark."""
+        address = html.escape(self.url, quote=True)
+        figure = f"&nbsp; <big><b>{html.escape(self.figure)}</b></big>" if self.figure else ""
+        return (
+            f"<p><b>{html.escape(self.title)}</b>{figure}<br>{html.escape(self.claim)}<br>"
+            f'<small>{html.escape(MARK)}: <a href="{address}">{html.escape(self.source)}</a></small></p>'
+        )
+
+
+def load_published(path: Path) -> tuple[Published, ...]:
+    """The entries in ``path``, in their order.
+
+    Raises:
+        PublishedError: the file is not readable, or an entry lacks a part.
+    """
+    try:
+        stored = tomllib.loads(path.read_text("utf-8")).get("entries", [])
+    except tomllib.TOMLDecodeError as error:
+        raise PublishedError(tr("Published results: this is not TOML ({error}).").format(error=error)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise PublishedError(
+            tr("Published results: {path} cannot be read ({error}).").format(path=path, error=error)
+        ) from None
+    parts = {field.name for field in fields(Published)}
+    found = []
+    for number, entry in enumerate(stored if isinstance(stored, list) else (), start=1):
+        if not isinstance(entry, dict) or set(entry) != parts or not all(isinstance(v, str) for v in entry.values()):
+            raise PublishedError(
+                tr("Published results, entry {number}: its parts must be {parts}, all of them texts.").format(
+                    number=number, parts=", ".join(sorted(parts))
+                )
+            )
+        if entry["part"] not in PARTS or not entry["source"] or not entry["url"]:
+            sentence = tr("Published results, entry {number}: it needs a source, its page, and a part out of {parts}.")
+            raise PublishedError(sentence.format(number=number, parts=", ".join(PARTS)))
+        found.append(Published(**entry))
+    return tuple(found)
+
+
+@cache
+def published() -> tuple[Published, ...]:
+    """The shipped entries, read once, when they are first needed."""
+    return load_published(RESOURCES / "published.toml")
+
+
+def told(part: str, *, heading: bool = True) -> str:
+    """One of :data:`PARTS` as rich text, with an anchor of its name."""
+    title = f'<h3><a name="{part}"></a>{html.escape(PARTS[part])}</h3>' if heading else ""
+    return title + "".join(entry.block for entry in published() if entry.part == part)

@@ -1,0 +1,120 @@
+"""Published results: every figure has its source, is marked as not computed here, and none is a popular error."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QTextBrowser
+
+from app.help.published import MARK, PARTS, Published, PublishedError, load_published, published, told
+from tests.app.conftest import Driver
+from tests.app.lessons.test_files import MYTHS
+
+ERRORS = {
+    "DeepSeekMath used 8": r"deepseekmath[^.]{0,60}\b(g = 8|8 (samples|answers|outputs)|eight)",
+    "2 GB per billion": r"\b2 ?gb (per|a) billion",
+    "two models": r"grpo (needs|has|keeps) two models",
+    "half the memory": r"half the memory",
+    "clipped to a range": r"clipped to \[?1",
+    "the aha moment as a fact": r"aha moment(?!.*(disputed|reported|”\?))",
+    "DAPO leaves one out": r"dapo[^.]{0,60}leave-one-out",
+    "REINFORCE uses one sample": r"reinforce uses (one|a single) sample",
+    "one version for both": r"nature[^.]*71\.0",
+}
+"""What popular explainers get wrong."""
+WRONG = (
+    "DeepSeekMath samples G = 8 answers", "2 GB per billion parameters", "GRPO needs two models", "Half the memory.",
+    "The ratio is clipped to [1 − ε, 1 + ε]", "The aha moment shows that it thinks",
+    "DAPO uses leave-one-out baselines", "REINFORCE uses one sample, GRPO a group", "Nature reports 71.0",
+)  # fmt: skip
+SOURCED = r"arXiv:\d{4}\.\d{5}|doi:10\.\d+/\S+|documentation"
+
+
+@pytest.mark.parametrize("entry", published(), ids=lambda entry: entry.title)
+def test_every_entry_is_cited_marked_and_short(entry: Published) -> None:
+    assert re.search(SOURCED, entry.source)
+    assert entry.url.startswith("https://")
+    cited = re.findall(r"\d{4}\.\d{5}", entry.source)
+    assert not cited or any(paper in entry.url for paper in cited) or "doi" in entry.url or "docs" in entry.url
+    assert re.search(r"section|Table|Figure|abstract|documentation|arXiv:2501.12948$|conclusion", entry.source)
+    assert MARK in entry.block
+    assert entry.source in entry.block
+    assert len(entry.claim.split()) <= 40
+    if entry.part == "results":
+        assert re.search(r"\d", entry.figure)
+
+
+def test_no_entry_repeats_a_popular_error_or_a_myth() -> None:
+    for entry in published():
+        said = f"{entry.title}: {entry.figure} {entry.claim} {entry.source}".replace("\n", " ")
+        for name, pattern in {**ERRORS, **MYTHS}.items():
+            assert not re.search(pattern, said, re.IGNORECASE), f"{name}: {said}"
+
+
+def test_the_popular_errors_would_be_found() -> None:
+    for said, (name, pattern) in zip(WRONG, ERRORS.items(), strict=True):
+        assert re.search(pattern, said, re.IGNORECASE), name
+
+
+def test_the_figures_are_those_that_were_checked() -> None:
+    """Held against the papers themselves when they were written down."""
+    figures = {entry.title: entry.figure for entry in published() if entry.figure}
+    assert figures["DeepSeekMath 7B"] == "46.8 → 51.7 %"
+    assert figures["DeepSeek-R1-Zero"] == "15.6 → 71.0 %"
+    assert figures["The same, peer reviewed"] == "15.6 → 77.9 %"
+    assert figures["DAPO"] == "47 → 50 points"
+    assert figures["Dr. GRPO"] == "43.3 %"
+    assert {entry.part for entry in published()} == set(PARTS)
+
+
+def written(rest: str) -> str:
+    return f'[[entries]]\ntitle = "a"\nclaim = "c"\nurl = "u"\n{rest}\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("[[entries]\n", "is not TOML"),
+        ('[[entries]]\npart = "results"\n', "entry 1: its parts must be"),
+        (written('part = "x"\nfigure = ""\nsource = "s"'), "entry 1: it needs"),
+        (written('part = "open"\nfigure = ""\nsource = ""'), "a source"),
+        (written('part = "open"\nfigure = 1\nsource = "s"'), "all of them texts"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_wrong_is_refused_with_the_place(tmp_path: Path, content: str, complaint: str) -> None:
+    path = tmp_path / "published.toml"
+    path.write_text(content, "utf-8")
+    with pytest.raises(PublishedError, match=complaint):
+        load_published(path)
+    with pytest.raises(PublishedError, match="cannot be read"):
+        load_published(tmp_path / "nowhere.toml")
+
+
+def test_text_is_told_as_text() -> None:
+    entry = Published(part="open", title="<b>", figure="1 < 2", claim="a & b", source="s", url='u"')
+    assert "&lt;b&gt;" in entry.block
+    assert "1 &lt; 2" in entry.block
+    assert 'href="u&quot;"' in entry.block
+    assert told("open").count(MARK) == sum(entry.part == "open" for entry in published())
+
+
+def test_help_leads_to_what_is_reported_by_keyboard(driver: Driver) -> None:
+    window = driver.program.window
+    driver.program.actions["references"].trigger()
+    driver.settle()
+    browser = window.docks["references"].findChild(QTextBrowser)
+    assert browser is not None
+    text = browser.toPlainText()
+    for entry in published():
+        assert entry.claim in text
+    assert text.count(MARK) == len(published())
+    browser.setFocus(Qt.FocusReason.TabFocusReason)
+    assert browser.verticalScrollBar().value() == 0
+    for _ in range(4):  # the fourth link at the top
+        QTest.keyClick(browser, Qt.Key.Key_Tab)
+    QTest.keyClick(browser, Qt.Key.Key_Return)
+    driver.qtbot.waitUntil(lambda: browser.verticalScrollBar().value() > 0, timeout=2000)
