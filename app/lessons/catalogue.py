@@ -9,6 +9,7 @@ from app.help.glossary import glossary
 from app.lessons.advantage_histogram import AdvantageHistogram
 from app.lessons.beta_sweep import BetaSweep
 from app.lessons.clip import Clip
+from app.lessons.credit import Credit
 from app.lessons.dead_groups import DeadGroups
 from app.lessons.fair_race import FairRace
 from app.lessons.family_tree import FamilyTree
@@ -29,6 +30,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "build_group": BuildGroup,
     "dead_groups": DeadGroups,
     "clip": Clip,
+    "credit": Credit,
     "beta_sweep": BetaSweep,
     "fair_race": FairRace,
     "kl_explorer": KlExplorer,

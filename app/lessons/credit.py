@@ -1,0 +1,217 @@
+"""Who gets the credit: completions token by token, tinted by their push, and what that makes of their lengths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
+
+from app.experiments.runner import Poll, Runner
+from app.lessons.credit_rows import first_and_rest, laid_out
+from app.lessons.interactive import Interactive
+from app.lessons.length_plot import LengthPlot
+from app.panels.tokens.grid import TokenGrid
+from app.panels.tokens.legend import Legend
+from app.panels.tokens.tints import TINTS
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.workspace.step_view import StepView
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.experiments import lengths
+from grpo_core.experiments.lengths import SEEDS, UPDATES, Lengths
+from grpo_core.explain import Quantity
+from grpo_core.lessons import Offer
+from grpo_core.text import tr
+from grpo_core.texts import prompt_text
+
+SHOWS = ("plain", "push", "ledger", "critic", "lengths")
+"""Tokens without a tint, by their push, with the sum that makes it, against a critic's; and lengths over training."""
+
+
+class Credit(Interactive):
+    """The group of the selected completion, right answers first; or the lengths that many runs of it come to."""
+
+    offer = Offer(
+        shows=SHOWS, checks=("praised", "filler", "short_over_long", "wrong_growth", "right_growth"), state=()
+    )
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.asked, self.foot = QLabel(), QLabel()
+        self.foot.setWordWrap(True)
+        self.grid, self.legend = TokenGrid(), Legend()
+        self.grid.chosen.connect(self._on_chosen)
+        self.grid.activated.connect(self._on_activated)
+        self.plot = LengthPlot()
+        self.twin = TwinStack(self.plot)
+        pictures = QWidget()
+        self._stack = QStackedLayout(pictures)
+        self._stack.addWidget(self._tokens())
+        self._stack.addWidget(self.twin)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(pictures, 1)
+        column.addWidget(self.foot)
+        self._view: StepView | None = None
+        self._wanted: Settings | None = None
+        self._coming: Settings | None = None
+        self.found: dict[Settings, Lengths] = {}
+        self.problem = ""
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_arrived)
+        self._runner.ended.connect(self._on_ended)
+
+    def _tokens(self) -> QWidget:
+        whole = QWidget()
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        for widget, stretch in ((self.asked, 0), (self.grid, 1), (self.legend, 0)):
+            column.addWidget(widget, stretch)
+        return whole
+
+    # -- lengths -------------------------------------------------------------------------------------------------------
+
+    @property
+    def lengths(self) -> Lengths | None:
+        """What the seeds have come to under the settings shown."""
+        return None if self._wanted is None else self.found.get(self._wanted)
+
+    @property
+    def ready(self) -> bool:
+        return self.step.show != "lengths" or self.lengths is not None or bool(self.problem)
+
+    @property
+    def said(self) -> str:
+        if self.problem:
+            return self.problem
+        waiting = tr("{seeds} runs of {updates} updates are being computed…").format(seeds=len(SEEDS), updates=UPDATES)
+        return "" if self.ready else waiting
+
+    def _train(self, settings: Settings) -> None:
+        own = settings.replace({"seed": 0})  # they have seeds of their own
+        if own != self._wanted:
+            self._wanted, self.problem = own, ""
+        if own in self.found or own == self._coming or self.problem:
+            return
+        self._coming = own
+
+        def compute(poll: Poll) -> Iterator[object]:
+            yield own, lengths.tried(own, poll=poll)
+
+        self._runner.start(compute)
+
+    @Slot(object)
+    def _on_arrived(self, result: tuple[Settings, Lengths]) -> None:
+        self.found[result[0]] = result[1]
+        self.touched.emit()
+
+    @Slot(str)
+    def _on_ended(self, sentence: str) -> None:
+        self._coming, self.problem = None, sentence
+        self.touched.emit()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self._view = view.step
+        what = self.step.show or SHOWS[0]
+        if what == "lengths":
+            self._train(view.wanted)
+            self.twin.set_look(view.theme, view.scale)
+            self.plot.show_lengths(self.lengths)
+            self.twin.set_summary(self.summary(view))
+            self.twin.refresh()
+        else:
+            self._draw_tokens(view, what)
+        self._stack.setCurrentIndex(1 if what == "lengths" else 0)
+        self.foot.setFont(view.theme.font("strong", view.scale))
+        self.foot.setText(self.summary(view))
+
+    def _draw_tokens(self, view: View, what: str) -> None:
+        step, tint = view.step.step, TINTS["push"]
+        if step is None:
+            return
+        row = view.selection.row
+        chosen = row is not None and row < len(step.group)
+        group = int(step.group[row]) if chosen else int(step.group[0])
+        values = None if what == "plain" else tint.values(view.step)
+        rows = laid_out(view.step, group, what, tint, values)
+        token = min(view.selection.token, max(int(step.mask[row].sum()) - 1, 0)) if chosen else 0
+        self.grid.show_rows(rows, view.theme, view.scale, (int(row or 0), token) if chosen else None)
+        self.legend.setVisible(values is not None)
+        self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
+        self.asked.setVisible(step.prompt_tokens is not None)
+        self.asked.setFont(view.theme.font("mono", view.scale * 1.4))
+        self.asked.setText(prompt_text(step, group, view.run.origin) if step.prompt_tokens is not None else "")
+
+    @Slot(int, int)
+    def _on_chosen(self, row: int, token: int) -> None:
+        self.workspace.select(row=row, token=token)
+
+    @Slot(int, int)
+    def _on_activated(self, row: int, token: int) -> None:
+        self.workspace.select(row=row, token=token)
+        self.workspace.explain(Quantity("gradient", passed=self.workspace.view.step.passed, row=row, token=token))
+
+    def summary(self, view: View) -> str:
+        if (self.step.show or SHOWS[0]) != "lengths":
+            return ""
+        found = self.lengths
+        if found is None:
+            return self.said
+        ends = {
+            name: tr("{which} {before} to {after} tokens").format(
+                which=name, before=shown(float(values[0]), 1), after=shown(float(values[-1]), 1)
+            )
+            for name, (values, _, _) in self.plot.bands.items()
+        }
+        return tr("Median of {seeds} runs: {ends}.").format(seeds=len(SEEDS), ends=", ".join(ends.values()))
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return {
+            "praised": self._praised,
+            "filler": self._filler,
+            "short_over_long": self._short_over_long,
+            "wrong_growth": lambda: math.nan if self.lengths is None else self.lengths.growth("wrong"),
+            "right_growth": lambda: math.nan if self.lengths is None else self.lengths.growth("right"),
+        }
+
+    def _praised(self) -> float:
+        """Share of the tokens after the first, in completions with the highest reward, that are pushed up."""
+        view = self._view
+        if view is None or view.step is None or view.gradient is None:
+            return math.nan
+        filler = view.step.mask & (view.step.rewards == np.nanmax(view.step.rewards))[:, None]
+        filler[:, 0] = False
+        return float((view.gradient[filler] < 0).mean()) if filler.any() else math.nan
+
+    def _filler(self) -> float:
+        """Advantage of the tokens after the first over that of the first, in completions with the highest reward."""
+        view = self._view
+        if view is None or view.step is None or view.advantage is None:
+            return math.nan
+        best = np.flatnonzero(view.step.rewards == np.nanmax(view.step.rewards))
+        both = np.array([first_and_rest(view, int(row)) for row in best])
+        return float(np.nanmean(np.abs(both[:, 1])) / np.abs(both[:, 0]).mean())
+
+    def _short_over_long(self) -> float:
+        """Push on a token of the shortest wrong answer over that on one of the longest."""
+        view = self._view
+        if view is None or view.step is None or view.gradient is None:
+            return math.nan
+        wrong = np.flatnonzero(view.step.rewards == np.nanmin(view.step.rewards))
+        count = view.step.mask[wrong].sum(axis=-1)
+        short, long = view.gradient[wrong[count.argmin()], 0], view.gradient[wrong[count.argmax()], 0]
+        return float(short / long) if long else math.nan
+
+    def let_go(self) -> None:
+        self._runner.close()

@@ -1,0 +1,93 @@
+"""The rows of a group for the lesson on credit: right answers first, and what stands beside each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.panels.tokens.cells import Note
+from app.panels.tokens.grid import Rows
+from app.panels.tokens.rows import rows_of
+from app.panels.tokens.terms import marked
+from app.panels.tokens.tints import Tint
+from app.workspace.step_view import StepView, advantage_of
+from grpo_core.explain import Quantity
+from grpo_core.text import tr
+
+EITHER = " / "
+"""Between the two things that an action of the length toy may mean: as the answer, and after it."""
+
+
+def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarray | None) -> Rows:
+    """The completions of ``group``, the best first and among equals the shortest, with the notes for ``what``."""
+    rows, step = rows_of(view, group, tint, values), view.step
+    assert step is not None
+    reward, count = step.rewards[rows.index], step.mask[rows.index].sum(axis=-1)
+    order = np.lexsort((rows.index, count, -reward))
+    notes = {"ledger": _ledger, "critic": _two}.get(what)
+    index = rows.index[order]
+    return Rows(
+        index=index,
+        texts=[_words(rows.texts[n]) for n in order],
+        share=rows.share[order],
+        signed=rows.signed,
+        clipped=rows.clipped[order],
+        notes=[
+            _plain(rows.notes[n], what) if notes is None else notes(view, int(row))
+            for n, row in zip(order, index, strict=True)
+        ],
+        dead=rows.dead and what != "plain",
+        tip=lambda n, token: rows.tip(int(order[n]), token),
+    )
+
+
+def _words(texts: list[str]) -> list[str]:
+    """What each token means at its place: an action of the length toy is an answer first, and then goes on or stops."""
+    parts = [text.split(EITHER) for text in texts]
+    return [part[min(place, len(part) - 1)] for place, part in enumerate(parts)]
+
+
+def _plain(notes: list[Note], what: str) -> list[Note]:
+    """The inspector's own notes without the ratio, and without the advantage before the push is shown."""
+    return notes[:-2] if what == "plain" else notes[:-1]
+
+
+def _colour(value: float) -> str:
+    return "push_up" if value > 0 else "push_down" if value < 0 else "muted"
+
+
+def _ledger(view: StepView, row: int) -> list[Note]:
+    """Advantage, what the reduction divides it by, and the push that is left for each token."""
+    numbers, objective = view.numbers, view.objective
+    assert numbers is not None and view.gradient is not None
+    advantage, push = advantage_of(view, row) or 0.0, -float(view.gradient[row, 0])
+    size = f"{numbers[Quantity('denominator', passed=view.passed, row=row)]:g}"
+    count = {"sequence": int(numbers[Quantity("tokens", row=row)]), "constant": objective.max_tokens}
+    below = count.get(objective.reduction)
+    divided = f"÷ {size}" if below is None else f"÷ ({below} · {size})"
+    return [
+        (f"A {marked(advantage)}", _colour(advantage)),
+        (divided, "text"),
+        (f"= {_small(push)}", _colour(push)),
+    ]
+
+
+def _small(value: float) -> str:
+    glyph = "▲" if value > 0 else "▼" if value < 0 else "·"
+    return f"{glyph} {abs(value):.4f}"
+
+
+def first_and_rest(view: StepView, row: int) -> tuple[float, float]:
+    """Advantage of a completion's first token, and the mean of those after it; NaN where there are none."""
+    assert view.step is not None
+    places = np.flatnonzero(view.step.mask[row])
+    values = [advantage_of(view, row, int(t)) or 0.0 for t in places]
+    return values[0], float(np.mean(values[1:])) if len(values) > 1 else float("nan")
+
+
+def _two(view: StepView, row: int) -> list[Note]:
+    """What the critic says the answer was worth, and what came after it."""
+    first, rest = first_and_rest(view, row)
+    return [
+        (tr("answer {first}").format(first=marked(first)), _colour(first)),
+        (tr("after it {rest}").format(rest=marked(rest)), _colour(round(rest, 3))),
+    ]
