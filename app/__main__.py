@@ -15,6 +15,9 @@ def main() -> int:
 
         return cli.main(sys.argv[1:])
     try:
+        from app import language
+
+        untranslated = language.choose(sys.argv[1:])  # before anything that says something is imported
         from app.start import start
     except ImportError as error:
         why = lacking(str(error))
@@ -22,6 +25,8 @@ def main() -> int:
             raise
         print(why, file=sys.stderr)
         return 1
+    if untranslated:
+        print(untranslated, file=sys.stderr)
     return start(sys.argv[1:])
 
 

@@ -135,7 +135,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
 
     def open_path(self, path: Path) -> None:
         """Open a run file or a session, or say why it cannot be opened."""
-        if path.suffix == SUFFIX:
+        if path.suffix.lower() == SUFFIX:
             self._p.desk.open(path)
         elif self._try(lambda: self._p.session.open(path)):
             self.remember(path)

@@ -151,7 +151,10 @@ BACKGROUND = ("queue",)
 """Panels that come when they are asked for, among the bottom tabs."""
 LANGUAGE = ("evolution", "score_your_own")
 """Panels that show nothing on a bandit."""
-LAYOUTS = ("Bandit", "Language model", "Compare", "Present")
+LAYOUTS = {
+    "Bandit": tr("Bandit"), "Language model": tr("Language model"), "Compare": tr("Compare"), "Present": tr("Present"),
+}  # fmt: skip
+"""The layouts that are always there: by the name that is kept, what they are called."""
 
 
 def layout_for(language: bool) -> str:

@@ -7,14 +7,15 @@ import sys
 from pathlib import Path
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QApplication
 
+from app.application import Application
 from app.build import described
 from app.crash.hooks import CrashHooks
 from app.crash.interrupt import Interrupt
 from app.crash.log import LogFiles
 from app.crash.safe_mode import EARLY_SECONDS, StartMarker
 from app.display import missing_display
+from app.language import arrange
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
 
@@ -47,13 +48,17 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="grpo-lab", description="Every number of a GRPO update, live.", epilog=COMMANDS
     )
-    parser.add_argument("run", nargs="?", type=Path, help="a run (.grpo) or a session (.grposession) to open")
-    parser.add_argument("--present", type=Path, metavar="FILE", help="open a file full screen, for a projector")
+    parser.add_argument("files", nargs="*", type=Path, help="runs (.grpo) or a session (.grposession) to open")
+    parser.add_argument(
+        "--present", metavar="LESSON|FILE",
+        help="full screen, for a projector: a lesson by its number or id, a session or a run",
+    )  # fmt: skip
     parser.add_argument("--reset-layout", action="store_true", help="start with every panel where it stood at first")
     parser.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
     parser.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
     parser.add_argument("--self-test", action="store_true", help="try out whether this copy is whole and right")
     parser.add_argument("--version", action="store_true", help="say which build this is")
+    parser.add_argument("--language", help="a language that it is translated into; “pseudo” tries longer texts")
     parser.add_argument("--out", type=Path, help="folder of the pictures without a display (default grpo-lab-run)")
     return parser
 
@@ -66,9 +71,10 @@ def _windowed(options: argparse.Namespace) -> int:
     sentences = [*paths.said, *said, logs.open()]
     hooks.install()
     marker = StartMarker(paths.config)
-    application = QApplication(sys.argv[:1])
+    application = Application(sys.argv[:1])
     application.setApplicationName("GRPO Lab")
     application.setDesktopFileName("grpo-lab")
+    arrange(application)
     from app.program import Program
 
     safe = options.safe_mode or marker.safe_mode
@@ -83,7 +89,9 @@ def _windowed(options: argparse.Namespace) -> int:
     for sentence in (*sentences, marker.sentence):
         program.say(sentence)
     _first_run(program, options, safe)
+    application.open_with(program.deeds.open_path)
     if marker.crashed_before:
+        program.desk.place.offer()
         program.offer_unfinished()
     QTimer.singleShot(1500, program, program.offer_clean_up)
     QTimer.singleShot(1500, program, program.queues.offer)
@@ -97,16 +105,16 @@ def _windowed(options: argparse.Namespace) -> int:
 
 def _first_run(program: object, options: argparse.Namespace, safe: bool) -> None:
     """Open what was asked for, else the last run; a start in safe mode opens nothing by itself."""
+    from app.presenting.opening import present
     from app.program import Program
 
     assert isinstance(program, Program)
     last = program.preferences.last_run
-    asked = options.present or options.run
-    if asked is not None:
-        program.deeds.open_path(asked)
-        if options.present is not None:
-            program.presenter.start()
-    elif last and not safe and not options.new and Path(last).exists():
+    for path in options.files:
+        program.deeds.open_path(path)
+    if options.present is not None:
+        present(program, options.present)
+    elif last and not options.files and not safe and not options.new and Path(last).exists():
         program.reopen(Path(last))
 
 

@@ -17,7 +17,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 SPEEDS: tuple[tuple[str, float | None], ...] = (
-    ("1 / s", 1.0), ("2 / s", 2.0), ("5 / s", 5.0), ("10 / s", 10.0), ("30 / s", 30.0), ("max", None),
+    ("1 / s", 1.0), ("2 / s", 2.0), ("5 / s", 5.0), ("10 / s", 10.0), ("30 / s", 30.0), (tr("max"), None),
 )  # fmt: skip
 LENGTHS: tuple[tuple[str, int | None], ...] = (
     (tr("50 updates"), 50), (tr("150 updates"), 150), (tr("200 updates"), 200), (tr("1,000 updates"), 1000),
@@ -102,7 +102,9 @@ class Transport(QToolBar):
         if run is None:
             return
         kept = run.path.exists()  # a branch has no file before its first own update
-        said = f"{'saved' if run.saved else 'autosaved'} · {_size(run.path)}" if kept else tr("no update yet")
+        said = (
+            (tr("saved") if run.saved else tr("autosaved")) + f" · {_size(run.path)}" if kept else tr("no update yet")
+        )
         if self._workspace.training not in (None, run) and self._player.mode is Mode.COMPUTING:
             said = tr("{title} is training").format(title=self._workspace.training.title)
         self._wait()

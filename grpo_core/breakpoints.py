@@ -206,4 +206,8 @@ def breakpoint_from_json(stored: Any) -> Breakpoint:
 
 def _close(series: object) -> str:
     near = difflib.get_close_matches(str(series), METRICS, n=3)
-    return tr("; close to it are {near}").format(near=", ".join(near)) if near else f"; there are {', '.join(METRICS)}"
+    return (
+        tr("; close to it are {near}").format(near=", ".join(near))
+        if near
+        else tr("; there are {metrics}").format(metrics=", ".join(METRICS))
+    )

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 import numpy as np
 
 from grpo_core.record import Origin, Step
+from grpo_core.text import tr
 
 
 def prompt_text(step: Step, group: int, origin: Origin) -> str:
     """What was asked in group ``group``."""
     if step.prompt_tokens is not None and group < len(step.prompt_tokens):
         return tokens_text(step.prompt_tokens[group], origin)
-    return origin.prompts[group] if group < len(origin.prompts) else f"prompt {group + 1}"
+    return origin.prompts[group] if group < len(origin.prompts) else tr("prompt {number}").format(number=group + 1)
 
 
 def completion_text(step: Step, row: int, origin: Origin) -> str:

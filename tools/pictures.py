@@ -1,8 +1,10 @@
+# ruff: noqa: E402
 """Contact sheets of every panel and of whole windows: theme x scale x empty, mid-run and full, in one process.
 
 python -m tools.pictures [PANEL ...]        sheets into pictures/
 python -m tools.pictures language [PANEL …] the same of a language model's run
 python -m tools.pictures readme             the README's screenshots into docs/
+python -m tools.pictures --language=pseudo  any of these in a language that is longer (pseudo-rtl: mirrored)
 """
 
 from __future__ import annotations
@@ -14,6 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from app import language
+
+language.choose(sys.argv)  # before the panels are imported, whose constants are texts
 
 from PySide6.QtCore import QEventLoop, QPoint, QRect, Qt, QTimer
 from PySide6.QtGui import QColor, QImage, QPainter
@@ -46,6 +52,8 @@ WINDOWS = (("light", 1366, 768, 1.0), ("dark", 1366, 768, 1.0), ("projector", 13
 def main(wanted: list[str]) -> int:
     """Write the sheets of the panels named, or of all and of the windows."""
     application = QApplication(sys.argv[:1])
+    language.arrange(application)
+    wanted = [name for name in wanted if not name.startswith("--language=")]
     with tempfile.TemporaryDirectory() as home:
         program = Program(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
         program.window.show()

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMainWindow
 
 from app.commands.command import Command, Context, State, conflicts
 from app.commands.focus import FocusKeys
+from grpo_core.text import tr
 
 
 class CommandAction(QAction):
@@ -186,7 +187,7 @@ class Actions(QObject):
     def keys_of(self, id: str) -> str:
         """The shortcuts of a command as the platform writes them."""
         native = QKeySequence.SequenceFormat.NativeText
-        return "  or  ".join(key.toString(native) for key in self[id].shortcuts())
+        return tr("  or  ").join(key.toString(native) for key in self[id].shortcuts())
 
     @Slot()
     def _on_triggered(self) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from grpo_core.text import tr
 
 FILE, EDIT, RUN, GO, VIEW, HELP = tr("File"), tr("Edit"), tr("Run"), tr("Go"), tr("View"), tr("Help")
-RECENT, EXPORT = f"{FILE}/{tr('Open recent')}", f"{FILE}/{tr('Export')}"
-THEME, LAYOUT, PANELS = f"{VIEW}/{tr('Theme')}", f"{VIEW}/{tr('Layout')}", f"{VIEW}/{tr('Panels')}"
-PRESENTING, LESSON = f"{VIEW}/{tr('Presenting')}", f"{HELP}/{tr('Lesson')}"
+RECENT, EXPORT = (f"{FILE}/{name}" for name in (tr("Open recent"), tr("Export")))
+THEME, LAYOUT, PANELS, PRESENTING = (
+    f"{VIEW}/{name}" for name in (tr("Theme"), tr("Layout"), tr("Panels"), tr("Presenting"))
+)
+LESSON = HELP + "/" + tr("Lesson")

@@ -6,11 +6,15 @@ from app.formula.term_strip import Term
 from grpo_core.config import Objective
 from grpo_core.text import tr
 
-_RATIO = Term(key="ratio", latex="r", name="ratio r", help=tr("Probability of the token now over that when sampled."))
+_RATIO = Term(
+    key="ratio", latex="r", name=tr("ratio r"), help=tr("Probability of the token now over that when sampled.")
+)
 _ADVANTAGE = Term(
-    key="advantage", latex="A", name="advantage A", help=tr("How much better than its group the completion was."),
+    key="advantage", latex="A", name=tr("advantage A"), help=tr("How much better than its group the completion was."),
 )  # fmt: skip
-_LOG_PROB = Term(key="logp", latex=r"\log\pi", name="log-probability", help=tr("Log-probability of the sampled token."))
+_LOG_PROB = Term(
+    key="logp", latex=r"\log\pi", name=tr("log-probability"), help=tr("Log-probability of the sampled token.")
+)
 
 
 def _join(latex: str, *, glue: bool = False) -> Term:
@@ -23,9 +27,9 @@ def objective_terms(objective: Objective) -> tuple[Term, ...]:
     Keys: loss, weight, surrogate, ratio, clipped, advantage, logp, gate, beta, kl, entropy.
     """
     start = (
-        Term(key="loss", latex=r"L", name="loss L", help=tr("What the update descends; not a score.")),
+        Term(key="loss", latex=r"L", name=tr("loss L"), help=tr("What the update descends; not a score.")),
         _join(r"=\;-\sum"),
-        Term(key="weight", latex="W", name="weight W", help=tr("What the token counts in the mean.")),
+        Term(key="weight", latex="W", name=tr("weight W"), help=tr("What the token counts in the mean.")),
         _join(r"\bigl[", glue=True),
     )
     end = (_join(r"\bigr]", glue=True),)
@@ -36,20 +40,23 @@ def _surrogate(o: Objective) -> tuple[Term, ...]:
     if o.surrogate == "clip":
         low, high = f"{1 - o.clip_low:.6g}", f"{1 + o.clip_high:.6g}"
         clip = Term(
-            key="clipped", latex=rf"\mathrm{{clip}}(r,\,{low},\,{high})", name="clipped ratio",
+            key="clipped", latex=rf"\mathrm{{clip}}(r,\,{low},\,{high})", name=tr("clipped ratio"),
             help=tr("The ratio held inside the clip range: beyond it the push stops."),
         )  # fmt: skip
         ratio = _RATIO
         if o.dual_clip is not None:
             ratio = Term(
-                key="ratio", latex=rf"\min(r,\,{o.dual_clip:.6g})", name="ratio r", help=_RATIO.help + tr(" Dual clip.")
+                key="ratio",
+                latex=rf"\min(r,\,{o.dual_clip:.6g})",
+                name=tr("ratio r"),
+                help=_RATIO.help + tr(" Dual clip."),
             )
         return (_join(r"\min("), ratio, _ADVANTAGE, _join(",", glue=True), clip, _ADVANTAGE, _join(")", glue=True))
     if o.surrogate == "log_prob":
         return (_ADVANTAGE, _LOG_PROB)
     if o.surrogate == "cispo":
         cap = Term(
-            key="clipped", latex=rf"\mathrm{{sg}}(\min(r,\,{o.clip_high:.6g}))", name="capped ratio",
+            key="clipped", latex=rf"\mathrm{{sg}}(\min(r,\,{o.clip_high:.6g}))", name=tr("capped ratio"),
             help=tr("The ratio, capped and held constant: it weighs the push and is never pushed itself."),
         )  # fmt: skip
         return (cap, _ADVANTAGE, _LOG_PROB)
@@ -70,8 +77,13 @@ def _penalty(o: Objective) -> tuple[Term, ...]:
         kl = r"r\,\mathrm{KL}" if o.kl_importance else r"\mathrm{KL}"
         terms += (
             _join(r"\;+\;"),
-            Term(key="beta", latex=rf"{o.beta:.6g}", name="KL weight β", help=tr("What the KL penalty counts.")),
-            Term(key="kl", latex=kl, name=f"KL estimate {o.kl}", help=tr("How far the policy is from the reference.")),
+            Term(key="beta", latex=rf"{o.beta:.6g}", name=tr("KL weight β"), help=tr("What the KL penalty counts.")),
+            Term(
+                key="kl",
+                latex=kl,
+                name=tr("KL estimate {kind}").format(kind=o.kl),
+                help=tr("How far the policy is from the reference."),
+            ),
         )
     if o.entropy_bonus != 0:
         terms += (
@@ -79,7 +91,7 @@ def _penalty(o: Objective) -> tuple[Term, ...]:
             Term(
                 key="entropy",
                 latex=rf"{o.entropy_bonus:.6g}\,H",
-                name="entropy bonus",
+                name=tr("entropy bonus"),
                 help=tr("Keeps the policy broad."),
             ),
         )

@@ -168,7 +168,10 @@ def _entry(id: str, table: Any, line: int) -> Entry:
         if not table.get(name):
             raise GlossaryError(line, tr("“{id}” has no {name}").format(id=id, name=name))
     parts: dict[str, Any] = {name: tuple(table[name]) if name in _LISTS else table[name] for name in table}
-    return Entry(id=id, **parts)
+    title = tr(parts["title"])
+    if title != parts["title"]:
+        parts["also"] = (*parts.get("also", ()), parts["title"])  # the rest of the program looks it up by this name
+    return Entry(id=id, **{**parts, "title": title, "sentence": tr(parts["sentence"])})
 
 
 def _line(text: str, id: str) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 
 from PySide6.QtCore import Qt, QUrl, Slot
-from PySide6.QtWidgets import QLabel, QLineEdit, QListWidget, QListWidgetItem, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame, QLabel, QLineEdit, QListWidget, QListWidgetItem, QScrollArea, QSplitter, QVBoxLayout, QWidget,
+)  # fmt: skip
 
 from app.formula.formula_label import FormulaLabel
 from app.help.glossary import Entry, Glossary, glossary
@@ -41,7 +43,11 @@ class GlossaryPanel(QWidget):
         left.setLayout(column)
         split = QSplitter(Qt.Orientation.Horizontal, self)
         split.addWidget(left)
-        split.addWidget(self._page)
+        scroll = QScrollArea(self)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidgetResizable(True)
+        scroll.setWidget(self._page)
+        split.addWidget(scroll)
         split.setChildrenCollapsible(False)
         split.setStretchFactor(1, 1)
         whole = QVBoxLayout(self)
@@ -123,10 +129,7 @@ class _Definition(QWidget):
         self._heading.setText(f"<b>{html.escape(entry.heading)}</b>" if entry else "")
         self._sentence.setText(entry.sentence if entry else "")
         self._source.setText(tr("Source: {source}").format(source=entry.source) if entry else "")
-        links = [
-            tr('<a href="term:{id}">{title}</a>').format(id=other.id, title=html.escape(other.title))
-            for other in related
-        ]
+        links = [f'<a href="term:{other.id}">{html.escape(other.title)}</a>' for other in related]
         self.see.setText(tr("See also: ") + ", ".join(links) if links else "")
         latex = entry.latex if entry else ""
         self.formula.setVisible(bool(latex))

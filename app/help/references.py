@@ -65,7 +65,7 @@ def load_references(path: Path) -> tuple[Reference, ...]:
                     number=number, parts=", ".join(sorted(parts))
                 )
             )
-        found.append(Reference(**entry))
+        found.append(Reference(**{**entry, "gist": tr(entry["gist"])}))
     return tuple(sorted(found, key=lambda reference: reference.year))
 
 

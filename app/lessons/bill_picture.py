@@ -14,7 +14,7 @@ from grpo_core.memory import GIB, Block
 from grpo_core.text import tr
 
 Key = Qt.Key
-MODELS = ("policy", "critic", "reference", tr("reward model"))
+MODELS = ("policy", "critic", "reference", "reward model")
 COLOURS = {"policy": "policy", "critic": "text", "reference": "reference", "reward model": "reward"}
 STRENGTHS = {"weights": 0.85, "gradients": 0.6, "optimizer states": 0.35}
 """How strong a part is in its model's colour."""
@@ -117,7 +117,7 @@ class BillPicture(QWidget):
                 self._paint_block(painter, block, area, off)
                 x = area.right()
             painter.setPen(theme.ink("muted" if off else "text"))
-            said = "off" if off else size_of(row)
+            said = tr("off") if off else size_of(row)
             painter.drawText(QRectF(x + 8 * self.factor, top, right, high), middle, said)
         self._paint_ring(painter)
 

@@ -103,7 +103,9 @@ class BuildGroup(Interactive):
 
     def summary(self, view: View) -> str:
         rewards = ", ".join(shown(float(reward)) for reward in self.rewards)
-        return f"Rewards {rewards}; advantages {', '.join(shown(float(a)) for a in self.now)}. {self.foot.text()}"
+        return tr("Rewards {rewards}; advantages {a}. {text}").format(
+            rewards=rewards, a=", ".join(shown(float(a)) for a in self.now), text=self.foot.text()
+        )
 
     # -- answers and input ---------------------------------------------------------------------------------------------
 

@@ -214,7 +214,7 @@ class BreakpointsPanel(Panel):
     def summary(self, view: View) -> str:
         on = [one.words for one in self.workspace.breakpoints.all if one.on]
         return (
-            tr("A run stops where {on}.").format(on="; or where ".join(on))
+            tr("A run stops where {on}.").format(on=tr("; or where ").join(on))
             if on
             else tr("No breakpoint is on. {always}").format(always=ALWAYS)
         )

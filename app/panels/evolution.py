@@ -173,7 +173,7 @@ class EvolutionPanel(Panel):
                 item.setData(Qt.ItemDataRole.UserRole, change.step)
                 item.setToolTip(
                     tr("First given at update {step}: {words}").format(
-                        step=change.step, words=change.verdict.words or "cannot be told"
+                        step=change.step, words=change.verdict.words or tr("cannot be told")
                     )
                 )
                 if change.verdict.right is False:

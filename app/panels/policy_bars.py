@@ -20,11 +20,11 @@ from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
 KEYS = (
-    Entry("now", "policy"),
-    Entry("before", "old", "outline"),
-    Entry("reference", "reference", "line"),
-    Entry("reward", "reward", "diamond"),
-    Entry("samples", "text", "dot"),
+    Entry(tr("now"), "policy"),
+    Entry(tr("before"), "old", "outline"),
+    Entry(tr("reference"), "reference", "line"),
+    Entry(tr("reward"), "reward", "diamond"),
+    Entry(tr("samples"), "text", "dot"),
 )
 
 

@@ -68,8 +68,8 @@ class QueueForm(QWidget):
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(8)
-        named = ((tr("Over"), self.settings[0], self.values[0], "seeds", self.seeds),
-                 ("and", self.settings[1], self.values[1], "updates", self.updates))  # fmt: skip
+        named = ((tr("Over"), self.settings[0], self.values[0], tr("seeds"), self.seeds),
+                 (tr("and"), self.settings[1], self.values[1], tr("updates"), self.updates))  # fmt: skip
         for row, (word, choice, values, name, number) in enumerate(named):
             for column, widget in enumerate((_muted(word), choice, values, number, _muted(name))):
                 grid.addWidget(widget, row, column)

@@ -29,7 +29,7 @@ class Value(str):
     def __new__(cls, value: object) -> Value:
         switched = value is None or isinstance(value, bool)
         text = f"{value:g}" if isinstance(value, float) else str(value)
-        made = super().__new__(cls, ("on" if value else "off") if switched else text)
+        made = super().__new__(cls, (tr("on") if value else tr("off")) if switched else text)
         made.number = float(value) if isinstance(value, (int, float)) else math.nan
         return made
 

@@ -40,9 +40,9 @@ SHORT = {
     "reward": "R",
     "advantage": "A",
     "ratio": "r",
-    "gradient": "push",
-    "token_loss": "loss",
-    "clipped": "clip",
+    "gradient": tr("push"),
+    "token_loss": tr("loss"),
+    "clipped": tr("clip"),
     "action": "a",
 }
 UNTIL: dict[Stage, tuple[str, ...]] = {
@@ -195,7 +195,7 @@ def _cell(column: step_table.Column, value: object, revealed: tuple[str, ...] | 
         return None
     if column.name == "gradient" and isinstance(value, float):
         return -value  # the step goes against the gradient: what is pushed up points up
-    return ("clip" if value else "") if column.name == "clipped" else value
+    return (tr("clip") if value else "") if column.name == "clipped" else value
 
 
 def _foot(step: Step, revealed: tuple[str, ...] | None, view: View) -> str:

@@ -185,7 +185,11 @@ class TimelinePanel(Panel):
             tr("{verb} <b>{step:,}</b> of {head:,}").format(verb=verb, step=view.cursor.step, head=view.head)
         )
         metrics = QFontMetrics(view.theme.font("strong", view.scale))
-        wide = metrics.horizontalAdvance(tr("Viewing {head:,} of {head:,}").format(head=view.head))
+        longest = (tr("{verb} <b>{step:,}</b> of {head:,}").replace("<b>", "").replace("</b>", "")).format
+        wide = max(
+            metrics.horizontalAdvance(longest(verb=each, step=view.head, head=view.head))
+            for each in (tr("Update"), tr("Viewing"))
+        )
         # of a fixed size, so that no digit makes the toolbars lay themselves out again
         self.place.setFixedSize(wide, round(metrics.height() * 1.4))
         self.track.show_view(view)

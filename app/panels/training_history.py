@@ -31,17 +31,17 @@ OTHER = ("grad_norm", "loss", "reward_std", "length")
 SHOWN = ("reward_mean", "max_prob", "kl", "entropy")
 SHOWN_LANGUAGE = ("reward_mean", "accuracy", *SPARSE, "kl", "entropy")
 LABELS = {
-    "reward_mean": "reward",
+    "reward_mean": tr("reward"),
     "max_prob": tr("max π"),
-    "clip_fraction": "clipped",
-    "dead_groups": "dead",
-    "kl": "KL",
-    "entropy": "entropy",
+    "clip_fraction": tr("clipped"),
+    "dead_groups": tr("dead"),
+    "kl": tr("KL"),
+    "entropy": tr("entropy"),
     "grad_norm": tr("grad norm"),
-    "loss": "loss",
+    "loss": tr("loss"),
     "reward_std": tr("reward std"),
-    "length": "length",
-    "accuracy": "right",
+    "length": tr("length"),
+    "accuracy": tr("right"),
     "accuracy_greedy": tr("held-out, greedy"),
     "accuracy_sampled": tr("held-out, sampled"),
 }
@@ -51,7 +51,7 @@ class Chart(Plot):
     """One of the stacked plots: the series that share an axis."""
 
     def __init__(self, title: str, y: Scale, names: tuple[str, ...], last: bool) -> None:
-        super().__init__(title, Scale(label="update" if last else "", low=1, whole=True), y, zoomable=True)
+        super().__init__(title, Scale(label=tr("update") if last else "", low=1, whole=True), y, zoomable=True)
         self.names = names
         for name in names:
             self.add_curve(name, LABELS[name], METRICS[name].colour)

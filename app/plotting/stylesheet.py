@@ -8,11 +8,10 @@ from PySide6.QtCore import QDir
 from PySide6.QtGui import QPalette
 
 from app.plotting.theme import RADIUS, Theme
-from grpo_core.text import tr
 
 GLYPHS = Path(__file__).parent / "glyphs"
 
-_SHEET = tr("""
+_SHEET = """
 QToolTip {{ background: {surface}; color: {text}; border: 1px solid {border}; padding: {s4}px {s6}px; }}
 QMainWindow::separator {{ background: {border}; width: 1px; height: 1px; }}
 QMainWindow::separator:hover {{ background: {accent}; }}
@@ -125,7 +124,7 @@ QLabel#muted {{ color: {muted}; }}
 QLabel#explained, QLabel#number {{ font-size: {number}px; font-weight: 600; }}
 QLabel#agrees {{ color: {agree_ink}; }}
 QLabel#disagrees, QLabel#refusal {{ color: {wrong_ink}; }}
-""")
+"""
 
 
 def stylesheet(theme: Theme, scale: float) -> str:

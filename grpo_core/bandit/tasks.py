@@ -156,7 +156,7 @@ def _numbered(count: int) -> tuple[str, ...]:
 
 
 def _prompts(config: BanditTask) -> tuple[str, ...]:
-    return tuple(f"prompt {p + 1}" for p in range(config.prompts))
+    return tuple(tr("prompt {number}").format(number=p + 1) for p in range(config.prompts))
 
 
 def _contexts(config: BanditTask, states: tuple[str, ...]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ class BanditTask:
     half_width: float = setting(
         5.0,
         tr("Distance from a peak at which its reward has fallen to 0."),
-        "Half-width",
+        tr("Half-width"),
         low=0,
         above=True,
         high=64,

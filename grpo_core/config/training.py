@@ -60,7 +60,7 @@ class Learner:
     lam: float = setting(
         0.95,
         tr("How far the critic's estimate looks ahead: 0 one token, 1 to the end (GAE)."),
-        "GAE λ",
+        "GAE",
         symbol="λ",
         low=0,
         high=1,

@@ -75,7 +75,7 @@ def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:
     words = _words(t.table("words", {}))
     reader = Steps(t, vocabulary, vocabulary.interactives.get(name, Offer()), {*words, *vocabulary.terms})
     lesson = Lesson(
-        id=id, number=t.whole("number"), title=title, gist=t.text("gist", ""), interactive=name,
+        id=id, number=t.whole("number"), title=tr(title), gist=t.said("gist", ""), interactive=name,
         start=reader.start, steps=reader.steps, words=words, sources=t.texts("sources", ()),
         covers=t.texts("covers", ()),
     )  # fmt: skip
@@ -90,7 +90,7 @@ def _words(t: Table) -> dict[str, Word]:
     for term in t:
         entry = t.table(term)
         words[term.casefold()] = Word(
-            hover=entry.text("hover"), click=entry.text("click", ""), latex=entry.any("latex", "")
+            hover=entry.said("hover"), click=entry.said("click", ""), latex=entry.any("latex", "")
         )
         if not isinstance(words[term.casefold()].latex, str):
             raise entry.error("latex", "a text is expected")

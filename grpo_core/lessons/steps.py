@@ -15,6 +15,7 @@ from grpo_core.explain import Quantity
 from grpo_core.lessons.lesson import KINDS, STAGES, Answer, Choice, LessonStep, Prediction
 from grpo_core.lessons.table import MISSING, Table
 from grpo_core.metrics import METRICS
+from grpo_core.text import tr
 
 MOST_WORDS = 40
 """Words that stand beside a picture."""
@@ -105,7 +106,7 @@ class Steps:
         passed = t.whole("pass", 0) - 1
         row = t.whole("row", 0, low=0)
         self._last = step = LessonStep(
-            text=self._text(t, "text"), speaker=t.text("speaker", ""), base=self._base,
+            text=self._text(t, "text"), speaker=t.said("speaker", ""), base=self._base,
             update=_updates(t, self._last.update), settings=dict(self._changed),
             stage=t.word("stage", STAGES, self._last.stage), passed=passed, row=row - 1 if row else self._last.row,
             show=t.word("show", self._offer.shows, self._last.show) if "show" in t else self._last.show,
@@ -126,7 +127,7 @@ class Steps:
         for term in terms_in(text):
             if term.casefold() not in self._terms:
                 raise t.error(key, f"“{term}” stands in brackets, but neither [words] nor the glossary defines it")
-        return text
+        return tr(text) if text else ""
 
     def _known_knobs(self, t: Table, settings: Settings) -> tuple[str, ...]:
         knobs = t.texts("knobs", ())
@@ -191,7 +192,7 @@ def _updates(t: Table, before: int) -> int:
 
 def _choice(t: Table) -> Choice:
     low, high = t.pair("when", MISSING)
-    choice = Choice(text=t.text("text"), low=low, high=high)
+    choice = Choice(text=t.said("text"), low=low, high=high)
     t.done()
     return choice
 

@@ -59,6 +59,11 @@ class Table:
             raise self.error(key, f"a text is expected, not {_named(value)}")
         return " ".join(value.split())
 
+    def said(self, key: str, default: Any = MISSING) -> str:
+        """A text for people, in the language of the program."""
+        text = self.text(key, default)
+        return tr(text) if text else ""
+
     def number(self, key: str, default: Any = MISSING) -> float:
         """A number, which may be infinite."""
         value = self.any(key, default)

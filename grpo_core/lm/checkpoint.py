@@ -61,7 +61,7 @@ def load(model: Transformer, path: Path) -> dict[str, str]:
     except OSError as error:
         raise refuse(
             tr("it cannot be read ({strerror}); choose “shipped” or another file").format(
-                strerror=error.strerror or "not found"
+                strerror=error.strerror or tr("not found")
             )
         ) from None
     except (SafetensorError, RuntimeError, ValueError) as error:

@@ -42,7 +42,9 @@ def loss(facts: Facts) -> Reason | None:
                 "The surrogates cancel ({value}); "
                 "what is left is β times the KL, {penalty}. It rises as the policy leaves the reference, while "
                 "the reward may rise too."
-            ).format(value="every advantage is 0" if facts.silent else "ratio 1 and ΣA = 0", penalty=plain(penalty)),
+            ).format(
+                value=tr("every advantage is 0") if facts.silent else tr("ratio 1 and ΣA = 0"), penalty=plain(penalty)
+            ),
         )
     return _covariance(facts, policy)
 

@@ -16,6 +16,7 @@ import numpy as np
 from grpo_core.bandit.learner import again
 from grpo_core.config import PRESETS, Settings
 from grpo_core.config.settings import described_at
+from grpo_core.config.words import worded
 from grpo_core.errors import NonFiniteError
 from grpo_core.questions import Replayed, not_finite
 from grpo_core.record import Step
@@ -48,17 +49,6 @@ class Difference:
     def text(self) -> str:
         """Such as “KL weight β: 0.04 → 0”."""
         return f"{self.title}: {worded(self.ran)} → {worded(self.wanted)}"
-
-
-def worded(value: Any) -> str:
-    """A setting's value as a person reads it."""
-    if value is None:
-        return "off"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value).replace("_", " ")
 
 
 def wanted_by(step: Step, preset: str) -> Settings:

@@ -120,7 +120,7 @@ class ControlsPanel(Panel):
 
     def _add_first(self, path: str) -> None:
         if path == "objective.clip":
-            rule = dataclasses.replace(about(Objective, "clip_low"), title="Clip range")
+            rule = dataclasses.replace(about(Objective, "clip_low"), title=tr("Clip range"))
             self._place(NumberRow(CLIP, rule, whole=False), self._column)
             return
         part, name = path.split(".")

@@ -19,10 +19,9 @@ from PySide6.QtWidgets import (
 from app.panels.controls.row import Row
 from app.panels.controls.scale import SliderScale, parsed, shown
 from grpo_core.config import About
+from grpo_core.config.words import headed
 from grpo_core.text import tr
 
-WORDS = {"cpu": "CPU", "cuda": "CUDA", "mps": "MPS", "bfloat16": "bfloat16", "float32": "float32"}
-"""Choices that are written in their own way."""
 GESTURES = itertools.count(1)
 
 
@@ -36,7 +35,7 @@ class NumberRow(Row):
         self.field = QLineEdit()
         self.field.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.field.setObjectName("valueField")
-        self.field.setPlaceholderText("off" if about.optional else "")
+        self.field.setPlaceholderText(tr("off") if about.optional else "")
         self.fit()
         self.field.editingFinished.connect(self._on_typed)
         self.field.returnPressed.connect(self.field.clearFocus)
@@ -99,7 +98,7 @@ class ChoiceRow(Row):
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setMinimumContentsLength(10)
         for choice in about.choices:
-            self.box.addItem(WORDS.get(choice, choice.replace("_", " ").capitalize()), choice)
+            self.box.addItem(headed(choice), choice)
         self.box.activated.connect(self._on_chosen)
         self.label(self.box)
         self.body.insertWidget(1, self.box)

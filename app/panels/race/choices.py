@@ -68,8 +68,8 @@ class Choices(QWidget):
         self.fairness = self._box(
             tr("What is equal"), [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
         )
-        self.seeds = self._box(tr("Seeds"), [f"{count} seeds" for count in SEEDS])
-        self.updates = self._box(tr("Updates"), [f"{count:,} updates" for count in UPDATES])
+        self.seeds = self._box(tr("Seeds"), [tr("{count} seeds").format(count=count) for count in SEEDS])
+        self.updates = self._box(tr("Updates"), [tr("{count:,} updates").format(count=count) for count in UPDATES])
         self.constant = self._box(
             tr("Constant added to all rewards"), [tr("Rewards + {value:g}").format(value=value) for value in CONSTANTS]
         )

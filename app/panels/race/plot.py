@@ -89,7 +89,11 @@ class RacePlot(Plot):
         own = seed_course(runs, measure, place) if runs is not None and place is not None else None
         if runs is not None and own is not None:
             own = own.every(_spacing(runs, samples=samples))
-        self._give(self._own, own, f"seed {runs.seeds[place]}" if runs is not None and place is not None else "")
+        self._give(
+            self._own,
+            own,
+            tr("seed {seed}").format(seed=runs.seeds[place]) if runs is not None and place is not None else "",
+        )
         self._chosen, self._own.meaning = name, look(name).meaning
         solid = look(name).line is Qt.PenStyle.SolidLine
         self._own.cue = Cue(Qt.PenStyle.DotLine if solid else Qt.PenStyle.SolidLine)

@@ -134,7 +134,9 @@ class Desk(QObject):
         if done:
             seconds = (time.monotonic() - self._began) / done * (coming.wanted - done)
             left = tr(", about {seconds} s left").format(seconds=max(round(seconds), 1))
-        return f"{done} of {coming.wanted} places done; update {here:,} of {coming.sweep.updates:,}{left}."
+        return tr("{done} of {wanted} places done; update {here:,} of {updates:,}{left}.").format(
+            done=done, wanted=coming.wanted, here=here, updates=coming.sweep.updates, left=left
+        )
 
     @Slot(object)
     def _on_arrived(self, runs: Ensemble) -> None:

@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from grpo_core.config.words import worded
+from grpo_core.text import tr
+
 
 @dataclass(frozen=True)
 class Places:
@@ -91,9 +94,7 @@ def _fits(texts: Sequence[str], width: Callable[[str], float], room: float) -> b
 
 def name(value: object) -> str:
     """A value of a setting in a few letters."""
-    if value is None:
-        return "none"
-    return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")
+    return tr("none") if value is None else worded(value)
 
 
 def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:

@@ -98,7 +98,7 @@ class Strip(QWidget):
         places = [middle, *range(min(len(runs.seeds), LISTED))]
         texts = [
             tr("median seed {seeds}").format(seeds=runs.seeds[middle]),
-            *(f"seed {runs.seeds[place]}" for place in places[1:]),
+            *(tr("seed {seed}").format(seed=runs.seeds[place]) for place in places[1:]),
         ]
         chosen = chosen if chosen < len(texts) else 0
         fill(self.seed, texts, chosen)

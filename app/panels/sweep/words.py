@@ -73,7 +73,7 @@ def of_change(sweep: Sweep, wanted: Sweep) -> str:
     paths = list(sweep.base.differences(wanted.base))
     changed = ", ".join(path.rpartition(".")[2].replace("_", " ") for path in paths[:3])
     return tr("Computed before a change of {changed}{value}; press Sweep.").format(
-        changed=changed, value=" and more" if len(paths) > 3 else ""
+        changed=changed, value=tr(" and more") if len(paths) > 3 else ""
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from app.plotting.numbers import shown
 from app.workspace.step_view import StepView, advantage_of
 from grpo_core import recompute
+from grpo_core.config.words import worded
 from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
@@ -94,7 +95,7 @@ def _entropy(view: StepView, row: int, token: int) -> list[Line]:
 
 def _branch(view: StepView, ratio: float) -> str:
     if view.objective.surrogate != "clip":
-        return view.objective.surrogate.replace("_", " ")
+        return worded(view.objective.surrogate)
     inside = 1 - view.objective.clip_low <= ratio <= 1 + view.objective.clip_high
     return tr("r A (in the band)") if inside else "r A (outside)"
 

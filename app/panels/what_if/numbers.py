@@ -5,8 +5,9 @@ from __future__ import annotations
 from app.plotting.numbers import Missing
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
+from grpo_core.config.words import worded
 from grpo_core.text import tr
-from grpo_core.what_if import Difference, WhatIf, compared, worded
+from grpo_core.what_if import Difference, WhatIf, compared
 
 TITLE, VALUE = 19.5, 8.5
 """Widths in digits."""

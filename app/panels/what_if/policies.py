@@ -17,7 +17,7 @@ from app.workspace.step_view import StepView
 from app.workspace.view import View
 from grpo_core.text import tr
 
-KEYS = (Entry("after", "policy"), Entry("before", "old", "outline"), Entry("samples", "text", "dot"))
+KEYS = (Entry(tr("after"), "policy"), Entry(tr("before"), "old", "outline"), Entry(tr("samples"), "text", "dot"))
 
 
 class Policies(QWidget):

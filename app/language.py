@@ -1,0 +1,68 @@
+"""Which language the program speaks, chosen once and before anything that says something is imported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QLocale, Qt, QTranslator
+from PySide6.QtWidgets import QApplication
+
+from app import pseudo
+from grpo_core import text
+from grpo_core.shipped import resource
+
+TRANSLATIONS = resource("translations")
+"""One catalogue a language, such as de.qm, made by Qt's lrelease from de.ts (``python -m tools.catalogue``)."""
+MADE_UP = {"pseudo": pseudo.longer, "pseudo-rtl": pseudo.mirrored}
+
+_chosen = ""
+_catalogue: QTranslator | None = None
+
+
+def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
+    """The language asked for with ``--language``, else the system's, as far as there is a catalogue of it.
+
+    Returns a sentence if what was asked for is not there; the texts are then as they are written, in English.
+    """
+    global _chosen, _catalogue
+    asked = _asked(arguments)
+    _chosen, _catalogue = "", None
+    text.use(None)
+    if asked in MADE_UP:
+        _chosen = asked
+        text.use(MADE_UP[asked])
+        return ""
+    name = asked or QLocale.system().name()
+    catalogue = QTranslator()
+    if re.fullmatch(r"[\w-]+", name) and catalogue.load(name, str(folder)):  # de_AT is content with de
+        _chosen, _catalogue = name, catalogue
+        text.use(_translated)
+    elif asked and not asked.startswith("en"):
+        there = sorted({"en", *MADE_UP, *(path.stem for path in folder.glob("*.qm"))})
+        return f"There is no translation into “{asked}”; there are {', '.join(there)}."
+    return ""
+
+
+def arrange(application: QApplication) -> None:
+    """Let windows run in the direction of the language."""
+    mirrored = _chosen == "pseudo-rtl" or (
+        bool(_chosen) and QLocale(_chosen).textDirection() is Qt.LayoutDirection.RightToLeft
+    )
+    direction = Qt.LayoutDirection.RightToLeft if mirrored else Qt.LayoutDirection.LeftToRight
+    application.setLayoutDirection(direction)
+
+
+def _translated(said: str) -> str:
+    assert _catalogue is not None
+    return _catalogue.translate("", said) or said
+
+
+def _asked(arguments: Sequence[str]) -> str:
+    for place, argument in enumerate(arguments):
+        if argument == "--language":
+            return arguments[place + 1] if place + 1 < len(arguments) else ""
+        if argument.startswith("--language="):
+            return argument.partition("=")[2]
+    return ""

@@ -1,0 +1,37 @@
+"""Languages that nobody speaks: longer, or from right to left, to see what a translation would do to the window.
+
+``--language pseudo`` makes every text about 40 % longer and sets it in « »; what stays without was never given
+to a translator. ``--language pseudo-rtl`` mirrors the window, and each word reads from right to left. Fields to be
+filled in, markup and a lesson's links stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+
+_VOWELS = str.maketrans({"a": "aá", "e": "eé", "i": "ií", "o": "oó", "u": "uú", "A": "Aá", "E": "Eé", "O": "Oó"})
+_KEPT = re.compile(r"(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|<[^<>]*>|&\w+;|\|[^\[\]|]+\]|\n)")
+_LINK = re.compile(r"\[([A-Za-z][^\[\]|]*)\]")
+_RTL_MARK, _OVERRIDE, _POP = "\u200f", "\u202e", "\u202c"
+
+
+def longer(text: str) -> str:
+    """``text`` with every vowel twice, between « and »."""
+    if not text.strip():
+        return text
+    parts = _KEPT.split(_linked(text))
+    return "«" + "".join(part if _KEPT.fullmatch(part) else part.translate(_VOWELS) for part in parts) + "»"
+
+
+def mirrored(text: str) -> str:
+    """``text`` with each word from right to left."""
+
+    def turned(part: str) -> str:
+        return re.sub(r"[^\W\d_]{2,}", lambda word: f"{_RTL_MARK}{_OVERRIDE}{word[0]}{_POP}{_RTL_MARK}", part)
+
+    return "".join(part if _KEPT.fullmatch(part) else turned(part) for part in _KEPT.split(_linked(text)))
+
+
+def _linked(text: str) -> str:
+    """``text`` with the term of every link kept beside what is said for it."""
+    return _LINK.sub(r"[\1|\1]", text)

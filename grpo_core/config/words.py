@@ -1,0 +1,38 @@
+"""What the values of settings are called by people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grpo_core.text import tr
+
+CHOICES = {
+    "group_mean": tr("group mean"), "leave_one_out": tr("leave one out"), "batch_mean": tr("batch mean"),
+    "none": tr("none"), "given": tr("given"), "sample": tr("sample"), "population": tr("population"),
+    "batch": tr("batch"), "token": tr("token"), "sequence": tr("sequence"), "sequence_sum": tr("sequence sum"),
+    "clip": tr("clip"), "log_prob": tr("log-probability"), "cispo": "CISPO", "sapo": "SAPO", "vespo": "VESPO",
+    "gmpo": "GMPO", "exact": tr("exact"), "loss": tr("loss"), "reward": tr("reward"), "constant": tr("constant"),
+    "sgd": "SGD", "adam": "Adam", "single_peak": tr("single peak"), "double_peak": tr("double peak"),
+    "linear": tr("linear"), "custom": tr("custom"), "length": tr("length"), "chain": tr("chain"),
+    "arithmetic": tr("arithmetic"), "gameable": tr("gameable"), "own": tr("own"), "mixed": tr("mixed"),
+    "easy": tr("easy"), "sweet_spot": tr("sweet spot"), "hard": tr("hard"), "hopeless": tr("hopeless"),
+    "number": tr("number"), "regex": tr("regular expression"), "cpu": "CPU", "cuda": "CUDA", "mps": "MPS",
+}  # fmt: skip
+"""The words that a setting may be; one that is not here is shown as it is written."""
+
+
+def worded(value: Any) -> str:
+    """A setting's value as a person reads it: None is off, 0.04 has no more digits than it needs."""
+    if value is None:
+        return tr("off")
+    if isinstance(value, bool):
+        return tr("on") if value else tr("off")
+    if isinstance(value, float):
+        return f"{value:g}"
+    return CHOICES.get(str(value), str(value).replace("_", " "))
+
+
+def headed(value: Any) -> str:
+    """The same at the head of a line: with a capital."""
+    said = worded(value)
+    return said[:1].upper() + said[1:] if said not in ("float32", "bfloat16", "k1", "k2", "k3") else said

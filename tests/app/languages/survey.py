@@ -1,0 +1,169 @@
+"""Open the whole window in a made-up language and report, as JSON, what was not translated and what does not fit.
+
+python -m tests.app.languages.survey pseudo|pseudo-rtl HOME
+"""
+# ruff: noqa: E402
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+os.environ["QT_QPA_PLATFORM"] = "offscreen"
+os.environ["QT_LOGGING_RULES"] = "*.debug=false"
+
+from app import language
+
+language.choose(["--language", sys.argv[1]])  # before the panels are imported, whose constants are texts
+
+from PySide6.QtCore import QEvent, QEventLoop, Qt, QTimer
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QGroupBox,
+    QLabel,
+    QLineEdit,
+    QSizePolicy,
+    QTabBar,
+    QTableView,
+    QWidget,
+)
+
+from app.program import Program
+from app.settings.paths import find_paths
+from app.settings.preferences import Preferences
+from app.training.controller import State
+from app.workspace.player import Mode
+from grpo_core.explain import Quantity
+
+PROPER = re.compile(
+    r"GRPO|REINFORCE|PPO|DAPO|GSPO|CISPO|RLOO|SAPO|VESPO|GMPO|BNPO|LUSPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam"
+    r"|CPU|CUDA|MPS|float|min\(|clip\(|hat|Williams"
+)
+"""Names of algorithms, programs, settings and units are the same in any language, and so are formulas."""
+QT = ("qt_", "ScrollLeftButton", "ScrollRightButton", "Export", "Export...")
+"""Parts of Qt, which are translated by Qt's own catalogues, and of pyqtgraph, which nobody sees."""
+KEYS = re.compile(r" \([^()]*\)(?=\. «|$)")
+"""Of a command, in its tip."""
+
+
+def settle(milliseconds: int = 60) -> None:
+    loop = QEventLoop()
+    QTimer.singleShot(milliseconds, loop.quit)
+    loop.exec()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
+    """(where, text) of everything a person reads or hears of a widget."""
+    if isinstance(widget, (QLabel, QAbstractButton)):
+        yield "text", widget.text()
+    if isinstance(widget, QGroupBox):
+        yield "title", widget.title()
+    if isinstance(widget, QComboBox):
+        yield from (("item", widget.itemText(place)) for place in range(widget.count()))
+    if isinstance(widget, QTabBar):
+        yield from (("tab", widget.tabText(place)) for place in range(widget.count()))
+    if isinstance(widget, QLineEdit):
+        yield "placeholder", widget.placeholderText()
+    if isinstance(widget, QTableView) and widget.model() is not None:
+        model = widget.model()
+        for column in range(model.columnCount()):
+            yield "header", str(model.headerData(column, Qt.Orientation.Horizontal) or "")
+    yield "tip", widget.toolTip()
+    yield "name", widget.accessibleName()
+    yield "description", widget.accessibleDescription()
+
+
+def untranslated(text: str) -> bool:
+    """Whether words stand outside of « »."""
+    bare = KEYS.sub("", re.sub(r"<small>.*</small>|<[^>]*>|&\w+;", " ", text))
+    while "«" in bare:
+        shorter = re.sub(r"«[^«»]*»", " ", bare)
+        if shorter == bare:
+            return False  # a sentence that was cut short
+        bare = shorter
+    return bool(re.search(r"[A-Za-z]{3,}", bare)) and not PROPER.search(bare)
+
+
+def clipped(widget: QWidget) -> bool:
+    """Whether a label or a button is smaller than its text."""
+    if widget.visibleRegion().isEmpty() or not widget.text().strip():  # type: ignore[attr-defined]
+        return False
+    if widget.sizePolicy().horizontalPolicy() is QSizePolicy.Policy.Ignored:
+        return False  # made to be cut, with the whole text beside it
+    if isinstance(widget, QLabel):
+        if widget.wordWrap():
+            return widget.height() + 1 < widget.heightForWidth(widget.width())
+        return widget.width() + 1 < widget.minimumSizeHint().width()
+    return widget.width() + 1 < widget.minimumSizeHint().width()
+
+
+def survey(window: QWidget, moment: str, found: dict[str, dict[str, str]]) -> None:
+    for widget in [window, *window.findChildren(QWidget)]:
+        if widget.objectName().startswith(QT):
+            continue
+        path = f"{type(widget).__name__} in {_panel(widget)}"
+        for where, text in texts(widget):
+            if text and untranslated(text):
+                found["untranslated"].setdefault(text, f"{moment}: {where} of {path}")
+        if isinstance(widget, (QLabel, QAbstractButton)) and clipped(widget):
+            found["clipped"].setdefault(widget.text(), f"{moment}: {path}")
+    for action in window.findChildren(QAction):
+        for text in (action.text(), action.toolTip()):
+            if untranslated(text) and not text.startswith(QT):
+                found["untranslated"].setdefault(text, f"{moment}: action {action.objectName()}")
+
+
+def _panel(widget: QWidget) -> str:
+    above: QWidget | None = widget
+    names: list[str] = []
+    while above is not None and len(names) < 4:
+        names.append(type(above).__name__)
+        above = above.parentWidget()
+    return " < ".join(names[1:])
+
+
+def main(kind: str, home: str) -> None:
+    application = QApplication(sys.argv[:1])
+    language.arrange(application)
+    program = Program(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
+    program.window.resize(1920, 1080)
+    program.window.show()
+    program.welcome()
+    found: dict[str, dict[str, str]] = {"untranslated": {}, "clipped": {}}
+    settle()
+    survey(program.window, "start", found)
+    for layout in ("Bandit", "Language model", "Compare"):
+        program.deeds.set_layout(layout)
+        settle()
+        survey(program.window, layout, found)
+    program.deeds.set_layout("Bandit")
+    program.player.run_n(6)
+    while program.controller.state is not State.PAUSED or program.player.mode is not Mode.RESTING:
+        settle()
+    program.workspace.move_to(3)
+    program.workspace.explain(Quantity("loss"))
+    for name, holder in program.window.holders.items():
+        there = holder.isVisible()
+        holder.show()
+        holder.raise_()
+        settle(30)
+        survey(program.window, name, found)
+        holder.setVisible(there)
+    print(json.dumps(found, ensure_ascii=False, indent=1))
+    program.controller.finished.connect(application.quit)
+    program.close()
+    settle(300)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])
+    sys.stdout.flush()
+    Path(sys.argv[2], "done").touch()

@@ -1,0 +1,103 @@
+"""Every sentence goes through Qt's translation; texts that are longer, or run from right to left, have room."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app import language, pseudo
+from grpo_core import text
+from tools import catalogue
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def english_again() -> Iterator[None]:
+    yield
+    language.choose(["--language", "en"])
+
+
+def sources() -> Iterator[tuple[Path, ast.Call]]:
+    """Every call of ``tr`` in the program."""
+    for package in ("app", "grpo_core"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tr":
+                    yield path, node
+
+
+DATA = {"glossary.py", "references.py", "reading.py", "steps.py", "table.py"}
+"""Files that say what stands in resources, which the catalogue takes from there."""
+
+
+def test_only_literals_are_said_so_that_lupdate_finds_them() -> None:
+    for path, call in sources():
+        (said,) = call.args
+        literal = isinstance(said, ast.Constant) and isinstance(said.value, str)
+        assert literal or path.name in DATA, f"{path.name}:{call.lineno}: {ast.unparse(call)}"
+
+
+def test_the_catalogue_holds_every_sentence_and_keeps_what_is_translated(tmp_path: Path) -> None:
+    made = tmp_path / "de.ts"
+    catalogue.renew(made, "de")
+    tree = ET.parse(made)
+    held = {source.text for source in tree.iter("source")}
+    said = {str(call.args[0].value) for _, call in sources() if isinstance(call.args[0], ast.Constant)}
+    assert {one for one in said if one.strip()} <= held
+    assert set(catalogue.shipped()) <= held
+    assert len(held) > 2000
+    for message in tree.iter("message"):
+        if message.findtext("source") in WORDS:
+            translation = message.find("translation")
+            assert translation is not None
+            translation.text = WORDS[message.findtext("source") or ""]
+            translation.attrib.pop("type", None)
+    tree.write(made, "utf-8", xml_declaration=True)
+    catalogue.renew(made, "de")
+    catalogue.release(made)
+    assert language.choose(["--language", "de"], tmp_path) == ""
+    assert text.tr("Run") == "Los"
+    assert text.tr("{count} seeds").format(count=3) == "3 Startzahlen"
+    assert text.tr("Pause") == "Pause", "what is not translated stays as it is written"
+
+
+WORDS = {"Run": "Los", "{count} seeds": "{count} Startzahlen"}
+
+
+def test_a_language_that_is_not_there_is_said(tmp_path: Path) -> None:
+    assert language.choose(["--language=tlh"], tmp_path) == (
+        "There is no translation into “tlh”; there are en, pseudo, pseudo-rtl."
+    )
+    assert text.tr("Run") == "Run"
+    assert language.choose(["--language", "../../etc"], tmp_path).startswith("There is no translation")
+    assert language.choose(["--language"], tmp_path) == ""
+
+
+def test_the_made_up_language_is_longer_and_keeps_what_is_filled_in() -> None:
+    said = "The [group mean] of {count:,} samples is {mean:.{digits}f}, <b>no</b> more."
+    longer = pseudo.longer(said)
+    assert "|group mean]" in longer
+    assert "<b>" in longer
+    assert longer.format(count=3, mean=1.0, digits=2)
+    assert len(longer) > 1.3 * len(said)
+    assert pseudo.mirrored(said).format(count=3, mean=1.0, digits=2)
+
+
+@pytest.mark.parametrize("made_up", ["pseudo", "pseudo-rtl"])
+def test_the_whole_window_is_translated_and_nothing_is_cut(made_up: str, tmp_path: Path) -> None:
+    """What is not translated can be told in the first of the two alone."""
+    command = [sys.executable, "-m", "tests.app.languages.survey", made_up, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=120, check=False)
+    assert (tmp_path / "done").exists(), done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert found["clipped"] == {}
+    assert made_up == "pseudo-rtl" or found["untranslated"] == {}
