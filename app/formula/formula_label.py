@@ -22,6 +22,7 @@ class FormulaLabel(QWidget):
 
     def __init__(self, latex: str = "", pixels: float = 16.0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
         self.latex, self.plain, self._meaning = "", "", "text"
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
@@ -79,6 +80,7 @@ class FormulaLabel(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, found = QPainter(self), self.drawn
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         share = self._shrunk(found, self.width()) if found is not None else 0.0
         if found is not None and share >= SHRINK_TO:
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)

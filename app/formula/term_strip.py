@@ -144,6 +144,7 @@ class TermButton(QAbstractButton):
         strip = self.parent()
         assert isinstance(strip, TermStrip)
         painter, theme = QPainter(self), self.theme
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         frame = QRectF(self.rect()).adjusted(1, 1, -1, -1)
         if self.term.key and (self.underMouse() or self.marked):
@@ -189,6 +190,7 @@ class TermStrip(QWidget):
         self, terms: Sequence[Term] = (), pixels: float = 18.0, parent: QWidget | None = None, *, late: bool = False
     ) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.waits = late
         self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
         self.buttons: list[TermButton] = []

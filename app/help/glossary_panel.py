@@ -6,7 +6,15 @@ import html
 
 from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtWidgets import (
-    QFrame, QLabel, QLineEdit, QListWidget, QListWidgetItem, QScrollArea, QSplitter, QVBoxLayout, QWidget,
+    QFrame,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QScrollArea,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
 )  # fmt: skip
 
 from app.formula.formula_label import FormulaLabel

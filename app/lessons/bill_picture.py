@@ -97,6 +97,7 @@ class BillPicture(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme, rows = QPainter(self), self.theme, self._rows()
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(theme.font("body", self.factor))
         metrics = painter.fontMetrics()

@@ -132,6 +132,7 @@ class Options(Input):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme = QPainter(self), self.theme
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for place, text in enumerate(self.texts):
             row = QRectF(self._row(place)).adjusted(1, 1, -1, -1)

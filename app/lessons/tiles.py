@@ -46,6 +46,7 @@ class Tiles(QWidget):
         if not groups:
             return
         painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         wide, high = self.width(), self.height()
         columns = max(1, min(groups, round(math.sqrt(groups * wide / max(high, 1)))))

@@ -97,7 +97,7 @@ class BarsPlot(Plot):
         low, high = min(float(what.rewards.min()), 0.0), max(float(what.rewards.max()), 1.0)
         self._span = (low, high)
         label = (
-            "action"
+            tr("action")
             if (low, high) == (0.0, 1.0)
             else tr("action   (◇ rewards from {low} to {high})").format(low=shown(low), high=shown(high))
         )

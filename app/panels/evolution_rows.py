@@ -100,6 +100,7 @@ class EvolutionRows(QWidget):
         if self._theme is None or self._evolution is None:
             return
         painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         for place, prompt in enumerate(self._evolution.prompts):
             self._paint_row(painter, place, prompt)
         head = self._evolution.run.head

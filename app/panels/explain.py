@@ -48,6 +48,7 @@ class ExplainPanel(Panel):
         self.formula = FormulaLabel()
         self.values = FormulaLabel()
         self.result = QLabel()
+        self.result.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self.result.setObjectName("explained")
         self.check = QLabel()
         self.note = QLabel()
@@ -172,6 +173,7 @@ class ExplainPanel(Panel):
     def _add_door(self) -> None:
         """Room for one more input; it stays for whatever is explained next."""
         n, door, value = len(self._doors), QPushButton(), QLabel()
+        value.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         door.setObjectName("door")
         door.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # cut rather than widen the panel
         door.setProperty("quantity", n)

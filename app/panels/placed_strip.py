@@ -33,6 +33,7 @@ class PlacedStrip(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self._theme: Theme | None = None
         self._scale = 1.0
         self._words: tuple[str, ...] = ()
@@ -80,6 +81,7 @@ class PlacedStrip(QWidget):
         if self._theme is None or self._answer is None:
             return
         painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setOpacity(STALE if self._stale else 1.0)
         whole, below = QRectF(self.rect()), self._line * 5.0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF
-from PySide6.QtGui import QPen
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QPainter, QPen
 
 from app.plotting.numbers import MINUS
 from app.plotting.ranges import ticks
@@ -75,6 +76,10 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         """pyqtgraph drops labels that leave this box, the ones at both ends among them; so it is wider."""
         box: QRectF = super().boundingRect()
         return box.adjusted(-self._reach, -self._reach, self._reach, self._reach)
+
+    def drawPicture(self, p: QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:
+        p.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
+        super().drawPicture(p, axisSpec, tickSpecs, textSpecs)
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         if self._tickLevels is not None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.axis import Axis, Scale
@@ -47,6 +47,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
 
     def __init__(self, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self._axes = {"left": Axis("left", y), "bottom": Axis("bottom", x)}
         self.x_scale, self.y_scale = x, y
         self.theme, self.factor = LIGHT, 1.0

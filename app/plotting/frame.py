@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyqtgraph as pg
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGraphicsGridLayout
 
 from app.plotting.axis import Axis
@@ -20,6 +21,7 @@ class Frame(pg.GraphicsWidget):  # type: ignore[misc]
 
     def __init__(self, left: Axis, bottom: Axis) -> None:
         super().__init__()
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.view_box = pg.ViewBox(enableMenu=False)
         self.layout = QGraphicsGridLayout()
         self.layout.setSpacing(0)

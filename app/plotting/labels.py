@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
@@ -65,6 +65,7 @@ class Words(QGraphicsItem):
         return self._box.adjusted(-2, -2, 2, 2)
 
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         if self._theme is None:
             return
         painter.setFont(self._font)
@@ -106,6 +107,7 @@ class ReadOut(QGraphicsItem):
         return QRectF(0, 0, widest + 2 * self._pad, metrics.height() * len(self._lines) + 1.4 * self._pad)
 
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         if self._theme is None:
             return
         ground = QColor(self._theme.colour("surface"))

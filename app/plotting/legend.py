@@ -27,6 +27,7 @@ class Legend(QWidget):
 
     def __init__(self, entries: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.theme, self.factor = LIGHT, 1.0
         self._entries: tuple[Entry, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
@@ -63,6 +64,7 @@ class Legend(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         shown, room = [], float(self.width())
         for entry in self._entries:

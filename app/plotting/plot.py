@@ -156,6 +156,7 @@ class Plot(Canvas):
         if not (blank or self._ringed):
             return
         painter = QPainter(self.viewport())
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         if blank:
             painter.setPen(self.theme.colour("muted"))
             painter.setFont(self.theme.font("body", self.factor))

@@ -188,6 +188,8 @@ class _Cell(QStyledItemDelegate):
             metrics = table.mono_metrics if kind == "mono" else table.cell_metrics
             if metrics.horizontalAdvance(text) > inner.width():
                 text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(inner.width() + 1))
+            if kind != "text":
+                painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # a sign stands before its number
             painter.drawText(inner, LEFT if kind in WORDS else RIGHT, text)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(QPen(theme.colour("selection" if chosen else "border"), 1))

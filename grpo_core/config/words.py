@@ -15,7 +15,7 @@ CHOICES = {
     "sgd": "SGD", "adam": "Adam", "single_peak": tr("single peak"), "double_peak": tr("double peak"),
     "linear": tr("linear"), "custom": tr("custom"), "length": tr("length"), "chain": tr("chain"),
     "arithmetic": tr("arithmetic"), "gameable": tr("gameable"), "own": tr("own"), "mixed": tr("mixed"),
-    "easy": tr("easy"), "sweet_spot": tr("sweet spot"), "hard": tr("hard"), "hopeless": tr("hopeless"),
+    "easy": tr("easy"), "sweet_spot": tr("sweet spot"), "hard": tr("hard"), "hopeless": tr("hopeless"), "outcome": tr("outcome"), "process": tr("process"),
     "number": tr("number"), "regex": tr("regular expression"), "cpu": "CPU", "cuda": "CUDA", "mps": "MPS",
 }  # fmt: skip
 """The words that a setting may be; one that is not here is shown as it is written."""

@@ -74,7 +74,7 @@ class RacePlot(Plot):
             else:
                 ribbon.set_limits(lane.x, lane.low, lane.high)
         self.set_scales(
-            x=Scale(label=tr("completions drawn") if samples else "update", low=0, whole=True),
+            x=Scale(label=tr("completions drawn") if samples else tr("update"), low=0, whole=True),
             y=scale_of(measure, results.plan.settings),
         )
         ends = np.array([ribbon.extent() for ribbon in self._ribbons.values()]).reshape(-1, 2)

@@ -27,7 +27,7 @@ class RunRow(QWidget):
         self.seed = QSpinBox()
         self.seed.setAccessibleName(tr("Seed of the run that opens"))
         self.seed.setToolTip(tr("Which of the runs; a click on a line or a row chooses the one with the median reward"))
-        self.seed.setPrefix("seed ")
+        self.seed.setPrefix(tr("seed "))
         self.seed.setKeyboardTracking(False)
         self.seed.valueChanged.connect(self.seed_chosen)
         self.open = QPushButton(tr("Open this run"))

@@ -29,6 +29,7 @@ class TokenDetail(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self._view: View | None = None
         self._token = (0, 0)
         self._lines: list[Line] = []
@@ -68,6 +69,7 @@ class TokenDetail(QWidget):
             return
         theme, scale = self._view.theme, self._view.scale
         painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(theme.font("section", scale))
         line = painter.fontMetrics().height() * 1.45

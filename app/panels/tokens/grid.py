@@ -61,6 +61,7 @@ class TokenGrid(QAbstractScrollArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self._rows: Rows | None = None
         self._cells: Cells | None = None
         self._selected: tuple[int, int] | None = None
@@ -134,6 +135,7 @@ class TokenGrid(QAbstractScrollArea):
         if self._rows is None or self._cells is None:
             return
         painter = QPainter(self.viewport())
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         shift = self.verticalScrollBar().value()
         painter.translate(0, -shift)
         bottom = shift + self.viewport().height()

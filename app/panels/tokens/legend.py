@@ -20,6 +20,7 @@ class Legend(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self._theme: Theme | None = None
         self._text = ("", "", "")
         self._signed = True
@@ -47,6 +48,7 @@ class Legend(QWidget):
         if self._theme is None:
             return
         theme, painter = self._theme, QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(theme.font("small", self._scale))
         metrics = painter.fontMetrics()

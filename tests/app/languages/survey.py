@@ -24,6 +24,7 @@ from PySide6.QtCore import QEvent, QEventLoop, Qt, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QAbstractSpinBox,
     QApplication,
     QComboBox,
     QGroupBox,
@@ -35,6 +36,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.formula.formula_label import FormulaLabel
+from app.formula.term_strip import TermStrip
+from app.panels.tokens.grid import TokenGrid
+from app.plotting.plot import Plot
 from app.program import Program
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
@@ -49,6 +54,8 @@ PROPER = re.compile(
 """Names of algorithms, programs, settings and units are the same in any language, and so are formulas."""
 QT = ("qt_", "ScrollLeftButton", "ScrollRightButton", "Export", "Export...")
 """Parts of Qt, which are translated by Qt's own catalogues, and of pyqtgraph, which nobody sees."""
+NEVER_TURNED = (Plot, TermStrip, FormulaLabel, TokenGrid)
+"""Mathematics and tokens run from left to right in any language."""
 KEYS = re.compile(r" \([^()]*\)(?=\. «|$)")
 """Of a command, in its tip."""
 
@@ -76,6 +83,10 @@ def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
         model = widget.model()
         for column in range(model.columnCount()):
             yield "header", str(model.headerData(column, Qt.Orientation.Horizontal) or "")
+    if isinstance(widget, Plot):
+        yield from (("axis", scale.label) for scale in (widget.x_scale, widget.y_scale))
+    if isinstance(widget, QAbstractSpinBox):
+        yield "value", widget.text()
     yield "tip", widget.toolTip()
     yield "name", widget.accessibleName()
     yield "description", widget.accessibleDescription()
@@ -113,6 +124,8 @@ def survey(window: QWidget, moment: str, found: dict[str, dict[str, str]]) -> No
         for where, text in texts(widget):
             if text and untranslated(text):
                 found["untranslated"].setdefault(text, f"{moment}: {where} of {path}")
+        if isinstance(widget, NEVER_TURNED) and widget.layoutDirection() is not Qt.LayoutDirection.LeftToRight:
+            found["turned"].setdefault(type(widget).__name__, f"{moment}: {path}")
         if isinstance(widget, (QLabel, QAbstractButton)) and clipped(widget):
             found["clipped"].setdefault(widget.text(), f"{moment}: {path}")
     for action in window.findChildren(QAction):
@@ -137,7 +150,7 @@ def main(kind: str, home: str) -> None:
     program.window.resize(1920, 1080)
     program.window.show()
     program.welcome()
-    found: dict[str, dict[str, str]] = {"untranslated": {}, "clipped": {}}
+    found: dict[str, dict[str, str]] = {"untranslated": {}, "clipped": {}, "turned": {}}
     settle()
     survey(program.window, "start", found)
     for layout in ("Bandit", "Language model", "Compare"):

@@ -100,4 +100,5 @@ def test_the_whole_window_is_translated_and_nothing_is_cut(made_up: str, tmp_pat
     assert (tmp_path / "done").exists(), done.stderr[-2000:]
     found = json.loads(done.stdout)
     assert found["clipped"] == {}
+    assert found["turned"] == {}
     assert made_up == "pseudo-rtl" or found["untranslated"] == {}
