@@ -16,6 +16,7 @@ from app.crash.log import LogFiles
 from app.crash.safe_mode import EARLY_SECONDS, StartMarker
 from app.display import missing_display
 from app.language import arrange
+from app.settings.files import exists
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
 
@@ -114,7 +115,7 @@ def _first_run(program: object, options: argparse.Namespace, safe: bool) -> None
         program.deeds.open_path(path)
     if options.present is not None:
         present(program, options.present)
-    elif last and not options.files and not safe and not options.new and Path(last).exists():
+    elif last and not options.files and not safe and not options.new and exists(last):
         program.reopen(Path(last))
 
 

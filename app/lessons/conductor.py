@@ -8,6 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from app.lessons.former import Former
 from app.lessons.interactive import Interactive
 from app.lessons.layout import LessonLayout
 from app.lessons.prediction import Placed
@@ -17,6 +18,7 @@ from app.lessons.visit import Visit
 from app.training.controller import Controller
 from app.workspace.cursor import Stage
 from app.workspace.player import Player
+from app.workspace.run_handle import RunHandle
 from app.workspace.session import Session
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
@@ -97,15 +99,24 @@ class Conductor(QObject):
         """Whether its run is still on the way to the update that is to be seen."""
         return self._target is not None
 
+    @property
+    def former(self) -> Former | None:
+        """The place that the user comes back to; None between lessons."""
+        return self._visit.former
+
+    def owns(self, run: RunHandle) -> bool:
+        """Whether ``run`` belongs to the lesson, and goes with it."""
+        return run in self._runs
+
     # -- what people press ---------------------------------------------------------------------------------------------
 
-    def open(self, lesson: Lesson) -> None:
-        """Begin ``lesson``; another one that is being given makes room for it."""
+    def open(self, lesson: Lesson, place: int = 0) -> None:
+        """Begin ``lesson`` at a step, counted from 0; another one that is being given makes room for it."""
         if self.lesson is None:
             self._visit.begin()
         self._rest()
-        self.lesson, self.place, self.placed = lesson, 0, {}
-        self._enter(0)
+        self.lesson, self.placed = lesson, {}
+        self._enter(min(max(place, 0), len(lesson.steps) - 1))
 
     def next(self) -> None:
         """One step further. A question that stands open is asked for once, and then skipped."""

@@ -18,34 +18,35 @@ class Visit:
     Attributes:
         layout: where the lesson stands.
         runs: its own runs.
+        former: the user's place; None between lessons.
     """
 
     def __init__(
         self, workspace: Workspace, session: Session, controller: Controller, player: Player, layout: LessonLayout
     ) -> None:
         self._workspace, self._session, self._controller, self._player = workspace, session, controller, player
-        self._former: Former | None = None
+        self.former: Former | None = None
         self.layout = layout
         self.runs = LessonRuns(workspace, session, controller)
         controller.closed.connect(self.runs.sweep)
 
     def begin(self) -> None:
         """The user's place is noted, and whatever moves there stands still."""
-        self._former = Former.of(self._workspace)
+        self.former = Former.of(self._workspace)
         self._player.pause()
         self._controller.set_breakpoints(())  # the user's are for the user's runs
 
     def give_back(self) -> None:
         """The user's run, cursor and settings, and everything else."""
-        if self._former is not None:
+        if self.former is not None:
             self.runs.switching = True
-            self._former.give_back(self._workspace, self._session)
+            self.former.give_back(self._workspace, self._session)
         self.end()
 
     def end(self, keep: RunHandle | None = None) -> None:
         """The lesson's runs go, but for the one to ``keep``; breakpoints and docks are as before."""
         self.runs.clear(keep=keep)
         self.runs.switching = False
-        self._former = None
+        self.former = None
         self._controller.set_breakpoints(self._workspace.breakpoints.all)
         self.layout.give_back()

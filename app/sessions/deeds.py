@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QFileDialog
 
+from app.settings.files import exists
 from grpo_core.errors import GrpoError
 from grpo_core.runs.session import SUFFIX
 from grpo_core.text import tr
@@ -40,6 +42,10 @@ class SessionDeeds:
         return self._p.preferences.recent
 
     def open_recent(self, path: str) -> None:
+        if not exists(path):
+            others = tuple(name for name in self._p.preferences.recent if name != path)
+            self._p.prefer(self._p.preferences.replace(recent=others))
+            QTimer.singleShot(0, self._p, self._p.rebuild_commands)  # not while its own action is being carried out
         self._p.deeds.open_path(Path(path))
 
     def remember(self, path: Path) -> None:

@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from app.crash.report_bar import BarAction, Message, Severity
 from app.docks import LAYOUTS, layout_for
 from app.sessions.errand import Errand, Work
+from app.sessions.place import LessonPlace, found
 from app.workspace.run_handle import RunHandle
 from grpo_core.errors import GrpoError
 from grpo_core.runs.session import Manifest, open_session, save_session
@@ -27,7 +28,11 @@ BUSY = "session"
 
 
 class SessionDesk(QObject):
-    """Sends errands for session files and puts what they bring into the window, one at a time."""
+    """Sends errands for session files and puts what they bring into the window, one at a time.
+
+    Attributes:
+        place: keeps on disk where a lesson stands.
+    """
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
@@ -35,6 +40,9 @@ class SessionDesk(QObject):
         self._errand: Errand | None = None
         self._then: Callable[[Any], None] = _nothing
         self._doing = ""
+        self._opening = False
+        self._waiting: list[Path] = []
+        self.place = LessonPlace(program)
         self._late = QTimer(self)
         self._late.setSingleShot(True)
         self._late.setInterval(PATIENCE_MS)
@@ -51,11 +59,12 @@ class SessionDesk(QObject):
         """Write what the window shows, and the runs that have updates, to ``target``."""
         if self._p.workspace.training is not None:
             self._p.controller.commit()
-        runs = [run for run in self._p.workspace.runs if run.path.exists()]
+        conductor = self._p.lessons.conductor
+        runs = [run for run in self._p.workspace.runs if run.path.exists() and not conductor.owns(run)]
         manifest, paths = self._manifest(runs), [run.path for run in runs]
         work: Work = partial(save_session, target, manifest, paths)
         self._send(work, partial(self._saved, target), tr("Saving {name}").format(name=target.name))
-        run = self._p.workspace.run
+        run = self._p.workspace.run if conductor.former is None else conductor.former.run
         if run is not None and run.branched_at is not None and run not in runs:
             self._p.say(
                 tr("{title} has no update of its own yet, so the session begins at update 0.").format(title=run.title),
@@ -63,19 +72,23 @@ class SessionDesk(QObject):
             )
 
     def _manifest(self, runs: list[RunHandle]) -> Manifest:
-        """The window as a session describes it."""
-        workspace, editing = self._p.workspace, self._p.workspace.editing
+        """The window as a session describes it; of a lesson, which one and where, and the place that it gives back."""
+        workspace, editing, conductor = self._p.workspace, self._p.workspace.editing, self._p.lessons.conductor
+        former, lesson = conductor.former, conductor.lesson
+        run = workspace.run if former is None else former.run
         shown = self._p.preferences.layout
         docks = self._p.window.docks
         return Manifest(
-            shown=runs.index(workspace.run) if workspace.run in runs else None,
-            step=workspace.cursor.step,
-            settings=editing.wanted,
+            shown=runs.index(run) if run in runs else None,
+            step=workspace.cursor.step if former is None else former.cursor.step,
+            settings=editing.wanted if former is None else former.wanted,
             layout=shown if shown in LAYOUTS else "",
-            panels=tuple(name for name, dock in docks.items() if not dock.isHidden()),
+            panels=tuple(name for name, dock in docks.items() if not dock.isHidden()) if lesson is None else (),
             locked=tuple(sorted(editing.locked)),
             hidden=tuple(sorted(editing.hidden)),
             notes=self._p.presenter.speaker.text[:1_000_000].replace("\0", ""),
+            lesson=lesson.id if lesson is not None else "",
+            lesson_step=conductor.place if lesson is not None else 0,
             created=time.time(),
         )
 
@@ -92,7 +105,11 @@ class SessionDesk(QObject):
     # -- opening -----------------------------------------------------------------------------------------------------
 
     def open(self, path: Path) -> None:
-        """Copy the runs of a session to the user's own, and show them as it says."""
+        """Copy the runs of a session to the user's own, and show them as it says; after one that is being opened."""
+        if self._opening:
+            self._waiting.append(path)
+            return
+        self._opening = self._errand is None
         folder = self._p.session.folder
         work: Work = partial(open_session, path, folder)
         self._send(work, partial(self._opened, path), tr("Opening {name}").format(name=path.name))
@@ -108,6 +125,7 @@ class SessionDesk(QObject):
         if blank is not None and any(handles) and blank not in handles and not blank.head and not blank.path.exists():
             self._p.session.close_run(blank)
         self._put(manifest)
+        self._give(manifest)
         self._p.say(
             tr("{name} is open. You work on copies; the session file stays as it is.").format(name=path.name), "info"
         )
@@ -143,6 +161,18 @@ class SessionDesk(QObject):
             if manifest.panels and dock.isHidden() == (name in manifest.panels):
                 dock.setVisible(name in manifest.panels)
 
+    def _give(self, manifest: Manifest) -> None:
+        """The lesson in which the session was saved."""
+        lesson = found(self._p, manifest.lesson) if manifest.lesson else None
+        if lesson is not None:
+            self._p.lessons.conductor.open(lesson, manifest.lesson_step)
+        elif manifest.lesson:
+            self._p.say(
+                tr("The session was saved in the lesson “{lesson}”, which this version does not have.").format(
+                    lesson=manifest.lesson
+                )
+            )
+
     # -- errands -----------------------------------------------------------------------------------------------------
 
     def _send(self, work: Work, then: Callable[[Any], None], doing: str) -> None:
@@ -172,14 +202,22 @@ class SessionDesk(QObject):
     def _on_done(self, result: object) -> None:
         self._end()
         self._then(result)
+        self._next()
 
     @Slot(str)
     def _on_failed(self, sentence: str) -> None:
         self._end()
         self._p.say(sentence or tr("{doing} was cancelled.").format(doing=self._doing), "error" if sentence else "info")
+        self._next()
+
+    def _next(self) -> None:
+        """The next of several sessions that were asked for together."""
+        if self._waiting and self._errand is None:
+            self.open(self._waiting.pop(0))
 
     def _end(self) -> None:
         self._late.stop()
+        self._opening = False
         self._p.window.messages.remove(BUSY)
         if self._errand is not None:
             self._errand.wait()
@@ -188,6 +226,7 @@ class SessionDesk(QObject):
 
     def close(self) -> None:
         """The program closes: a half-written session is given up, and leaves nothing."""
+        self._waiting.clear()
         if self._errand is not None:
             self._errand.done.disconnect(self._on_done)
             self._errand.failed.disconnect(self._on_failed)

@@ -29,6 +29,14 @@ def reason(error: OSError) -> str:
     return _REASONS.get(error.errno or 0, error.strerror or "the system refused")
 
 
+def exists(path: str | Path) -> bool:
+    """Whether there is a file or folder; False for a name that none can have."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace the content of ``path`` by ``data``, or leave it as it was.
 

@@ -48,7 +48,8 @@ class Manifest:
         locked, hidden: dotted paths of settings that cannot be changed, or are not shown; ``policy`` and ``algorithm``
             stand for the two choices at the top.
         notes: for the speaker.
-        lesson: id of a lesson, or empty.
+        lesson: id of the lesson that was being given, or empty.
+        lesson_step: its step, counted from 0.
         created: seconds since 1970.
         version: of the program that wrote it.
 
@@ -66,6 +67,7 @@ class Manifest:
     hidden: tuple[str, ...] = ()
     notes: str = ""
     lesson: str = ""
+    lesson_step: int = 0
     created: float = 0.0
     version: str = __version__
 
@@ -82,6 +84,8 @@ class Manifest:
         fits = self.shown is None or (_is_whole(self.shown) and 0 <= self.shown < max(len(self.runs), 1))
         _check(fits, "shown", self.shown, tr("the place of a run in the list"))
         _check(_is_whole(self.step) and 0 <= self.step < 2**53, "step", self.step, tr("an update, counted from 0"))
+        good = _is_whole(self.lesson_step) and 0 <= self.lesson_step < 2**53
+        _check(good, "lesson_step", self.lesson_step, tr("a step, counted from 0"))
         for name in ("layout", "lesson", "version"):
             _check_text(name, getattr(self, name))
         _check_text("notes", self.notes, LONGEST_NOTES)
@@ -111,7 +115,7 @@ def manifest_text(manifest: Manifest) -> str:
     return json.dumps({"format": FORMAT, "format_version": VERSION, **told}, indent=1)
 
 
-_PLAIN = ("shown", "step", "layout", "notes", "lesson", "created", "version")
+_PLAIN = ("shown", "step", "layout", "notes", "lesson", "lesson_step", "created", "version")
 _LISTS = ("panels", "locked", "hidden")
 
 

@@ -1,0 +1,209 @@
+"""A lesson before a class: presented from the command line, saved as a session, killed, and gone on with."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QMenu
+
+from app.presenting.opening import present
+from app.sessions.place import FILE, found
+from grpo_core.config import Settings
+from grpo_core.runs.session import Manifest, read_manifest, save_session
+from tests.app.conftest import Driver
+from tests.app.stories.test_processes import ROOT, complaints, environment
+from tests.app.stories.test_session_files import opened, saved
+
+STORY = """
+import os, signal, sys
+from pathlib import Path
+from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtGui import QFileOpenEvent
+import app.program
+from app.start import start
+
+def told(p):
+    return [line.text for line in p.window.messages.lines]
+
+def story(p, c, session):
+{story}
+
+class Told(app.program.Program):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.story, self.wanted = story(self, self.lessons.conductor, Path({session!r})), lambda: True
+        self.ticks = QTimer(self)
+        self.ticks.timeout.connect(self.tick)
+        self.ticks.start(10)
+
+    def tick(self):
+        if self.wanted is not None and self.wanted():
+            self.wanted = next(self.story, None)
+            if self.wanted is None:
+                self.window.close()
+
+app.program.Program = Told
+sys.exit(start(sys.argv[1:]))
+"""
+KILLED = """
+    yield lambda: c.lesson is not None and not c.busy and p.presenter.active
+    assert (c.lesson.id, p.window.isFullScreen()) == ("one_update", True)
+    while c.place < 2:
+        if c.covered:
+            c.skip()
+            yield lambda: not c.busy
+        c.next()
+        yield lambda: not c.busy
+    p.desk.save(session)
+    yield lambda: not p.desk.busy and session.exists()
+    print("step", c.place, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield lambda: False
+"""
+GONE_ON = """
+    yield lambda: any("in lesson 3, at step 3" in text for text in told(p))
+    assert not any("was being written" in text for text in told(p)), told(p)
+    assert not list(p.paths.runs.glob("*Lesson*.grpo"))
+    next(line for line in p.window.messages.lines if "in lesson 3" in line.text).buttons[0].click()
+    yield lambda: c.lesson is not None and not c.busy
+    print("step", c.place, c.lesson.id, flush=True)
+    c.leave()
+    QCoreApplication.sendEvent(QCoreApplication.instance(), QFileOpenEvent(str(session)))
+    yield lambda: c.lesson is not None and not c.busy
+    print("step", c.place, c.lesson.id, flush=True)
+"""
+
+
+def lived(home: Path, story: str, session: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The program with a story that is carried out in it, to its end."""
+    return subprocess.run(
+        [sys.executable, "-c", STORY.format(story=story, session=str(session)), *arguments],
+        env=environment(home), cwd=ROOT, capture_output=True, text=True, timeout=50, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that cannot be heard")
+def test_a_lesson_that_was_presented_and_killed_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    home, session = tmp_path / "home", tmp_path / "lecture.grposession"
+    first = lived(home, KILLED, session, "--present", "3")
+    assert (first.returncode, first.stdout) == (-signal.SIGKILL, "step 2\n"), first.stderr
+    manifest = read_manifest(session)
+    assert (manifest.lesson, manifest.lesson_step, manifest.runs) == ("one_update", 2, ())
+    again = lived(home, GONE_ON, session)
+    assert (again.returncode, again.stdout) == (0, "step 2 one_update\nstep 2 one_update\n"), again.stderr
+    assert complaints(again.stderr, home) == []
+    assert not (home / "data" / FILE).exists()
+    assert not list((home / "data" / "runs").glob("*Lesson*.grpo*"))
+
+
+def test_a_session_saved_in_a_lesson_gives_both_back(driver: Driver, tmp_path: Path) -> None:
+    driver.run(6)
+    program, workspace, conductor = driver.program, driver.program.workspace, driver.program.lessons.conductor
+    mine = workspace.run
+    workspace.move_to(4)
+    lesson = found(program, "5")
+    assert lesson is not None
+    conductor.open(lesson, 1)
+    driver.qtbot.waitUntil(lambda: not conductor.busy, timeout=20_000)
+    path = saved(driver, tmp_path / "x.grposession")
+    manifest = read_manifest(path)
+    assert [run.title for run in manifest.runs] == [mine.title]  # type: ignore[union-attr]
+    assert (manifest.shown, manifest.step, manifest.lesson, manifest.lesson_step) == (0, 4, lesson.id, 1)
+    conductor.leave()
+    opened(driver, path)
+    driver.qtbot.waitUntil(lambda: conductor.lesson is not None and not conductor.busy, timeout=20_000)
+    assert (conductor.lesson, conductor.place) == (lesson, 1)
+    conductor.leave()
+    assert workspace.run is not mine
+    assert (driver.head, workspace.cursor.step) == (6, 4)
+
+
+def test_a_lesson_that_this_version_lacks_is_told(driver: Driver, tmp_path: Path) -> None:
+    path = tmp_path / "x.grposession"
+    save_session(path, Manifest(settings=Settings(), lesson="quantum", lesson_step=3), [])
+    opened(driver, path)
+    assert any("“quantum”, which this version does not have" in text for text in driver.messages)
+    assert driver.program.lessons.conductor.lesson is None
+
+
+DAMAGED_PLACES = (
+    "", "[]", "{", '{"lesson": 3, "step": 1, "runs": []}', '{"lesson": "clip", "step": -1, "runs": []}',
+    '{"lesson": "clip", "step": true, "runs": []}', '{"lesson": "clip", "step": 1, "runs": ["../../x.grpo"]}',
+)  # fmt: skip
+
+
+def test_a_damaged_place_is_left_alone(driver: Driver) -> None:
+    for content in DAMAGED_PLACES:
+        (driver.program.paths.data / FILE).write_text(content)
+        driver.program.desk.place.offer()
+        assert driver.messages == []
+
+
+def test_a_place_at_a_step_beyond_the_end_opens_the_last(driver: Driver) -> None:
+    told = {"lesson": "one_update", "step": 400, "runs": ["gone.grpo"]}
+    (driver.program.paths.data / FILE).write_text(json.dumps(told))
+    driver.program.desk.place.offer()
+    (line,) = driver.program.window.messages.lines
+    line.buttons[0].click()
+    conductor = driver.program.lessons.conductor
+    assert conductor.lesson is not None
+    assert conductor.place == len(conductor.lesson.steps) - 1
+    driver.qtbot.waitUntil(lambda: not conductor.busy, timeout=20_000)
+    conductor.leave()
+
+
+def test_a_lesson_is_presented_by_its_number_or_id(driver: Driver) -> None:
+    program, conductor = driver.program, driver.program.lessons.conductor
+    lesson = found(program, "3")
+    assert all(found(program, asked) is lesson for asked in ("03", "one_update", " One_Update "))
+    present(program, "3")
+    assert conductor.lesson is not None
+    assert conductor.lesson.number == 3
+    assert program.presenter.active
+    driver.qtbot.waitUntil(lambda: not conductor.busy, timeout=20_000)
+    program.presenter.stop()
+    conductor.leave()
+
+
+def test_what_is_no_lesson_and_no_file_is_told(driver: Driver) -> None:
+    for asked in ("99", "nonsense", "", "٣", "9" * 400, "\0"):
+        present(driver.program, asked)
+        assert any("no lesson and no file" in text and asked[:9] in text for text in driver.messages), asked
+    assert driver.program.lessons.conductor.lesson is None
+    driver.program.presenter.stop()
+
+
+def test_several_files_are_dropped_a_folder_and_one_that_is_gone(driver: Driver, tmp_path: Path) -> None:
+    driver.run(3)
+    sessions = [saved(driver, tmp_path / f"{name}.grposession") for name in "ab"]
+    data = QMimeData()
+    gone = tmp_path / "gone.grpo"
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in (*sessions, tmp_path, gone)] + [QUrl("https://x.org/a")])
+    copy = Qt.DropAction.CopyAction
+    event = QDropEvent(QPointF(5, 5), copy, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    driver.program.window.dropEvent(event)
+    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    assert len(driver.program.workspace.runs) == 3  # its own, and a copy from each session
+    assert any("is a folder; choose a run file" in text for text in driver.messages)
+    assert any("There is no run file at" in text for text in driver.messages)
+    assert sum("You work on copies" in text for text in driver.messages) == 2
+
+
+def test_a_recent_file_that_is_gone_is_told_and_leaves_the_menu(driver: Driver, tmp_path: Path) -> None:
+    driver.run(2)
+    path = saved(driver, tmp_path / "x.grposession")
+    path.unlink()
+    menu = driver.program.window.findChild(QMenu, "menu File/Open recent")
+    assert isinstance(menu, QMenu)
+    menu.actions()[0].trigger()
+    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    driver.settle()
+    assert driver.program.preferences.recent == ()
+    assert any("x.grposession" in text and "no" in text for text in driver.messages[1:])
