@@ -13,6 +13,7 @@ from app.lessons.credit import Credit
 from app.lessons.dead_groups import DeadGroups
 from app.lessons.fair_race import FairRace
 from app.lessons.family_tree import FamilyTree
+from app.lessons.flight_deck import FlightDeck
 from app.lessons.group import BuildGroup
 from app.lessons.group_size import GroupSize
 from app.lessons.interactive import Interactive
@@ -39,6 +40,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "memory_bill": MemoryBill,
     "group_size": GroupSize,
     "family_tree": FamilyTree,
+    "flight_deck": FlightDeck,
 }
 """What the files call the small interactives."""
 PANELS = (
