@@ -21,6 +21,7 @@ from app.lessons.kl_explorer import KlExplorer
 from app.lessons.memory_bill import MemoryBill
 from app.lessons.one_update import OneUpdate
 from app.lessons.ratio_explorer import RatioExplorer
+from app.lessons.temperature import Temperature
 from app.resources import resource
 from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson, LessonError, Vocabulary, load_lesson
@@ -39,6 +40,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "advantage_histogram": AdvantageHistogram,
     "memory_bill": MemoryBill,
     "group_size": GroupSize,
+    "temperature": Temperature,
     "family_tree": FamilyTree,
     "flight_deck": FlightDeck,
 }

@@ -19,9 +19,10 @@ from tests.app.conftest import Driver
 
 @dataclass
 class Pupil:
-    """What a pupil does, and sees."""
+    """What a pupil does, and sees; ``patience`` in milliseconds, for whatever a key sets going."""
 
     driver: Driver
+    patience: int = 20_000
 
     @property
     def conductor(self) -> Conductor:
@@ -42,12 +43,12 @@ class Pupil:
         """A key for whatever has the focus, and time for what follows from it."""
         QTest.keyClick(QApplication.focusWidget() or self.driver.program.window, key)
         self.driver.program.workspace.request_frame()
-        self.driver.qtbot.waitUntil(self._still, timeout=20_000)
+        self.driver.qtbot.waitUntil(self._still, timeout=self.patience)
         QApplication.processEvents()
 
     def wait(self) -> None:
         """Until the lesson's run and picture have arrived and are drawn."""
-        self.driver.qtbot.waitUntil(self._still, timeout=20_000)
+        self.driver.qtbot.waitUntil(self._still, timeout=self.patience)
         self.driver.settle()
 
     def _still(self) -> bool:

@@ -1,0 +1,249 @@
+"""Temperature: how many answers differ, how many groups live, what they are paid; and scoring at another one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
+
+from app.experiments.runner import Runner
+from app.lessons.interactive import Interactive
+from app.lessons.over_temperature import OverTemperature
+from app.lessons.temperature_samples import (
+    CLIPPED,
+    DISTINCT,
+    LIVE,
+    PRAISED,
+    PUNISHED,
+    REWARD,
+    at,
+    grid,
+    language_groups,
+    scored,
+    scored_here,
+    told_of_groups,
+    told_of_model,
+    told_of_scoring,
+)
+from app.plotting.axis import Scale
+from app.plotting.twin_stack import TwinStack
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.temperatures import LANGUAGE_TEMPERATURES, TEMPERATURES, language_at
+from grpo_core.lessons import Offer
+from grpo_core.text import tr
+
+SHOWS = ("groups", "language", "scoring")
+SAMPLED_AT = tr("sampled at T")
+SCORED_AT = tr("scored at T")
+LOW = 330
+"""Below this height, times the scale, plots stand side by side."""
+LANGUAGE_SIZE = language_at(1.0).learner.group_size
+COLD, ONE = 0, TEMPERATURES.index(1.0)
+"""Places of the coldest temperature and of 1."""
+GROUP_CHECKS = {"distinct": DISTINCT, "live": LIVE, "reward": REWARD}
+PASS_CHECKS = {"praised": PRAISED, "punished": PUNISHED, "clipped": CLIPPED}
+
+
+class Temperature(Interactive):
+    """Three small plots over the temperature of sampling, or two over the temperature of scoring."""
+
+    offer = Offer(
+        shows=SHOWS,
+        checks=(*GROUP_CHECKS, *PASS_CHECKS, "reward_over_cold", "reward_over_one", "language_best", "language_rise"),
+        state=("scored_at",),
+    )  # fmt: skip
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        one = Scale(low=0, high=1)
+        self.plots = {
+            name: {
+                DISTINCT: OverTemperature(tr("Distinct answers"), SAMPLED_AT, Scale(low=0), [DISTINCT]),
+                LIVE: OverTemperature(tr("Live groups"), SAMPLED_AT, one, [LIVE]),
+                REWARD: OverTemperature(tr("Mean reward"), SAMPLED_AT, one, [REWARD]),
+            }
+            for name in ("groups", "language")
+        }
+        self.ratio = OverTemperature(tr("First ratio"), SCORED_AT, Scale(low=0), [PRAISED, PUNISHED], named=True)
+        self.clipped = OverTemperature(tr("Clipped at once"), SCORED_AT, one, [CLIPPED])
+        self.pages: dict[str, QWidget] = {}
+        self.twins: dict[str, list[TwinStack]] = {}
+        pictures = QWidget()
+        self._stack = QStackedLayout(pictures)
+        for name, plots in self.plots.items():
+            self._add_page(name, [*plots.values()])
+        self._add_page("scoring", [self.ratio, self.clipped])
+        self.note = QLabel()
+        self.note.setWordWrap(True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(pictures, 1)
+        column.addWidget(self.note)
+        self._settings, self._scored_at = Settings(), 1.0
+        self.language: dict[str, np.ndarray] = {}
+        self.problem, self._language_problem, self._asked = "", "", False
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_arrived)
+        self._runner.ended.connect(self._on_ended)
+
+    def _add_page(self, name: str, plots: list[OverTemperature]) -> None:
+        page = self.pages[name] = QWidget()
+        row = QBoxLayout(QBoxLayout.Direction.TopToBottom, page)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        self.twins[name] = [TwinStack(plot) for plot in plots]
+        for twin in self.twins[name]:
+            row.addWidget(twin, 1)
+        self._stack.addWidget(page)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """``scored_at``: the temperature at which answers are scored, for the prediction and the sentence."""
+        wanted = state.get("scored_at", 1.0)
+        self._scored_at = float(wanted) if isinstance(wanted, (int, float)) and 0.01 <= wanted <= 100 else 1.0
+
+    @property
+    def shows(self) -> str:
+        """What the step wants to be seen."""
+        return self.step.show or SHOWS[0]
+
+    @property
+    def _done(self) -> int:
+        """Temperatures at which the language model has been sampled."""
+        return int(np.isfinite(self.language[LIVE.name]).sum()) if self.language else 0
+
+    @property
+    def ready(self) -> bool:
+        done = self._done == len(LANGUAGE_TEMPERATURES) or bool(self._language_problem)
+        return self.shows != "language" or done
+
+    @property
+    def said(self) -> str:
+        if self.shows != "language":
+            return ""
+        if self.ready:
+            return self._language_problem
+        return tr("The language model is sampled: {done} of {count} temperatures done…").format(
+            done=self._done, count=len(LANGUAGE_TEMPERATURES)
+        )
+
+    def _ask_model(self) -> None:
+        """Have the language model sampled, once."""
+        if not self._asked:
+            self._asked = True
+            self.language = {part.name: np.full(len(TEMPERATURES), np.nan) for part in (DISTINCT, LIVE, REWARD)}
+            self._runner.start(language_groups)
+
+    @Slot(object)
+    def _on_arrived(self, result: tuple[float, tuple[float, float, float]]) -> None:
+        temperature, values = result
+        place = TEMPERATURES.index(temperature)
+        known = {name: array.copy() for name, array in self.language.items()}
+        for part, value in zip((DISTINCT, LIVE, REWARD), values, strict=True):
+            known[part.name][place] = value
+        self.language = known
+        self.touched.emit()
+
+    @Slot(str)
+    def _on_ended(self, sentence: str) -> None:
+        self._language_problem = sentence
+        self.touched.emit()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self._settings = view.wanted
+        self._stack.setCurrentWidget(self.pages[self.shows])
+        self._arrange(self.height() < LOW * view.scale)
+        self.problem = ""
+        try:
+            self._draw()
+        except SettingsError as error:
+            self.problem = str(error)
+        said = self._told()
+        for twin in self.twins[self.shows]:
+            twin.set_look(view.theme, view.scale)
+            twin.set_summary(said)
+            twin.refresh()
+        self.note.setFont(view.theme.font("strong", view.scale))
+        self.note.setText(said)
+
+    def _arrange(self, low: bool) -> None:
+        """Plots one below the other, or side by side where that would make them too low."""
+        row, twins = self.pages[self.shows].layout(), self.twins[self.shows]
+        assert isinstance(row, QBoxLayout)
+        row.setDirection(QBoxLayout.Direction.LeftToRight if low else QBoxLayout.Direction.TopToBottom)
+        for twin in twins:
+            assert isinstance(twin.plot, OverTemperature)
+            twin.plot.stand(labelled=low or twin is twins[-1], narrow=low)
+            twin.button.setVisible(not low)  # there the title needs the room; T turns the plot all the same
+
+    def _draw(self) -> None:
+        if self.shows == "language":
+            self._ask_model()
+            for part, plot in self.plots["language"].items():
+                plot.show_values(self.language, 1.0, [], top=LANGUAGE_SIZE if part is DISTINCT else 0.0)
+            return
+        settings = self._settings
+        if settings.is_language:
+            raise SettingsError("task", "language", tr("this picture draws from a bandit"))
+        if self.shows == "scoring":
+            values, here = scored(settings), scored_here(settings, self._scored_at)
+            self.ratio.show_values(values, self._scored_at, [here[PRAISED.name], here[PUNISHED.name]])
+            self.clipped.show_values(values, self._scored_at, [here[CLIPPED.name]])
+            self.ratio.mark(settings.learner.temperature)
+            return
+        values, here = grid(settings), at(settings)
+        for part, plot in self.plots["groups"].items():
+            top = settings.learner.group_size if part is DISTINCT else 0.0
+            plot.show_values(values, settings.learner.temperature, [here[part.name]], top)
+
+    # -- words and answers ---------------------------------------------------------------------------------------------
+
+    def _told(self) -> str:
+        """What the picture shows, in a sentence."""
+        if self.problem:
+            return self.problem
+        if self.shows == "language":
+            return told_of_model(self.language) if self.ready and not self._language_problem else self.said
+        if self.shows == "scoring":
+            return told_of_scoring(self._settings, self._scored_at)
+        return told_of_groups(self._settings)
+
+    def summary(self, view: View) -> str:
+        return self.note.text()
+
+    def answer(self, check: str) -> float:
+        return math.nan if self.problem else super().answer(check)
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        if self.shows == "language":
+            return self._of_model() if self.ready and not self._language_problem else {}
+        settings, score = self._settings, self._scored_at
+        groups = {name: lambda part=part: at(settings)[part.name] for name, part in GROUP_CHECKS.items()}
+        passes = {name: lambda part=part: scored_here(settings, score)[part.name] for name, part in PASS_CHECKS.items()}
+        over = {
+            name: lambda place=place: at(settings)[REWARD.name] - float(grid(settings)[REWARD.name][place])
+            for name, place in (("reward_over_cold", COLD), ("reward_over_one", ONE))
+        }
+        return {**groups, **passes, **over}
+
+    def _of_model(self) -> Mapping[str, Callable[[], float]]:
+        live, reward = self.language[LIVE.name], self.language[REWARD.name]
+        return {
+            "language_best": lambda: TEMPERATURES[int(np.nanargmax(live))],
+            "language_rise": lambda: float(reward[ONE] - reward[COLD]),
+        }
+
+    def let_go(self) -> None:
+        self._runner.ended.disconnect(self._on_ended)
+        self._runner.cancel()  # not waited for: a process that is still loading takes seconds to end

@@ -1,0 +1,130 @@
+"""What the lesson on temperature draws: groups of the bandit, at once, and of the language model, in its process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from app.experiments.runner import Poll
+from app.lessons.grouped_bars import Part
+from app.plotting.numbers import share, shown
+from app.training.lm_process import ModelProcess, RemoteLearner
+from grpo_core.config import Settings
+from grpo_core.errors import Cancelled
+from grpo_core.experiments.temperatures import (
+    LANGUAGE_TEMPERATURES,
+    TEMPERATURES,
+    FirstPass,
+    Groups,
+    first_pass,
+    groups_at,
+    groups_of,
+    language_at,
+)
+from grpo_core.text import tr
+
+DISTINCT = Part(name=tr("different answers in a group"), meaning="entropy")
+LIVE = Part(name=tr("groups that live"), meaning="policy")
+REWARD = Part(name=tr("mean reward"), meaning="reward")
+PRAISED, PUNISHED = Part(name=tr("praised"), meaning="push_up"), Part(name=tr("punished"), meaning="push_down")
+CLIPPED = Part(name=tr("clipped"), meaning="clipped")
+
+
+def grid(settings: Settings) -> dict[str, np.ndarray]:
+    """Groups at every temperature of the grid, by the parts' names; the settings' own temperature is of no account."""
+    return _grid(settings.replace({"learner.temperature": 1.0}))
+
+
+@lru_cache(maxsize=16)
+def _grid(settings: Settings) -> dict[str, np.ndarray]:
+    return _named(groups_at(settings, TEMPERATURES))
+
+
+@lru_cache(maxsize=64)
+def at(settings: Settings) -> dict[str, float]:
+    """Groups at the settings' own temperature."""
+    found = _named(groups_at(settings, [settings.learner.temperature]))
+    return {name: float(values[0]) for name, values in found.items()}
+
+
+@lru_cache(maxsize=64)
+def scored(settings: Settings) -> dict[str, np.ndarray]:
+    """The first pass over answers that are scored at every temperature of the grid."""
+    return _of_pass(first_pass(settings, TEMPERATURES))
+
+
+@lru_cache(maxsize=64)
+def scored_here(settings: Settings, temperature: float) -> dict[str, float]:
+    """The first pass over answers that are scored at ``temperature``."""
+    return {name: float(value[0]) for name, value in _of_pass(first_pass(settings, [temperature])).items()}
+
+
+def _named(groups: Groups) -> dict[str, np.ndarray]:
+    return {DISTINCT.name: groups.distinct, LIVE.name: groups.live, REWARD.name: groups.reward}
+
+
+def _of_pass(found: FirstPass) -> dict[str, np.ndarray]:
+    return {PRAISED.name: found.praised, PUNISHED.name: found.punished, CLIPPED.name: found.clipped}
+
+
+def language_groups(poll: Poll) -> Iterator[object]:
+    """(T, its groups) of the shipped language model, in a process of its own, one temperature after the other.
+
+    Raises:
+        GrpoError: torch is missing, or the process has ended.
+        Cancelled: ``poll`` raised it.
+    """
+
+    def cancelled() -> bool:
+        try:
+            poll()
+        except Cancelled:
+            return True
+        return False
+
+    process = ModelProcess()
+    try:
+        for temperature in LANGUAGE_TEMPERATURES:
+            learner = RemoteLearner(process, language_at(temperature), [], cancelled)
+            yield temperature, groups_of(next(learner))
+    finally:
+        process.close()
+
+
+def told_of_groups(settings: Settings) -> str:
+    """The bandit's groups at the settings' temperature, in a sentence."""
+    here = at(settings)
+    return tr(
+        "T = {temperature}: {different} of {size} answers in a group differ, {live} of the groups live, "
+        "mean reward {reward}."
+    ).format(
+        temperature=f"{settings.learner.temperature:.3g}", different=shown(here[DISTINCT.name], 1),
+        size=settings.learner.group_size, live=share(here[LIVE.name]), reward=shown(here[REWARD.name], 2),
+    )  # fmt: skip
+
+
+def told_of_scoring(settings: Settings, scored_at: float) -> str:
+    """The first pass over answers that are scored at another temperature, in a sentence."""
+    here = scored_here(settings, scored_at)
+    return tr(
+        "Sampled at T = {sampled}, scored at {scored}: the first ratio is {up} for praised answers and {down} for "
+        "punished ones; {clipped} of them are clipped."
+    ).format(
+        sampled=f"{settings.learner.temperature:.3g}", scored=f"{scored_at:g}", up=shown(here[PRAISED.name], 2),
+        down=shown(here[PUNISHED.name], 2), clipped=share(here[CLIPPED.name]),
+    )  # fmt: skip
+
+
+def told_of_model(found: Mapping[str, np.ndarray]) -> str:
+    """The language model's groups (n,), in a sentence."""
+    live, reward = found[LIVE.name], found[REWARD.name]
+    best = int(np.nanargmax(live))
+    return tr(
+        "The language model's groups live most often at T = {best}: {live}, mean reward {reward}. At {cold} it is "
+        "{cold_live}, {cold_reward}."
+    ).format(
+        best=f"{TEMPERATURES[best]:g}", live=share(float(live[best])), reward=shown(float(reward[best]), 2),
+        cold=f"{TEMPERATURES[0]:g}", cold_live=share(float(live[0])), cold_reward=shown(float(reward[0]), 2),
+    )  # fmt: skip
