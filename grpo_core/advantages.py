@@ -49,6 +49,31 @@ def advantages(
     return scaled
 
 
+def step_scores(objective: Objective, step_rewards: Array) -> Array:
+    """Normalised rewards of steps, DeepSeekMath section 4.1.3: the mean and the std are those of all steps of a group.
+
+    Args:
+        objective: as for :func:`advantages`.
+        step_rewards: (..., P, G, T), the reward of the step that ends with each token; NaN where no step ends.
+
+    Returns:
+        (..., P, G, T); 0 where no step ends. With ``group_mean`` a group whose steps are all paid alike gives exactly
+        0.
+    """
+    xp = array_namespace(step_rewards)
+    shape = step_rewards.shape
+    flat = xp.reshape(step_rewards, (*shape[:-2], shape[-2] * shape[-1]))
+    return xp.reshape(advantages(objective, flat), shape)
+
+
+def from_here_on(scores: Array) -> Array:
+    """Advantage of every token, DeepSeekMath section 4.1.3: the sum of the normalised rewards of the steps that end at
+    it or after it. (..., T) -> (..., T).
+    """
+    xp = array_namespace(scores)
+    return xp.flip(xp.cumulative_sum(xp.flip(scores, axis=-1), axis=-1), axis=-1)
+
+
 def gae(rewards: Array, values: Array, mask: Array, *, gamma: float, lam: float) -> Array:
     """Generalised advantage estimation, arXiv:1506.02438 equation 16: A_t = Σ_l (γλ)^l δ_{t+l}.
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core import kl, recompute
-from grpo_core.advantages import equal_rewards
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 
@@ -148,7 +147,7 @@ def metrics(step: Step) -> dict[str, float]:
     values["reward_std"] = _mean_std(rewards)
     values["clip_fraction"] = float(final.clipped.sum()) / count
     values["loss"] = float(first.loss)
-    values["dead_groups"] = float(equal_rewards(rewards).mean())
+    values["dead_groups"] = float(recompute.dead_groups(step).mean())
     values["length"] = float(visited.sum(axis=-1).mean())
     divergence, entropy = recompute.exact_kl(step, last), recompute.exact_entropy(step, last)
     if divergence is not None:

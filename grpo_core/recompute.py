@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core import kl
-from grpo_core.advantages import advantages, equal_rewards, gae
+from grpo_core.advantages import advantages, equal_rewards, from_here_on, gae, step_scores
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
 from grpo_core.objective import Terms, evaluate, gradient_parts
@@ -22,24 +22,24 @@ from grpo_core.text import tr
 
 
 def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
-    """``per_row`` (B,) as (P, G), NaN in the empty places of ragged groups."""
+    """``per_row`` (B, ...) as (P, G, ...), NaN in the empty places of ragged groups."""
     group, place, shape = _places(step)
-    table = np.full(shape, np.nan, dtype=per_row.dtype)
+    table = np.full((*shape, *per_row.shape[1:]), np.nan, dtype=per_row.dtype)
     table[group, place] = per_row
     return table
 
 
 def ungrouped(step: Step, per_group: np.ndarray) -> np.ndarray:
-    """The inverse of :func:`grouped`: (P, G) -> (B,)."""
+    """The inverse of :func:`grouped`: (P, G, ...) -> (B, ...)."""
     group, place, _ = _places(step)
     return np.asarray(per_group[group, place])
 
 
 def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
-    """Advantage of every completion (B,), or of every token (B, T) where a critic valued the tokens.
+    """Advantage of every completion (B,), or of every token (B, T) where a critic or a checker of steps judged them.
 
     Raises:
-        SettingsError: the objective needs a critic's values and the step has none.
+        SettingsError: the objective needs a critic's values or rewards of steps, and the step has none.
     """
     objective = objective or step.settings.objective
     if step.advantage is not None and objective == step.settings.objective:
@@ -48,6 +48,8 @@ def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
         if step.values is None:
             raise SettingsError("objective.baseline", "given", tr("this update has no critic's values to compare with"))
         return critic_advantage(step.rewards, step.values, step.mask, step.settings.learner)
+    if objective.credit == "process":
+        return np.where(step.mask, from_here_on(scores_of_steps(step, objective)), 0.0)
     k1 = None
     if objective.kl_in == "reward" and step.ref_logp is not None:
         distance = np.where(step.mask, step.old_logp - step.ref_logp, 0.0)
@@ -63,9 +65,33 @@ def critic_advantage(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, 
     return np.where(np.isnan(rewards)[..., None], 0.0, estimate)
 
 
+def paid_for_steps(step: Step) -> np.ndarray:
+    """The reward of the step that ends with each token, (B, T); NaN where none ends.
+
+    Raises:
+        SettingsError: the update has none.
+    """
+    if step.step_rewards is None:
+        raise SettingsError("objective.credit", "process", tr("this update has no rewards for steps"))
+    return np.where(step.mask, step.step_rewards, np.nan)
+
+
+def scores_of_steps(step: Step, objective: Objective | None = None) -> np.ndarray:
+    """The same, normalised over the steps of the group, (B, T); 0 where none ends."""
+    table = grouped(step, paid_for_steps(step))  # (P, G, T)
+    return ungrouped(step, step_scores(objective or step.settings.objective, table))
+
+
+def compared(step: Step, objective: Objective | None = None) -> np.ndarray:
+    """What is held against each other within a group, (P, n): rewards, or rewards of steps; NaN where there is none."""
+    if (objective or step.settings.objective).credit == "process":
+        return grouped(step, paid_for_steps(step)).reshape(_places(step)[2][0], -1)
+    return grouped(step, step.rewards)
+
+
 def dead_groups(step: Step) -> np.ndarray:
-    """Which groups' rewards are all equal, boolean (P,)."""
-    return np.asarray(equal_rewards(grouped(step, step.rewards)))
+    """Which groups' rewards (of steps, where those count) are all equal, boolean (P,)."""
+    return np.asarray(equal_rewards(compared(step)))
 
 
 def terms(step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None) -> Terms:

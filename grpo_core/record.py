@@ -30,6 +30,7 @@ class Step:
         mask: (B, T) boolean, True for real tokens.
         rewards: (B,), NaN = unscored.
         reward_parts: (B, K), named by ``reward_names``.
+        step_rewards: (B, T), of the step of a completion that ends with the token; NaN where none ends.
         old_logp: (B, T), the training forward's own log-probabilities before the first pass.
         ref_logp: (B, T), the reference policy's.
         sampling_logp: (B, T), the sampler's own.
@@ -60,6 +61,7 @@ class Step:
     part: np.ndarray
     prompt_tokens: np.ndarray | None = None
     reward_parts: np.ndarray | None = None
+    step_rewards: np.ndarray | None = None
     ref_logp: np.ndarray | None = None
     sampling_logp: np.ndarray | None = None
     denominator: np.ndarray | None = None
@@ -90,8 +92,8 @@ class Step:
 
 ARRAYS = (
     "group", "row_id", "tokens", "mask", "rewards", "old_logp", "logp", "part", "prompt_tokens", "reward_parts",
-    "ref_logp", "sampling_logp", "denominator", "advantage", "gate", "values", "context", "dist_logp", "ref_dist_logp",
-    "watched_tokens",
+    "step_rewards", "ref_logp", "sampling_logp", "denominator", "advantage", "gate", "values", "context", "dist_logp",
+    "ref_dist_logp", "watched_tokens",
 )  # fmt: skip
 """The array fields of a step, in the order in which a run file lays them out."""
 

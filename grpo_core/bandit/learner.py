@@ -128,6 +128,7 @@ def _batch(step: Step, prompts: int) -> Batch:
             context=twice(step.context.astype(np.intp)),
         ),
         rewards=twice(step.rewards),
+        step_rewards=None if step.step_rewards is None else twice(step.step_rewards),
         attempt=np.zeros((2, prompts), dtype=np.intp),  # the rows keep the ids they have
         redrawn=np.full(2, step.measurements.get("resampled", 0.0)),
     )
@@ -154,6 +155,7 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
         mask=mask,
         rewards=_first(batch.rewards),
         reward_parts=None if work.parts is None else work.parts(group, tokens[None], mask[None])[0],
+        step_rewards=None if batch.step_rewards is None else _first(batch.step_rewards),
         old_logp=_first(done.logp[0]),
         ref_logp=_first(done.ref_logp),
         logp=np.stack([x[0] for x in (*done.logp, gather(after, done.places))]),

@@ -28,12 +28,14 @@ class Batch:
         rewards: (R, B).
         attempt: (R, P) integer, the attempt at which each group was drawn; 0 = the first.
         redrawn: (R,) integer, how many groups were drawn again, each attempt counted.
+        step_rewards: (R, B, T), of the step that ends with each token, NaN where none does; None without steps.
     """
 
     completions: Completions
     rewards: np.ndarray
     attempt: np.ndarray
     redrawn: np.ndarray
+    step_rewards: np.ndarray | None = None
 
 
 def draw(
@@ -51,9 +53,8 @@ def draw(
     rewards = runs_last(work.reward(prompt, drawn.tokens, drawn.mask))
     attempt = np.zeros((runs, prompts), dtype=np.intp)
     redrawn = np.zeros(runs, dtype=np.intp)
-    if not learner.resample_dead or group == 1:  # a group of one is always dead: drawing it again is of no use
-        return Batch(completions=drawn, rewards=rewards, attempt=attempt, redrawn=redrawn)
-    for number in range(1, ATTEMPTS + 1):
+    again_at_all = learner.resample_dead and group > 1  # a group of one is always dead: drawing it again is of no use
+    for number in range(1, ATTEMPTS + 1) if again_at_all else ():
         dead = equal_rewards(rewards.reshape(runs, prompts, group))  # (R, P)
         again = np.flatnonzero(dead.any(axis=-1))
         if not again.size:
@@ -67,4 +68,5 @@ def draw(
         rewards[again] = np.where(replaced, work.reward(prompt, fresh.tokens, fresh.mask), rewards[again])
         attempt[dead] = number
         redrawn += dead.sum(axis=-1)
-    return Batch(completions=drawn, rewards=rewards, attempt=attempt, redrawn=redrawn)
+    paid = None if work.step_rewards is None else runs_last(work.step_rewards(prompt, drawn.tokens, drawn.mask))
+    return Batch(completions=drawn, rewards=rewards, step_rewards=paid, attempt=attempt, redrawn=redrawn)

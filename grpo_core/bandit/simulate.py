@@ -13,7 +13,7 @@ import numpy as np
 
 from grpo_core import kl, recompute
 from grpo_core import objective as loss
-from grpo_core.advantages import advantages
+from grpo_core.advantages import advantages, from_here_on, step_scores
 from grpo_core.bandit import policy
 from grpo_core.bandit.gradient import needs_distributions, through_distributions, through_tokens
 from grpo_core.bandit.layout import gather, places, runs_last, scatter
@@ -22,6 +22,8 @@ from grpo_core.bandit.sampling import Batch, draw
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import Task, task
 from grpo_core.config import Settings
+from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,7 +50,7 @@ class Update:
     Attributes:
         state: the runs after the update.
         batch: completions and rewards.
-        advantage: (R, B), or (R, B, T) from a critic.
+        advantage: (R, B), or (R, B, T) from a critic or from rewards of steps.
         values: the critic's value before each token (R, B, T), None without a critic.
         ref_logp: (R, B, T).
         ref_dist_logp: (R, C, A).
@@ -174,6 +176,12 @@ def _compared(
         if goal.baseline == "given":
             return estimate, values, critic
     grouped = (len(mask), -1, learner.group_size)
+    if goal.credit == "process":
+        if batch.step_rewards is None:
+            raise SettingsError("objective.credit", "process", tr("this batch has no rewards for steps"))
+        steps = batch.step_rewards.reshape(*grouped, mask.shape[-1])
+        advantage = from_here_on(step_scores(goal, steps)).reshape(mask.shape)
+        return runs_last(np.where(mask, advantage, 0.0)), values, critic
     k1 = None
     if goal.kl_in == "reward":
         k1 = np.where(mask, kl.estimate("k1", old_logp, ref_logp), 0.0).sum(axis=-1).reshape(grouped)

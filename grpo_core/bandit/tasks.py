@@ -32,6 +32,8 @@ class Task:
         longest: T, tokens of the longest completion.
         reward: rewards (R, B) of completions.
         parts: parts of the rewards (R, B, K), named by ``reward_names``; None where a reward has no parts.
+        step_rewards: what a checker pays for the step that ends with each token (R, B, T), NaN where none ends; None
+            where completions have no steps.
         action_rewards: (C, A) reward of every action, None where a single action has no reward of its own.
         vocabulary, prompts, context_names, reward_names: what A, P, C and K stand for, in words.
     """
@@ -41,6 +43,7 @@ class Task:
     longest: int
     reward: Scores
     parts: Scores | None = None
+    step_rewards: Scores | None = None
     action_rewards: np.ndarray | None = None
     vocabulary: tuple[str, ...]
     prompts: tuple[str, ...]
@@ -117,7 +120,8 @@ def _chain(config: BanditTask) -> Task:
     """``max_length`` decisions, each with one right action.
 
     The outcome reward is the share of right decisions, paid once at the end: all or nothing would be right by chance
-    once in A^T completions and could not be learned. The parts say which decisions were right (a process reward).
+    once in A^T completions and could not be learned. The parts say which decisions were right. A checker of steps pays
+    for the same, unless it is faulty: then it also pays for one action wherever that is taken.
     """
     levels, right, steps = _levels(config), right_actions(config), config.max_length
     position = np.arange(steps)
@@ -126,12 +130,19 @@ def _chain(config: BanditTask) -> Task:
     def parts(prompt: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> np.ndarray:
         return np.asarray((tokens == right) & mask, dtype=float)
 
+    def step_rewards(prompt: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        paid = parts(prompt, tokens, mask)
+        if config.faulty_action is not None:
+            paid = np.where(tokens == config.faulty_action - 1, config.faulty_reward, paid)
+        return np.where(mask, paid, np.nan)
+
     return Task(
         next_state=np.repeat(following[:, None], config.actions, axis=1),
         start=_start(config, states=steps, actions=config.actions),
         longest=steps,
         reward=lambda prompt, tokens, mask: levels[prompt] + parts(prompt, tokens, mask).sum(axis=-1) / steps,
         parts=parts,
+        step_rewards=step_rewards,
         vocabulary=_numbered(config.actions),
         prompts=_prompts(config),
         context_names=_contexts(config, tuple(f"decision {t + 1}" for t in position)),

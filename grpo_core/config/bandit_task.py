@@ -80,6 +80,24 @@ class BanditTask:
         live=False,
     )
 
+    faulty_action: int | None = setting(
+        None,
+        tr("Action of the chain that a faulty checker of steps pays for at every decision, right or wrong."),
+        tr("Faulty check pays for"),
+        low=1,
+        high=64,
+        usual=(1, 10),
+        optional=True,
+    )
+    faulty_reward: float = setting(
+        1.0,
+        tr("What the faulty checker pays for it; a right decision is paid 1."),
+        tr("Faulty check pays"),
+        low=-1e9,
+        high=1e9,
+        usual=(0, 2),
+    )
+
     def __post_init__(self) -> None:
         check(self)
         for name in ("custom", "levels"):

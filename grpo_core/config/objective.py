@@ -49,6 +49,15 @@ class Objective:
         usual=(1e-9, 1e-2),
         logarithmic=True,
     )
+    credit: str = setting(
+        "outcome",
+        tr(
+            "Whether a completion is rewarded as a whole, or each of its steps is: then a token gets what its own step "
+            "and those after it got (of the built-in tasks the chain has steps)."
+        ),
+        tr("Credit"),
+        choices=("outcome", "process"),
+    )
     level: str = setting(
         "token",
         tr("Whether each token has its own ratio, or a completion has one (its mean log-ratio, or the sum)."),
@@ -193,6 +202,16 @@ class Objective:
         if self.dual_clip is not None and self.surrogate != "clip":
             raise SettingsError(
                 "dual_clip", self.dual_clip, tr("only the surrogate “clip” has a dual clip; leave it empty")
+            )
+        if self.credit == "process" and self.baseline in ("leave_one_out", "given"):
+            raise SettingsError(
+                "baseline",
+                self.baseline,
+                tr("rewards of steps are compared with the mean of the group's or the batch's steps, or with nothing"),
+            )
+        if self.credit == "process" and self.kl_in == "reward":
+            raise SettingsError(
+                "kl_in", "reward", tr("with rewards for steps the KL penalty is a term of the loss; choose “loss”")
             )
         if isinstance(self.max_tokens, float):
             raise SettingsError("max_tokens", self.max_tokens, tr("allowed is a whole number of tokens, or nothing"))

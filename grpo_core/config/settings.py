@@ -35,6 +35,10 @@ class Settings:
             raise SettingsError(
                 "objective.baseline", "given", tr("this baseline is the critic's; switch the critic on")
             )
+        if self.objective.credit == "process" and (self.is_language or self.bandit.landscape != "chain"):
+            raise SettingsError(
+                "objective.credit", "process", tr("this task has no rewards for steps; choose “outcome”, or the chain")
+            )
         if isinstance(self.task, LanguageTask) and self.optimizer.step_length is not None:
             raise SettingsError(
                 "optimizer.step_length", self.optimizer.step_length, tr("only a bandit's step is rescaled")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from grpo_core.config import Objective
-from grpo_core.explain import advantages, cards, clipped, gradient, kl, loss, policy, ratio, records, surrogate
+from grpo_core.explain import advantages, cards, clipped, gradient, kl, loss, policy, process, ratio, records, surrogate
 from grpo_core.explain.node import Formula, Node, node
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import KINDS, Quantity, is_card, quantity_title
@@ -60,6 +60,7 @@ def _formula(n: Numbers, q: Quantity) -> Formula:
 RULES: dict[str, records.Rule] = {
     **records.RULES,
     **advantages.RULES,
+    **process.RULES,
     **ratio.RULES,
     **surrogate.RULES,
     **clipped.RULES,

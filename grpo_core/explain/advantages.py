@@ -29,16 +29,15 @@ def are_equal(values: Sequence[float]) -> bool:
     return not scored or max(scored) - min(scored) <= EQUAL * size
 
 
-def _scores(n: Numbers, group: int | None) -> tuple[list[Quantity], list[float]]:
-    """The scored completions of a group, or of the batch, and their scores."""
-    rows = range(len(n.step.group)) if group is None else n.rows(group)
-    both = [(q, n[q]) for q in (score_of(n, row) for row in rows)]
+def compared_in(n: Numbers, group: int | None) -> tuple[list[Quantity], list[float]]:
+    """The scored completions (or steps) of a group, or of the batch, and their scores."""
+    both = [(q, n[q]) for q in n.compared(group)]
     both = [(q, v) for q, v in both if not math.isnan(v)]
     return [q for q, _ in both], [v for _, v in both]
 
 
 def _letter(n: Numbers) -> str:
-    return "R'" if n.penalised else "R"
+    return "r" if n.by_step else "R'" if n.penalised else "R"
 
 
 def penalised_reward(n: Numbers, q: Quantity) -> Formula:
@@ -62,7 +61,7 @@ def penalised_reward(n: Numbers, q: Quantity) -> Formula:
 
 
 def mean(n: Numbers, q: Quantity) -> Formula:
-    inputs, values = _scores(n, q.group)
+    inputs, values = compared_in(n, q.group)
     symbol = rf"\bar{{R}}_{{{q.group + 1}}}" if q.group is not None else r"\bar{R}"
     return Formula(
         symbol=symbol,
@@ -77,7 +76,7 @@ def mean(n: Numbers, q: Quantity) -> Formula:
 
 
 def std(n: Numbers, q: Quantity) -> Formula:
-    inputs, values = _scores(n, q.group)
+    inputs, values = compared_in(n, q.group)
     centre = Quantity("batch_mean") if q.group is None else Quantity("group_mean", group=q.group)
     middle, free = n[centre], len(values)
     freedom = free if n.objective.std == "population" and q.group is not None else free - 1
@@ -116,11 +115,11 @@ def baseline(n: Numbers, q: Quantity) -> Formula:
         return Formula(symbol=symbol, value=math.nan, note=tr("not scored: nothing is compared"))
     if o.baseline != "leave_one_out":
         centre = Quantity("batch_mean") if o.baseline == "batch_mean" else Quantity("group_mean", group=group)
-        value, scale = n[centre], max(map(abs, _scores(n, centre.group)[1]), default=0.0)
+        value, scale = n[centre], max(map(abs, compared_in(n, centre.group)[1]), default=0.0)
         return Formula(
             symbol=symbol, general=r"b_{i} = \bar{R}", value=value, inputs=(centre,), scale=scale, source=PAPER
         )
-    inputs, values = _scores(n, group)
+    inputs, values = compared_in(n, group)
     others = [(i, v) for i, v in zip(inputs, values, strict=True) if i.row != row]
     return Formula(
         symbol=symbol,
@@ -149,7 +148,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
     r = n[score]
     if math.isnan(r):
         return Formula(symbol=symbol, general="A_{i} = 0", value=0.0, inputs=(score,), note=tr("not scored: no push"))
-    inputs, values = _scores(n, group)
+    inputs, values = compared_in(n, group)
     if o.baseline in ("group_mean", "leave_one_out") and are_equal(values):
         note = tr("All rewards of the group are equal: it carries no signal, and the advantage is exactly 0.")
         if len(values) == 1:
@@ -165,7 +164,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
             scale=max(map(abs, values)), note=tr("It is not divided by a standard deviation."), source=PAPER,
         )  # fmt: skip
     spread = Quantity("batch_std") if o.std == "batch" else Quantity("group_std", group=group)
-    compared = _scores(n, None)[1] if o.std == "batch" else values
+    compared = compared_in(n, None)[1] if o.std == "batch" else values
     if are_equal(compared) or math.isnan(n[spread]):
         return Formula(
             symbol=symbol, general=rf"A_{{i}} = \frac{{{above}}}{{1}}", values=rf"\frac{{{above_values}}}{{1}}",

@@ -152,12 +152,32 @@ class Numbers:
 
     @cached_property
     def scores(self) -> np.ndarray:
-        """What is compared within a group, (B,): rewards, less the KL penalty where it enters there."""
+        """What is compared within a group: rewards (B,), less the KL penalty where it enters there; or those of steps
+        (B, T), NaN where none ends."""
+        if self.by_step:
+            return recompute.paid_for_steps(self.step)
         if not self.penalised:
             return self.step.rewards
         bare = dataclasses.replace(self.step, advantage=None)
         paid = recompute.advantage(bare, self.objective.replace(baseline="none", std="none"))
         return np.where(np.isnan(self.step.rewards), np.nan, paid)
+
+    @property
+    def by_step(self) -> bool:
+        """Whether steps are rewarded, not whole completions."""
+        return self.objective.credit == "process"
+
+    def compared(self, group: int | None) -> list[Quantity]:
+        """What is compared within a group, or within the batch: rewards of completions or of their steps."""
+        rows = range(len(self.step.group)) if group is None else self.rows(group)
+        if self.by_step:
+            return [self.canonical(Quantity("step_reward", row=i, token=t)) for i in rows for t in self.visited(i)]
+        return [Quantity("penalised_reward" if self.penalised else "reward", row=i) for i in rows]
+
+    @cached_property
+    def step_scores(self) -> np.ndarray:
+        """Normalised rewards of steps, (B, T)."""
+        return recompute.scores_of_steps(self.step)
 
     @property
     def penalised(self) -> bool:

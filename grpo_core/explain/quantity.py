@@ -56,6 +56,8 @@ KINDS: dict[str, Kind] = {
     "right_answer": Kind(tr("right answer"), ("row",)),
     "well_formed": Kind(tr("well-formed working"), ("row",)),
     "equals_signs": Kind(tr("“=” signs"), ("row",)),
+    "step_reward": Kind(tr("reward of the step"), _TOKEN),
+    "step_score": Kind(tr("normalised reward of the step"), _TOKEN),
     "penalised_reward": Kind(tr("reward less KL penalty"), ("row",)),
     "group_mean": Kind(tr("mean reward"), ("group",)),
     "group_std": Kind(tr("reward std"), ("group",)),

@@ -54,6 +54,9 @@ def _std(n: Numbers, q: Quantity, values: np.ndarray, freedom: int = 1) -> float
 def _baseline(n: Numbers, q: Quantity) -> float:
     """What the trained advantage has subtracted."""
     row = q.row or 0
+    if n.by_step and n.objective.baseline != "none":
+        batch = n.objective.baseline == "batch_mean"
+        return _mean(n, Quantity("group_mean", group=None if batch else int(n.step.group[row])), n.scores)
     if n.objective.baseline == "none":
         return 0.0
     if n.objective.baseline == "given" or np.isnan(n.scores[row]):
@@ -152,7 +155,9 @@ def _max_probability(n: Numbers, q: Quantity) -> float:
 READ: dict[str, Callable[[Numbers, Quantity], float]] = {
     **{name: _part(place) for place, name in enumerate(PARTS)},
     "reward": lambda n, q: float(n.step.rewards[q.row or 0]),
-    "penalised_reward": lambda n, q: float(n.scores[q.row or 0]),
+    "step_reward": lambda n, q: _cell(n.step.step_rewards, q),
+    "step_score": lambda n, q: _cell(n.step_scores, q) if n.by_step else NAN,
+    "penalised_reward": lambda n, q: float((n.step.rewards if n.by_step else n.scores)[q.row or 0]),
     "group_mean": lambda n, q: _mean(n, q, n.scores),
     "group_std": lambda n, q: _std(n, q, n.scores, 0 if n.objective.std == "population" else 1),
     "batch_mean": lambda n, q: _mean(n, q, n.scores),

@@ -94,6 +94,10 @@ def lacking(n: Numbers, q: Quantity) -> str:
         return tr("the update holds no reference policy")
     if q.name == "sampling_logp" and step.sampling_logp is None:
         return tr("the sampler's own log-probabilities were not recorded")
+    if q.name == "step_reward" and step.step_rewards is None:
+        return tr("the update has no rewards for steps")
+    if q.name == "step_score" and not n.by_step:
+        return tr("completions were rewarded as a whole (credit: outcome)")
     if q.name in ("value", "td_error") and step.values is None:
         return tr("there is no critic")
     if q.name in ("entropy", "probability", "log_probability", "max_probability", "exact_kl") and (

@@ -154,6 +154,8 @@ def _counted(counted: dict[str, int], count: int, total: int) -> str:
 def reward_std(facts: Facts) -> Reason | None:
     """The card: a spread of 0 within groups, whatever the spread between them."""
     scored = facts.step.rewards[~np.isnan(facts.step.rewards)]
+    if facts.objective.credit == "process":  # a spread of whole rewards says nothing about the steps
+        return None
     if not facts.dead.all() or not len(scored) or (~np.isnan(facts.rewards)).sum(axis=-1).max() < 2:
         return None
     at = tuple(Quantity("reward_std", group=g) for g in range(min(len(facts.dead), 8)))

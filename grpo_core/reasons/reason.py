@@ -105,8 +105,8 @@ class Facts:
 
     @cached_property
     def rewards(self) -> np.ndarray:
-        """(P, G), NaN where unscored or empty."""
-        return recompute.grouped(self.step, self.step.rewards)
+        """What is compared within each group, (P, n): rewards, or those of steps; NaN where unscored or empty."""
+        return recompute.compared(self.step)
 
     @cached_property
     def dead(self) -> np.ndarray:

@@ -47,6 +47,8 @@ def advantage_lines(step: Step) -> list[str]:
     o = step.settings.objective
     if step.advantage is not None:
         return ["A = ADVANTAGE", _spread(step.advantage.ndim)]
+    if o.credit == "process":
+        return _by_step(step)
     if o.baseline == "given":
         return [
             "A = np.zeros((B, T))  # generalised advantage estimation; the reward is paid at the last token",
@@ -90,6 +92,25 @@ def advantage_lines(step: Step) -> list[str]:
     if o.std != "none":
         scale = " / std"
     return [*lines, f"    A[rows] = (r - {baseline}){scale}", _spread(1)]
+
+
+def _by_step(step: Step) -> list[str]:
+    """From ``STEP_REWARD`` to ``A``: what a step was paid, normalised over the group's, counts from its end back."""
+    o = step.settings.objective
+    lines = ["every = STEP_REWARD[~np.isnan(STEP_REWARD)]"] if "batch" in (o.std, o.baseline[:5]) else []
+    if o.std == "batch":
+        lines += [f"std = every.std(ddof=1) + STD_EPSILON if len(every) > 1 and not {_equal('every')} else 1.0"]
+    lines += ["SCORE = np.zeros((B, T))", "for group in np.unique(GROUP):"]
+    lines += ["    steps = (GROUP == group)[:, None] & ~np.isnan(STEP_REWARD)", "    r = STEP_REWARD[steps]"]
+    stop = f" or {_equal('r')}" if o.baseline == "group_mean" else ""
+    lines += [f"    if len(r) == 0{stop}:", "        continue"]
+    if o.std in ("sample", "population"):
+        ddof = 1 if o.std == "sample" else 0
+        lines += [f"    std = r.std(ddof={ddof}) + STD_EPSILON if len(r) > {ddof} and not {_equal('r')} else 1.0"]
+    baseline = {"group_mean": "r.mean()", "batch_mean": "every.mean()"}.get(o.baseline, "0.0")
+    scale = "" if o.std == "none" else " / std"
+    lines += [f"    SCORE[steps] = (r - {baseline}){scale}"]
+    return [*lines, "A = SCORE[:, ::-1].cumsum(1)[:, ::-1]  # the steps that end here or later", _spread(2)]
 
 
 def _spread(axes: int) -> str:

@@ -29,7 +29,7 @@ def check(step: Step) -> Step:
         "logp": (_REAL, (passes + 1, batch, length)), "part": (_WHOLE, (passes, batch)),
         "ref_logp": (_REAL, (batch, length)), "sampling_logp": (_REAL, (batch, length)),
         "gate": (_REAL, (batch, length)), "values": (_REAL, (batch, length)), "context": (_WHOLE, (batch, length)),
-        "denominator": (_REAL, (passes, micro)),
+        "denominator": (_REAL, (passes, micro)), "step_rewards": (_REAL, (batch, length)),
     }  # fmt: skip
     for name, (kinds, shape) in shapes.items():
         array = getattr(step, name)

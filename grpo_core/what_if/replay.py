@@ -23,7 +23,7 @@ from grpo_core.record import Step
 
 REPLAYED = ("objective.", "optimizer.", "learner.mu", "learner.critic", "learner.gamma", "learner.lam")
 """Beginnings of the paths of settings that act on a batch once it is drawn; all others decide what is drawn."""
-COMPARING = ("baseline", "std", "std_epsilon", "kl_in")
+COMPARING = ("baseline", "std", "std_epsilon", "kl_in", "credit")
 """Fields of the objective that an advantage depends on, and β where the KL enters the reward."""
 
 

@@ -32,7 +32,7 @@ def value_of(cls: type, name: str, rule: About) -> st.SearchStrategy[Any]:
         return st.booleans()
     if isinstance(default, tuple):
         return st.just(default)
-    whole = isinstance(default, int) or name == "max_tokens"
+    whole = isinstance(default, int) or name in ("max_tokens", "faulty_action")
     number: st.SearchStrategy[Any] = (
         st.integers(int(rule.low), int(rule.high)) if whole else st.floats(rule.low, rule.high, exclude_min=rule.above)
     )
@@ -49,6 +49,9 @@ def valid_settings(draw: st.DrawFn) -> Settings:
         objective["dual_clip"] = None
     if objective["reduction"] == "constant":
         objective["max_tokens"] = objective["max_tokens"] or 1
+    if objective["credit"] == "process":
+        task["landscape"], objective["kl_in"] = "chain", "loss"
+        objective["baseline"] = draw(st.sampled_from(("group_mean", "batch_mean", "none")))
     if objective["baseline"] == "given":
         chosen["learner"]["critic"] = True
     number = st.floats(-1e9, 1e9)

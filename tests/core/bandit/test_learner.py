@@ -43,8 +43,8 @@ def test_a_step_holds_everything_in_the_shapes_of_the_record() -> None:
     B, T, N, C, V, K = 16, 3, 4, 6, 10, 3
     shapes = {
         "group": (B,), "row_id": (B,), "tokens": (B, T), "mask": (B, T), "rewards": (B,), "reward_parts": (B, K),
-        "old_logp": (B, T), "ref_logp": (B, T), "logp": (N + 1, B, T), "part": (N, B), "context": (B, T),
-        "dist_logp": (N + 1, C, V), "ref_dist_logp": (C, V),
+        "step_rewards": (B, T), "old_logp": (B, T), "ref_logp": (B, T), "logp": (N + 1, B, T), "part": (N, B),
+        "context": (B, T), "dist_logp": (N + 1, C, V), "ref_dist_logp": (C, V),
     }  # fmt: skip
     assert {name: getattr(step, name).shape for name in ARRAYS if getattr(step, name) is not None} == shapes
     assert all(getattr(step, name).flags.c_contiguous for name in shapes)

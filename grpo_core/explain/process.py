@@ -1,0 +1,115 @@
+"""From the rewards of steps to the advantage of a token: normalised over the group's steps, and summed from here on."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from grpo_core.explain import advantages
+from grpo_core.explain.advantages import are_equal, compared_in
+from grpo_core.explain.node import Formula
+from grpo_core.explain.numbers import Numbers
+from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.records import Rule
+from grpo_core.explain.typeset import number, plain, signed, total
+from grpo_core.text import tr
+
+PAPER = "DeepSeekMath, arXiv:2402.03300, section 4.1.3"
+
+
+def step_reward(n: Numbers, q: Quantity) -> Formula:
+    note = tr("no step ends here") if math.isnan(n[q]) else tr("recorded: what the checker of steps paid")
+    return Formula(symbol=f"r_{n.at(q)}", value=n[q], note=note)
+
+
+def step_score(n: Numbers, q: Quantity) -> Formula:
+    """(r − b) / (σ + δ) over the steps of the group."""
+    o, reward = n.objective, n.token("step_reward", q)
+    group = int(n.step.group[q.row or 0])
+    r, symbol, name = n[reward], rf"\tilde{{r}}_{n.at(q)}", rf"\tilde{{r}}_{n.it}"
+    if math.isnan(r):
+        note = tr("no step ends here: nothing is added")
+        return Formula(symbol=symbol, general=f"{name} = 0", value=0.0, inputs=(reward,), note=note, source=PAPER)
+    inputs, values = compared_in(n, group)
+    if o.baseline == "group_mean" and are_equal(values):
+        note = tr("All steps of the group were paid the same: they carry no signal, and the score is exactly 0.")
+        return Formula(
+            symbol=symbol, general=f"{name} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER
+        )  # fmt: skip
+    above, above_values, b, used = f"r_{n.it}", number(r), 0.0, [reward]
+    if o.baseline != "none":
+        centre = Quantity("batch_mean") if o.baseline == "batch_mean" else Quantity("group_mean", group=group)
+        b, used = n[centre], [reward, centre]
+        above, above_values = rf"{above} - \bar{{R}}", f"{above_values} - {signed(b)}"
+    spread = Quantity("batch_std") if o.std == "batch" else Quantity("group_std", group=group)
+    compared = compared_in(n, None)[1] if o.std == "batch" else values
+    scale, note = max(map(abs, [*values, *compared])), tr("It is not divided by a standard deviation.")
+    if o.std == "none":
+        return Formula(
+            symbol=symbol, general=f"{name} = {above}", values=above_values, value=r - b, inputs=tuple(used),
+            scale=scale, note=note, source=PAPER,
+        )  # fmt: skip
+    if are_equal(compared) or math.isnan(n[spread]):
+        return Formula(
+            symbol=symbol, general=rf"{name} = \frac{{{above}}}{{1}}", values=rf"\frac{{{above_values}}}{{1}}",
+            value=r - b, inputs=(*used, spread), scale=scale,
+            note=tr("The standard deviation is zero or undefined, so it divides by 1."), source=PAPER,
+        )  # fmt: skip
+    below = n[spread] + o.std_epsilon
+    return Formula(
+        symbol=symbol,
+        general=rf"{name} = \frac{{{above}}}{{\sigma + \delta}}",
+        values=rf"\frac{{{above_values}}}{{{number(n[spread])} + {number(o.std_epsilon)}}}",
+        value=(r - b) / below,
+        inputs=(*used, spread),
+        scale=scale / below * max(1.0, abs(r - b) / below),
+        note=tr("Mean and standard deviation are those of all steps of the group; δ = {delta}.").format(
+            delta=plain(o.std_epsilon)
+        ),
+        source=PAPER,
+    )
+
+
+def advantage(n: Numbers, q: Quantity) -> Formula:
+    """The sum of the scores of the steps that end here or later; another rule where completions are rewarded."""
+    if not n.by_step or n.step.advantage is not None:
+        return advantages.advantage(n, q)
+    inputs = [n.token("step_score", q, t) for t in n.visited(q.row) if t >= (q.token or 0)]
+    values = [n[i] for i in inputs]
+    subscript = "{i,s}" if n.long else "{i}"
+    return Formula(
+        symbol=f"A_{n.at(q)}",
+        general=rf"A_{n.it} = \sum_{{s \ge t}} \tilde{{r}}_{subscript}",
+        values=total(values),
+        value=math.fsum(values),
+        inputs=tuple(inputs),
+        scale=math.fsum(map(abs, values)) + _size(n, inputs),
+        note=tr("The steps that end with this token or later: what came before was not its doing."),
+        source=PAPER,
+    )
+
+
+def _size(n: Numbers, scores: list[Quantity]) -> float:
+    """Of what the scores are differences of: rounding follows it, not what is left."""
+    return max((step_score(n, q).scale for q in scores), default=0.0)
+
+
+def _of_steps(rule: Rule, what: str) -> Rule:
+    """A rule over what is compared, said of steps where those are."""
+
+    def said(n: Numbers, q: Quantity) -> Formula:
+        formula = rule(n, q)
+        return dataclasses.replace(formula, note=what, source=PAPER) if n.by_step else formula
+
+    return said
+
+
+RULES: dict[str, Rule] = {
+    "step_reward": step_reward,
+    "step_score": step_score,
+    "advantage": advantage,
+    "group_mean": _of_steps(advantages.mean, tr("Over all steps of the group's completions.")),
+    "group_std": _of_steps(advantages.std, tr("Of all steps of the group's completions.")),
+    "batch_mean": _of_steps(advantages.mean, tr("Over all steps of the batch.")),
+    "batch_std": _of_steps(advantages.std, tr("Of all steps of the batch.")),
+}
