@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
+import time
 from pathlib import Path
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import Qt, QTimer
 
 from app.application import Application
 from app.build import described
@@ -82,6 +84,7 @@ def _windowed(options: argparse.Namespace) -> int:
     program = Program(application, paths, preferences, hooks)
     if not (safe or options.reset_layout):
         sentences.append(program.layouts.restore(program.window))
+    program.workspace.drawn.connect(_note_first_frame, Qt.ConnectionType.SingleShotConnection)
     program.window.show()
     if first:
         program.welcome()
@@ -102,6 +105,14 @@ def _windowed(options: argparse.Namespace) -> int:
     hooks.uninstall()
     logs.close()
     return status
+
+
+def _note_first_frame() -> None:
+    """How long the start has taken goes to the log."""
+    import psutil
+
+    seconds = time.time() - psutil.Process().create_time()
+    logging.getLogger(__name__).info("the window is painted, %.2f s after the start of the process", seconds)
 
 
 def _first_run(program: object, options: argparse.Namespace, safe: bool) -> None:

@@ -46,12 +46,12 @@ def told():
             window.close()
 
 import app.start
-class Application(QApplication):
+class Application(app.start.Application):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.watch = Watch()
         self.installEventFilter(self.watch)
-app.start.QApplication = Application
+app.start.Application = Application
 sys.exit(app.start.start(sys.argv[3:]))
 """
 """The program with one thing more: it says when its window is painted, and closes."""
