@@ -22,7 +22,7 @@ class Pupil:
     """What a pupil does, and sees; ``patience`` in milliseconds, for whatever a key sets going."""
 
     driver: Driver
-    patience: int = 20_000
+    patience: int = 45_000
 
     @property
     def conductor(self) -> Conductor:

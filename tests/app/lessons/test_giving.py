@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtTest import QTest
 
+from app.docks import Dock
 from app.lessons.catalogue import lessons
 from app.lessons.prediction import lesson_of
 from app.workspace.cursor import Stage
@@ -38,6 +39,11 @@ def test_a_lesson_is_walked_to_its_end_and_the_run_agrees_with_every_sentence(pu
     assert pupil.conductor.lesson is None
 
 
+def place(dock: Dock) -> QRect | None:
+    """Where a dock is seen; None behind another tab, where Qt keeps whatever size it last had in front."""
+    return None if dock.visibleRegion().isEmpty() else dock.geometry()
+
+
 def test_the_user_finds_run_cursor_settings_and_layout_as_they_were(pupil: Pupil) -> None:
     program, workspace = pupil.driver.program, pupil.driver.program.workspace
     pupil.driver.run(12)
@@ -50,7 +56,7 @@ def test_the_user_finds_run_cursor_settings_and_layout_as_they_were(pupil: Pupil
     before = workspace.cursor, workspace.following, workspace.selection, workspace.editing.wanted
     program.actions["lessons"].trigger()
     pupil.driver.settle()
-    docks = {name: (dock.isVisible(), dock.geometry()) for name, dock in program.window.docks.items()}
+    docks = {name: (dock.isVisible(), place(dock)) for name, dock in program.window.docks.items()}
     stop = Breakpoint(series="loss", relation="above", value=-1e9)
     program.workspace.breakpoints.set_all((stop,))
     pupil.open(SHIPPED[0].id)
@@ -67,7 +73,7 @@ def test_the_user_finds_run_cursor_settings_and_layout_as_they_were(pupil: Pupil
     pupil.driver.qtbot.waitUntil(lambda: set(program.paths.runs.glob("*.grpo")) == files, timeout=3000)
     for name, (visible, box) in docks.items():
         assert program.window.docks[name].isVisible() == visible, name
-        assert not visible or program.window.docks[name].geometry() == box, name
+        assert place(program.window.docks[name]) == box, name
     assert program.workspace.breakpoints.all == (stop,)
     program.workspace.breakpoints.set_all(())
     workspace.follow()

@@ -44,7 +44,6 @@ def chances(settings: Settings, temperature: float) -> np.ndarray:
 
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
     pytest.importorskip("torch")
-    pupil.patience = 45_000  # a process that loads torch, on a machine that is busy
     known(pupil, "temperature", {2: UP, 3: 0.0, 4: 1, 5: 1, 6: UP, 7: 1.0, 8: UP})
 
 
