@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QWidget
 from app.about import about
 from app.commands.command import State
 from app.docks import LAYOUTS, layout_for
+from app.examples import example
 from app.export.deeds import ExportDeeds
 from app.lessons.deeds import LessonDeeds
 from app.presenting.deeds import PresentingDeeds
@@ -132,6 +133,11 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
         name, _ = QFileDialog.getOpenFileName(self._p.window, tr("Open run"), str(self._p.session.folder), RUNS)
         if name:
             self.open_path(Path(name))
+
+    def open_example(self) -> None:
+        """A language model's run that was recorded, in the layout made for it; it is read, not computed."""
+        if self._try(lambda: self._p.session.open(example())):
+            self.set_layout(layout_for(True))
 
     def open_path(self, path: Path) -> None:
         """Open a run file or a session, or say why it cannot be opened."""
@@ -253,7 +259,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
             dock.raise_()
 
     def panels(self) -> Sequence[tuple[str, str]]:
-        return [(name, panel.title) for name, panel in self._p.window.panels.items()]
+        return [(name, kind.title) for name, kind in self._p.window.panels.kinds.items()]
 
     def set_layout(self, name: str) -> None:
         self._p.presenter.maximizer.forget()

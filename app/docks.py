@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QMoveEvent, QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QMoveEvent, QPainter, QPaintEvent, QPalette, QPen, QShowEvent
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QTabBar, QToolButton, QWidget
 
-from app.panels.base import Panel
+from app.panels.base import Panel, in_window
 from grpo_core.text import tr
 
 GRIPPED = ("metrics", "pipeline")
@@ -97,36 +97,81 @@ class DockGrip(QWidget):
         self.setToolTip(tr("Drag to move {windowtitle}").format(windowtitle=dock.windowTitle()))
 
 
-class Dock(QDockWidget):
-    """A panel's dock."""
+class Place(QWidget):
+    """Stands where a panel will be, and asks for no less room than a panel may."""
 
-    def __init__(self, panel: Panel, window: QMainWindow) -> None:
-        super().__init__(panel.title, window)
-        self.setObjectName(f"dock.{panel.id}")
-        self.panel = panel
-        self.setWidget(panel)
-        if panel.id in GRIPPED:
+    def minimumSizeHint(self) -> QSize:
+        return QSize(220, 80)
+
+    def sizeHint(self) -> QSize:
+        return self.minimumSizeHint()
+
+
+class Dock(QDockWidget):
+    """A panel's dock.
+
+    Attributes:
+        panel: what it holds; None until it is made.
+
+    Signals:
+        wanted: its place can be seen, so that the panel has to be made; carries the panel's id.
+    """
+
+    wanted = Signal(str)
+
+    def __init__(self, kind: type[Panel], window: QMainWindow) -> None:
+        super().__init__(kind.title, window)
+        self.setObjectName(f"dock.{kind.id}")
+        self.panel: Panel | None = None
+        self._id = kind.id
+        self.setWidget(Place())
+        if kind.id in GRIPPED:
             self.setFeatures(self.features() | QDockWidget.DockWidgetFeature.DockWidgetVerticalTitleBar)
             self.setTitleBarWidget(DockGrip(self))
-            panel.row_changed.connect(self._on_row, Qt.ConnectionType.QueuedConnection)
         else:
-            self._title, self._blank = DockTitle(self, panel.title), NoTitle(self)
+            self._title, self._blank = DockTitle(self, kind.title), NoTitle(self)
             self._blank.hide()
             self.setTitleBarWidget(self._title)
             self.visibilityChanged.connect(self.refresh_title)
             self.dockLocationChanged.connect(self.refresh_title)
             self.topLevelChanged.connect(self.refresh_title)
 
+    @property
+    def row_height(self) -> int:
+        """The height that its panel asks for; 0 for as much as there is."""
+        return 0 if self.panel is None else self.panel.row_height
+
+    def hold(self, panel: Panel) -> None:
+        """From now on ``panel`` is in the place that was kept for it."""
+        place = self.widget()
+        self.panel = panel
+        self.setWidget(panel)
+        place.deleteLater()
+        if self._id in GRIPPED:
+            panel.row_changed.connect(self._on_row, Qt.ConnectionType.QueuedConnection)
+        if self.isVisible():
+            panel.show()
+
     def moveEvent(self, event: QMoveEvent) -> None:
         super().moveEvent(event)
-        self.panel.on_frame()  # a tab that comes to the front comes from outside the window, where nothing is drawn
+        self._look()  # a tab that comes to the front comes from outside the window, where nothing is drawn
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._look()
+
+    def _look(self) -> None:
+        if self.panel is not None:
+            self.panel.on_frame()
+        elif in_window(self):
+            self.wanted.emit(self._id)
 
     @Slot()
     def _on_row(self) -> None:
         """The panel needs another height: take it from, or leave it to, the neighbours."""
         window = self.parent()
-        if isinstance(window, QMainWindow) and not self.isFloating() and self.panel.row_height:
-            window.resizeDocks([self], [self.panel.row_height], Qt.Orientation.Vertical)
+        if isinstance(window, QMainWindow) and not self.isFloating() and self.row_height:
+            window.resizeDocks([self], [self.row_height], Qt.Orientation.Vertical)
 
     @Slot()
     def refresh_title(self, *_: object) -> None:
@@ -253,12 +298,12 @@ def resize(
     window.resizeDocks(columns, sizes, Qt.Orientation.Horizontal)
     room = max(window.height() - round(250 * scale), 300)
     if bottom == main:  # a large scale: the cards, and all the rest for the one picture
-        least = max(docks["metrics"].panel.row_height, 1)
+        least = max(docks["metrics"].row_height, 1)
         window.resizeDocks([docks["metrics"], docks[main]], [least, max(room, least)], Qt.Orientation.Vertical)
     else:
         low = [docks[name] for name in GRIPPED]
         share = 0.42 if bottom in COMPARING else 0.4
-        shares = [*(max(dock.panel.row_height, 1) for dock in low), round(room * (1 - share)), round(room * share)]
+        shares = [*(max(dock.row_height, 1) for dock in low), round(room * (1 - share)), round(room * share)]
         window.resizeDocks([*low, docks[main], docks[bottom]], shares, Qt.Orientation.Vertical)
     if len(right) > 1:
         window.resizeDocks([docks[r] for r in right], [round(room * 0.5)] * 2, Qt.Orientation.Vertical)

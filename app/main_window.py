@@ -22,6 +22,7 @@ from app.panels.pipeline import PipelinePanel
 from app.panels.policy_bars import PolicyBarsPanel
 from app.panels.queue import QueuePanel
 from app.panels.score import ScorePanel
+from app.panels.shelf import Shelf
 from app.panels.step_detail import StepDetailPanel
 from app.panels.timeline import TimelinePanel
 from app.panels.tokens.panel import TokenInspectorPanel
@@ -53,11 +54,18 @@ PANELS: tuple[type[Panel], ...] = (
 )
 
 
+EAGER = (
+    "timeline", "controls", "metrics", "pipeline", "policy_bars", "training_history", "queue", "step_detail",
+    "explain", "lesson",
+)  # fmt: skip
+"""Panels that a new window shows, and those whose work goes on unseen; the others are made when they are first seen."""
+
+
 class MainWindow(QMainWindow):
     """Hosts the panels.
 
     Attributes:
-        panels: by id.
+        panels: by id; one that is not there yet is made when it is asked for.
         docks: by the panel's id.
         messages: the non-modal bars under the toolbar.
 
@@ -65,11 +73,13 @@ class MainWindow(QMainWindow):
         closing: the user wants to close; whoever listens decides by ``allow_close``.
         dropped: files were dropped on the window (list of paths).
         arranged: the docks stand as a named layout has them.
+        panel_made: a panel has been made.
     """
 
     closing = Signal()
     dropped = Signal(list)
     arranged = Signal()
+    panel_made = Signal(object)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -82,11 +92,22 @@ class MainWindow(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.setCorner(Qt.Corner.TopLeftCorner, Qt.DockWidgetArea.TopDockWidgetArea)
         self.setCorner(Qt.Corner.TopRightCorner, Qt.DockWidgetArea.TopDockWidgetArea)
-        self.panels = {cls.id: cls(workspace) for cls in PANELS}
-        self.docks = {name: Dock(panel, self) for name, panel in self.panels.items() if name != "timeline"}
+        self.panels = Shelf(PANELS, self._make)
+        self.docks = {kind.id: Dock(kind, self) for kind in PANELS if kind is not TimelinePanel}
+        for dock in self.docks.values():
+            dock.wanted.connect(self.panels.__getitem__)
+        for name in EAGER:
+            self.panels[name]
         self.messages = MessageBar(self)
         self.resize(1366, 768)
         arrange(self, self.docks)
+
+    def _make(self, kind: type[Panel]) -> Panel:
+        panel = kind(self.workspace)
+        if kind.id in self.docks:
+            self.docks[kind.id].hold(panel)
+        self.panel_made.emit(panel)
+        return panel
 
     def add_toolbars(self, transport: QToolBar) -> None:
         """The transport on top; below it, as wide as the window, the messages there are and the timeline."""

@@ -25,6 +25,7 @@ from app.export.desk import ExportDesk
 from app.lessons.giving import Lessons
 from app.main_window import MainWindow
 from app.panels.base import Panel
+from app.panels.controls.panel import ControlsPanel
 from app.plotting.look import Look
 from app.plotting.twin_stack import TwinStack
 from app.presenting.presenter import Presenter
@@ -135,17 +136,9 @@ class Program(QObject):
         self.actions.ran.connect(self._on_ran)
         self.window.closing.connect(self.close)
         self.window.dropped.connect(self._on_dropped)
-        self.window.panels["controls"].new_run.connect(self.deeds.new_run)  # type: ignore[attr-defined]
-        self.window.panels["controls"].kind_wanted.connect(self._on_kind)  # type: ignore[attr-defined]
-        self.window.panels["controls"].devices = lambda: self.controller.devices  # type: ignore[attr-defined]
-        self.window.panels["policy_bars"].completions_wanted.connect(self._on_completions)  # type: ignore[attr-defined]
-        self.window.panels["evolution"].language_wanted.connect(self.deeds.new_language_run)  # type: ignore[attr-defined]
-        self.window.panels["comparison"].run_wanted.connect(self.deeds.open_repeat)  # type: ignore[attr-defined]
-        self.window.panels["kl_over_beta"].run_wanted.connect(self.deeds.open_repeat)  # type: ignore[attr-defined]
-        self.window.panels["timeline"].branch_wanted.connect(self.deeds.branch)  # type: ignore[attr-defined]
-        self.window.panels["kl_over_beta"].queue_wanted.connect(self.deeds.queue_sweep)  # type: ignore[attr-defined]
-        self.window.panels["queue"].open_wanted.connect(self.deeds.open_path)  # type: ignore[attr-defined]
-        self.window.panels["queue"].browse_wanted.connect(self.deeds.open_queue)  # type: ignore[attr-defined]
+        self.window.panel_made.connect(self._on_panel)
+        for panel in self.window.panels.made.values():
+            self._on_panel(panel)
         self.controller.finished.connect(self._on_finished)
         self.controller.still_busy.connect(self._on_still_busy)
         self._app.focusChanged.connect(self._on_focus)
@@ -153,6 +146,25 @@ class Program(QObject):
             self._bell = Bell(self)
             self._bell.rang.connect(self.workspace.request_frame)
             self._hooks.on_report = self._bell.rang.emit
+
+    @Slot(object)
+    def _on_panel(self, panel: Panel) -> None:
+        """A panel has been made: what it asks for is done here."""
+        deeds = self.deeds
+        wires = {
+            "controls": (("new_run", deeds.new_run), ("kind_wanted", self._on_kind)),
+            "policy_bars": (("completions_wanted", self._on_completions),),
+            "evolution": (("language_wanted", deeds.new_language_run),),
+            "comparison": (("run_wanted", deeds.open_repeat),),
+            "kl_over_beta": (("run_wanted", deeds.open_repeat), ("queue_wanted", deeds.queue_sweep)),
+            "timeline": (("branch_wanted", deeds.branch),),
+            "queue": (("open_wanted", deeds.open_path), ("browse_wanted", deeds.open_queue)),
+        }
+        for signal, deed in wires.get(panel.id, ()):
+            getattr(panel, signal).connect(deed)
+        if isinstance(panel, ControlsPanel):
+            panel.devices = lambda: self.controller.devices
+        self.exports.offer(panel)
 
     # -- what it tells -----------------------------------------------------------------------------------------------
 
@@ -319,7 +331,7 @@ class Program(QObject):
         self.presenter.close()
         save_preferences(self.preferences, self.paths.preferences)
         self.layouts.save(self.window)
-        for panel in self.window.panels.values():
+        for panel in self.window.panels.made.values():
             panel.let_go()
         self.workspace.close()
         self.window.may_close = True

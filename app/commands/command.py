@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, TypeAlias
 
 from PySide6.QtGui import QKeySequence
@@ -116,13 +117,18 @@ class Command:
 
     @property
     def keys(self) -> tuple[QKeySequence, ...]:
-        return tuple(QKeySequence(name, QKeySequence.SequenceFormat.PortableText) for name in self.shortcuts)
+        return tuple(map(_sequence, self.shortcuts))
 
     @property
     def shown_keys(self) -> str:
         """Its shortcuts as the platform writes them."""
         native = QKeySequence.SequenceFormat.NativeText
         return tr("  or  ").join(sequence.toString(native) for sequence in self.keys)
+
+
+@cache
+def _sequence(name: str) -> QKeySequence:
+    return QKeySequence(name, QKeySequence.SequenceFormat.PortableText)
 
 
 def conflicts(commands: Sequence[Command]) -> tuple[str, ...]:

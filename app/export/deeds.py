@@ -55,7 +55,7 @@ class ExportDeeds:
         if not run.head:
             self._p.say(tr("The run has no update yet; press Run first."), "warning")
             return
-        shown = titled(list(self._p.window.panels.values()))
+        shown = titled(self._p.window.panels.kinds.values())
         self._ask(PictureDialog(shown, self._meant(panel).id, self._p.window, head=run.head), self._save_sequence)
 
     def _save_sequence(self, choice: Choice) -> None:

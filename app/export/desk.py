@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,12 +39,14 @@ class ExportDesk(QObject):
         self._p = program
         self._process: ExportProcess | None = None
         self._target, self._what = Path(), ""
-        for panel in program.window.panels.values():
-            for what, text in MENU:
-                action = QAction(text, panel)
-                action.setData((what, panel.id))
-                action.triggered.connect(self._on_menu)
-                panel.addAction(action)
+
+    def offer(self, panel: Panel) -> None:
+        """Put what can be exported of ``panel`` into its context menu."""
+        for what, text in MENU:
+            action = QAction(text, panel)
+            action.setData((what, panel.id))
+            action.triggered.connect(self._on_menu)
+            panel.addAction(action)
 
     @Slot()
     def _on_menu(self) -> None:
@@ -61,7 +63,7 @@ class ExportDesk(QObject):
     @property
     def seen(self) -> list[Panel]:
         """The panels that can be exported as they are: those on screen."""
-        return [panel for panel in self._p.window.panels.values() if panel.seen]
+        return [panel for panel in self._p.window.panels.made.values() if panel.seen]
 
     # -- at once -----------------------------------------------------------------------------------------------------
 
@@ -249,6 +251,6 @@ def free(path: Path) -> Path:
     return found
 
 
-def titled(panels: Sequence[Panel]) -> list[tuple[str, str]]:
+def titled(panels: Iterable[Panel | type[Panel]]) -> list[tuple[str, str]]:
     """(id, title) of panels, for a list to choose from."""
     return [(panel.id, panel.title) for panel in panels]

@@ -12,6 +12,13 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 
 
+def in_window(widget: QWidget) -> bool:
+    """Whether any part of ``widget`` is in its window."""
+    window = widget.window()
+    here = QRect(widget.mapTo(window, QPoint()), widget.size())
+    return widget.isVisible() and window.rect().intersects(here)
+
+
 class Panel(QWidget):
     """A dock's content. It draws the workspace's current view, once a frame at most, and only while it is visible.
 
@@ -51,9 +58,7 @@ class Panel(QWidget):
     @property
     def seen(self) -> bool:
         """Whether any part of it is in its window: Qt calls a dock behind a tab visible too, and keeps it outside."""
-        window = self.window()
-        here = QRect(self.mapTo(window, QPoint()), self.size())
-        return self.isVisible() and window.rect().intersects(here)
+        return in_window(self)
 
     @abstractmethod
     def draw(self, view: View) -> None:

@@ -61,7 +61,7 @@ class ControlsPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.rows: list[Row] = []
+        self._rows: list[Row] = []
         self.preset = QComboBox()
         self.preset.setAccessibleName(tr("Algorithm"))
         self.preset.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -104,7 +104,7 @@ class ControlsPanel(Panel):
         self.waiting.start.connect(self.new_run)
         self.waiting.forget.connect(self._on_forget)
         self._column.addWidget(self.waiting)
-        self._build_more()
+        self._offer_more()
         self._column.addStretch(1)
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
@@ -127,7 +127,13 @@ class ControlsPanel(Panel):
         cls = next(cls for key, _, cls in PARTS if key == part and name in dict(described(cls)))
         self._add(path, about(cls, name), _default(cls, name), self._column)
 
-    def _build_more(self) -> None:
+    @property
+    def rows(self) -> list[Row]:
+        """All settings, those under “More settings” included."""
+        self._fill()
+        return self._rows
+
+    def _offer_more(self) -> None:
         self.more = QToolButton()
         self.more.setText(tr("More settings"))
         self.more.setCheckable(True)
@@ -136,12 +142,20 @@ class ControlsPanel(Panel):
         self.more.toggled.connect(self._on_more)
         self._column.addWidget(self.more)
         self._rest = QWidget()
-        column = QVBoxLayout(self._rest)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(12)
+        self._further = QVBoxLayout(self._rest)
+        self._further.setContentsMargins(0, 0, 0, 0)
+        self._further.setSpacing(12)
         self.source = _muted("")
-        column.addWidget(self.source)
-        taken = {path for row in self.rows for path in row.paths if path not in CLIP}
+        self._further.addWidget(self.source)
+        self._rest.hide()
+        self._column.addWidget(self._rest)
+
+    def _fill(self) -> None:
+        """Make the further settings; most windows are closed without anybody having looked at them."""
+        column = self._further
+        if column.count() > 1:
+            return
+        taken = {path for row in self._rows for path in row.paths if path not in CLIP}
         for part, title, cls in PARTS:
             section = _section(title)
             column.addWidget(section)
@@ -152,22 +166,23 @@ class ControlsPanel(Panel):
                     self._add(f"{part}.{name}", rule, _default(cls, name), column)
         column.addWidget(_section(tr("Run")))
         self._add("seed", about(Settings, "seed"), 7, column)
-        self._rest.hide()
-        self._column.addWidget(self._rest)
+        if self._settings_drawn is not None:
+            self._settings_drawn = None
+            self.draw(self.workspace.view)
 
     def _add(self, path: str, rule: About, default: Any, column: QVBoxLayout) -> None:
         self._place(row_for(path, rule, default), column)
 
     def _place(self, row: Row, column: QVBoxLayout) -> None:
         row.edited.connect(self._on_edited)
-        self.rows.append(row)
+        self._rows.append(row)
         column.addWidget(row)
 
     # -- editing -----------------------------------------------------------------------------------------------------
 
     @Slot(tuple, object, object)
     def _on_edited(self, paths: tuple[str, ...], value: object, gesture: int | None) -> None:
-        row = next(r for r in self.rows if r.paths == paths)
+        row = next(r for r in self._rows if r.paths == paths)
         try:
             self.workspace.editing.edit(
                 dict.fromkeys(paths, value), tr("Change {title}").format(title=row.about.title.lower()), gesture
@@ -222,10 +237,11 @@ class ControlsPanel(Panel):
 
     def _controls(self) -> list[tuple[QWidget, tuple[str, ...]]]:
         """Everything that a session may lock or hide."""
-        return [(self.kind, ("policy",)), (self.preset, ("algorithm",)), *((row, row.paths) for row in self.rows)]
+        return [(self.kind, ("policy",)), (self.preset, ("algorithm",)), *((row, row.paths) for row in self._rows)]
 
     @Slot(bool)
     def _on_more(self, shown_now: bool) -> None:
+        self._fill()
         self.more.setArrowType(Qt.ArrowType.DownArrow if shown_now else Qt.ArrowType.RightArrow)
         self._rest.setVisible(shown_now)
 
@@ -243,16 +259,19 @@ class ControlsPanel(Panel):
         if stamp == self._settings_drawn:
             return
         self._settings_drawn = stamp
+        if any(held):
+            self._fill()
         with QSignalBlocker(self.kind):
             self.kind.setCurrentIndex(int(wanted.is_language))
         self.model_note.setText(described_model(wanted))
         self.model_note.setVisible(wanted.is_language)
-        device = next(row for row in self.rows if row.paths == ("model.device",))
-        device.remark(tr("Here: {devices}.").format(devices=", ".join(self.devices())) if self.devices() else "")
+        for row in self._rows:
+            if row.paths == ("model.device",):
+                row.remark(tr("Here: {devices}.").format(devices=", ".join(self.devices())) if self.devices() else "")
         for section, language in self._only:
             section.setVisible(language == wanted.is_language)
         self.restraints.hold(self._controls(), view)
-        for row in self.rows:
+        for row in self._rows:
             row.setVisible(not row.isHidden() and applies(row.paths[0], wanted))
             if row.isHidden():
                 continue
