@@ -1,0 +1,81 @@
+"""A process that saves whatever the program saves until it is killed: for each folder on standard input it forks one.
+
+On standard output it says, once that is acknowledged, ``run n``: updates up to n are committed; ``session n``,
+``preferences n``, ``lessons n``: the n-th was saved.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from app.lessons.progress import Progress
+from app.settings.preferences import Preferences, save_preferences
+from grpo_core import learners
+from grpo_core.config import Settings
+from grpo_core.metrics import metrics
+from grpo_core.runs import thinning
+from grpo_core.runs.run_file import RunWriter
+from grpo_core.runs.session import Manifest, save_session
+
+LIMIT = 400_000
+MADE = [next(learner) for learner in [learners.learner(Settings())] for _ in range(16)]
+SCALARS = [metrics(step) for step in MADE]
+thinning.BLOCK, thinning.NEWEST = 32, 64
+
+
+def save(folder: Path, seed: int) -> None:
+    """Saves in any order until killed."""
+    chance = random.Random(seed)
+    progress = Progress(folder / "lessons.json")
+    writer = RunWriter.create(folder / "run.grpo", Settings(), limit=LIMIT, thin=True)
+    say("run", 0)
+    number, last = 0, 0
+    for turn in count(1):
+        deed = chance.choice(("run", "run", "run", "session", "preferences", "lessons"))
+        if deed == "run":
+            for _ in range(chance.randrange(1, 40)):
+                number += 1
+                writer.append(replace(MADE[number % 16], step=number), SCALARS[number % 16])
+                if writer.committed > last:
+                    last = writer.committed
+                    say("run", last)
+            writer.commit()
+            last = writer.committed
+        elif deed == "session":
+            manifest = Manifest(notes=str(turn), settings=Settings(), lesson="clip", lesson_step=turn)
+            save_session(folder / "x.grposession", manifest, [writer.path])
+        elif deed == "preferences":
+            refusal = save_preferences(Preferences(kept_runs=turn), folder / "preferences.json")
+            assert refusal is None, refusal
+        else:
+            refusal = progress.reach("clip", turn, last=False)
+            assert refusal is None, refusal
+        say(deed, last if deed == "run" else turn)
+
+
+def say(deed: str, number: int) -> None:
+    """One line in one write, so that a kill leaves no half of it."""
+    os.write(1, f"{deed} {number}\n".encode())
+
+
+def main() -> None:
+    """Serves folders until standard input ends."""
+    for line in sys.stdin:
+        seed, folder = line.rstrip("\n").split(" ", 1)
+        child = os.fork()
+        if child == 0:
+            save(Path(folder), int(seed))
+        say("pid", child)
+        os.waitpid(child, 0)
+        say("dead", 0)
+
+
+if __name__ == "__main__":
+    main()

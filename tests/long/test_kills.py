@@ -1,0 +1,108 @@
+"""A process that saves runs, sessions, preferences and progress is killed at any moment: nothing acknowledged is lost.
+
+``GRPO_LAB_KILLS=1000`` makes it more kills than the usual ones.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from app.lessons.progress import Progress
+from app.settings.preferences import load_preferences
+from grpo_core.metrics import METRICS
+from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.runs.session import open_session, read_manifest
+from grpo_core.runs.thinning import stretch_at
+from tests.long import saving_process
+
+KILLS = int(os.environ.get("GRPO_LAB_KILLS", "120"))
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.timeout(60 + 5 * KILLS),
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="forks what it kills"),
+]
+
+
+def killed(server: subprocess.Popen[str], folder: Path, seed: int) -> dict[str, int]:
+    """The last number that was acknowledged, for each kind of file, by a process killed at some moment."""
+    assert server.stdin is not None
+    assert server.stdout is not None
+    chance = random.Random(seed)
+    after, moment = chance.randrange(1, 120), chance.random() * 0.02
+    server.stdin.write(f"{seed} {folder}\n")
+    server.stdin.flush()
+    told: dict[str, int] = {}
+    heard, pid, shot = 0, 0, False
+    while (line := server.stdout.readline().split())[0] != "dead":
+        heard += 1
+        if line[0] == "pid":
+            pid = int(line[1])
+        else:
+            told[line[0]] = int(line[1])
+        if pid and heard >= after and not shot:
+            until = time.perf_counter() + moment  # in the middle of whatever it does now
+            while time.perf_counter() < until:
+                pass
+            os.kill(pid, signal.SIGKILL)
+            shot = True
+    return told
+
+
+def check(folder: Path, told: dict[str, int]) -> Counter[str]:
+    """Everything acknowledged is there, and everything that is there can be read; what was met."""
+    met: Counter[str] = Counter(told)
+    if "run" in told:
+        with RunReader.open(folder / "run.grpo") as reader:
+            assert reader.last >= told["run"]
+            thinned = reader.thinned
+            met["thinned"] += bool(thinned)
+            for number in range(1, reader.last + 1):
+                stretch = stretch_at(thinned, number)
+                if stretch is None or number % stretch.every == 0:
+                    assert reader.step(number).step == number
+            for name in METRICS:
+                assert len(reader.series(name)) == reader.last
+        with RunWriter.open(folder / "run.grpo") as writer:  # and it can be gone on with
+            assert writer.committed >= told["run"]
+    session = folder / "x.grposession"
+    if "session" in told or session.exists():
+        manifest = read_manifest(session)
+        assert manifest.lesson_step >= told.get("session", 1)
+        (folder / "opened").mkdir()
+        assert open_session(session, folder / "opened")[0].notes == str(manifest.lesson_step)
+    preferences, said = load_preferences(folder / "preferences.json")
+    assert said == ()
+    if "preferences" in told:
+        assert preferences.kept_runs >= told["preferences"]
+    progress = Progress(folder / "lessons.json")
+    assert progress.said == ""
+    if "lessons" in told:
+        assert progress.reached["clip"].step >= told["lessons"]
+    return met
+
+
+def test_whatever_is_saved_when_it_is_killed_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+    command = [sys.executable, str(Path(saving_process.__file__))]
+    met: Counter[str] = Counter()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        for seed in range(KILLS):
+            folder = tmp_path / str(seed)
+            folder.mkdir()
+            for kind, many in check(folder, killed(server, folder, seed)).items():
+                met[kind] += bool(many)
+            shutil.rmtree(folder)
+        assert server.stdin is not None
+        server.stdin.close()
+    print(f"{KILLS} kills; had saved before:", dict(met))
+    for kind in ("run", "session", "preferences", "lessons", "thinned"):
+        assert met[kind] > KILLS / 4, met
