@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.examples import EXAMPLES
 from app.help.glossary import glossary
 from app.lessons.advantage_histogram import AdvantageHistogram
 from app.lessons.beta_sweep import BetaSweep
@@ -21,6 +22,7 @@ from app.lessons.kl_explorer import KlExplorer
 from app.lessons.memory_bill import MemoryBill
 from app.lessons.one_update import OneUpdate
 from app.lessons.ratio_explorer import RatioExplorer
+from app.lessons.reported import Reported
 from app.lessons.temperature import Temperature
 from app.resources import resource
 from grpo_core.errors import GrpoError
@@ -43,6 +45,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "temperature": Temperature,
     "family_tree": FamilyTree,
     "flight_deck": FlightDeck,
+    "reported": Reported,
 }
 """What the files call the small interactives."""
 PANELS = (
@@ -69,7 +72,7 @@ def vocabulary() -> Vocabulary:
     """What lesson files may name."""
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
     offers = {name: interactive.offer for name, interactive in INTERACTIVES.items()}
-    return Vocabulary(panels=PANELS, interactives=offers, terms=frozenset(terms - {""}))
+    return Vocabulary(panels=PANELS, interactives=offers, terms=frozenset(terms - {""}), recorded=EXAMPLES)
 
 
 def lessons(folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:

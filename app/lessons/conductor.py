@@ -198,7 +198,8 @@ class Conductor(QObject):
         self._visit.layout.show(self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive))
         try:
             settings = self.lesson.settings_at(self._seen_place, self.turned)
-            run = self._runs.show(settings, tr("Lesson {number}").format(number=self.lesson.number))
+            name = tr("Lesson {number}").format(number=self.lesson.number)
+            run = self._runs.show(settings, name) if not self.seen.recorded else self._runs.play(self.seen.recorded)
             if run.head < self.seen.update:
                 self._runs.train(run, self.seen.update)
         except GrpoError as error:

@@ -21,7 +21,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.experiments.checkup import REMEDIES, SEEDS, audits, cause, checkup, right_at_end
-from grpo_core.experiments.ensemble import Ensemble, band
+from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.lessons import Offer
 from grpo_core.text import tr
 
@@ -148,13 +148,9 @@ class FlightDeck(Interactive):
         self.twin.set_summary(told)
 
     def _draw_remedies(self) -> None:
-        nothing = (np.nan,) * 3
-        bands = [band(self._ends(name)) if name in self.runs else nothing for name in REMEDIES]
-        _, low, high = np.array(bands, dtype=float).T
         level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
         means = np.array([self._mean(name) if name in self.runs else np.nan for name in REMEDIES])
         self.plot.show_heights({TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()])
-        self.plot.show_spans({TREATED.name: (low, high)})
         self.twin.refresh()
 
     def _ends(self, name: str) -> np.ndarray:

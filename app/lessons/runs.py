@@ -6,6 +6,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from app.examples import example
 from app.training.controller import Controller
 from app.workspace.run_handle import RunHandle
 from app.workspace.session import Session
@@ -32,10 +33,12 @@ class LessonRuns:
         self._runs: dict[Settings, RunHandle] = {}
         self._count = 0
         self._waiting: list[Path] = []
+        self._played: RunHandle | None = None
+        self._lent = False
         self.switching = False
 
     def __contains__(self, run: RunHandle) -> bool:
-        return run in self._runs.values()
+        return run in self._runs.values() or run is self._played
 
     def show(self, settings: Settings, name: str) -> RunHandle:
         """The run of ``settings``, made if need be, as the active one.
@@ -60,6 +63,25 @@ class LessonRuns:
             self._drop(self._runs.pop(next(iter(self._runs))))
         return run
 
+    def play(self, recorded: str) -> RunHandle:
+        """A recorded run as the active one: read from its file, without torch.
+
+        Raises:
+            GrpoError: its file cannot be read.
+        """
+        path = example(recorded)
+        there = next((run for run in self._workspace.runs if run.path == path), None)
+        if there is None or there is not self._played:
+            self._lent = there is not None
+        self.switching = True
+        try:
+            self._played = there or RunHandle.open(path)
+            if self._played is not self._workspace.run:
+                self._session.show(self._played)
+        finally:
+            self.switching = False
+        return self._played
+
     def train(self, run: RunHandle, update: int) -> None:
         """Let the active run go on to ``update``, as fast as it can.
 
@@ -73,17 +95,23 @@ class LessonRuns:
     def clear(self, keep: RunHandle | None = None) -> None:
         """Close every run but ``keep``, and delete what they wrote."""
         runs, self._runs, self._count = list(self._runs.values()), {}, 0
+        played, self._played = self._played, None
+        if played is not None and played is not keep and not self._lent:
+            self._close(played)
         for run in runs:
             if run is not keep:
                 self._drop(run)
 
-    def _drop(self, run: RunHandle) -> None:
+    def _close(self, run: RunHandle) -> None:
         self.switching = True
         try:
             if run in self._workspace.runs:
                 self._session.close_run(run)
         finally:
             self.switching = False
+
+    def _drop(self, run: RunHandle) -> None:
+        self._close(run)
         self._waiting.append(run.path)
         self.sweep()
 

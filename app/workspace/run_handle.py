@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from app.examples import RECORDED, is_example
 from app.plotting.pyramid import Pyramid
 from app.workspace.onsets import Onsets, changes, leaves_zero
 from grpo_core.config import Settings
@@ -237,6 +238,8 @@ def _nowhere(number: int) -> Step | None:
 
 def _hindrance(path: Path, newer: bool) -> str:
     """Why a run file can be looked at only, in a sentence; empty where it can be continued."""
+    if is_example(path):
+        return RECORDED
     if newer:
         return tr("{name} was written by a newer version of GRPO Lab: it can be looked at, but not continued.").format(
             name=path.name

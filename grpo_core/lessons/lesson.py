@@ -96,6 +96,7 @@ class LessonStep:
         base: what its settings are on top of; None for the start of the lesson.
         update: the update that is shown; the run is trained that far.
         settings: dotted path -> value, on top of the steps before.
+        recorded: name of a recorded run that is shown in place of one of the lesson's own; empty for those.
         stage: how much of the update is revealed, of :data:`STAGES`.
         passed: the inner pass, counted from 0; −1 for the last.
         row: the completion that is selected, counted from 0.
@@ -112,6 +113,7 @@ class LessonStep:
     base: Settings | None = None
     update: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
+    recorded: str = ""
     stage: str = "update"
     passed: int = -1
     row: int | None = None

@@ -43,11 +43,12 @@ class Offer:
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
-    """What the program around a lesson has: panels, interactives, and words that are defined elsewhere."""
+    """What the program around a lesson has: panels, interactives, recorded runs, and words defined elsewhere."""
 
     panels: tuple[str, ...] = ()
     interactives: Mapping[str, Offer] = field(default_factory=dict)
     terms: frozenset[str] = frozenset()
+    recorded: tuple[str, ...] = ()
 
 
 def terms_in(text: str) -> list[str]:
@@ -103,11 +104,12 @@ class Steps:
             if key not in self._offer.state:
                 raise state.error(key, f"the interactive knows {', '.join(self._offer.state) or 'no state'}")
         self._state |= state.plain()
+        recorded = t.word("recorded", ("", *self._vocabulary.recorded), self._last.recorded)
         passed = t.whole("pass", 0) - 1
         row = t.whole("row", 0, low=0)
         self._last = step = LessonStep(
             text=self._text(t, "text"), speaker=t.said("speaker", ""), base=self._base,
-            update=_updates(t, self._last.update), settings=dict(self._changed),
+            update=_updates(t, self._last.update), settings=dict(self._changed), recorded=recorded,
             stage=t.word("stage", STAGES, self._last.stage), passed=passed, row=row - 1 if row else self._last.row,
             show=t.word("show", self._offer.shows, self._last.show) if "show" in t else self._last.show,
             state=dict(self._state),
@@ -116,6 +118,8 @@ class Steps:
             explain=_quantity(t.table("explain")) if "explain" in t else None,
             predict=self._prediction(t.table("predict")) if "predict" in t else None,
         )  # fmt: skip
+        if recorded and (settings.plain() or step.knobs):
+            raise t.error("recorded", "a recorded run is what it is: it has neither “settings” nor “knobs”")
         t.done()
         return step
 

@@ -1,0 +1,24 @@
+"""Runs that are shipped recorded, for machines that are too slow or have no torch: looked at, never computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grpo_core.shipped import resource
+from grpo_core.text import tr
+
+RECORDED = tr(
+    "Recorded on another machine; nothing is computed now. Every update can be looked at; a new run is your own."
+)
+EXAMPLES = ("arithmetic",)
+"""Names of the recorded runs; each is a file of :func:`example`."""
+
+
+def example(name: str = EXAMPLES[0]) -> Path:
+    """The file of a recorded run."""
+    return resource("examples") / f"{name}.grpo"
+
+
+def is_example(path: Path) -> bool:
+    """Whether a run file is one of the shipped ones, which are never written to."""
+    return path.resolve().parent == resource("examples").resolve()

@@ -1,0 +1,55 @@
+"""One part of what is published, to be read: a heading that says whose numbers these are, and the entries."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QLabel, QTextBrowser, QVBoxLayout, QWidget
+
+from app.help.published import MARK, PARTS, told
+from app.plotting.theme import Theme
+from grpo_core.text import tr
+
+
+class PublishedView(QWidget):
+    """Cited text. A click on a source opens its page in the user's browser; nothing is fetched by the program.
+
+    Attributes:
+        part: one of ``PARTS``.
+
+    Signals:
+        refused: no browser could be opened; a sentence with the address.
+    """
+
+    refused = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.part = ""
+        self.title, self.mark = QLabel(), QLabel(MARK + ".")
+        self.mark.setObjectName("muted")
+        self.mark.setWordWrap(True)
+        self.browser = QTextBrowser()
+        self.browser.setOpenLinks(False)
+        self.browser.anchorClicked.connect(self._on_link)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        for widget, stretch in ((self.title, 0), (self.mark, 0), (self.browser, 1)):
+            column.addWidget(widget, stretch)
+
+    def show_part(self, part: str, theme: Theme, scale: float) -> None:
+        """Show one of ``PARTS``, from its beginning."""
+        self.title.setFont(theme.font("strong", scale * 1.15))
+        self.mark.setFont(theme.font("body", scale))
+        self.browser.setFont(theme.font("body", scale))
+        if part != self.part:
+            self.part = part
+            self.title.setText(PARTS[part])
+            self.browser.setAccessibleName(PARTS[part])
+            self.browser.setHtml(told(part, heading=False))
+
+    @Slot(QUrl)
+    def _on_link(self, url: QUrl) -> None:
+        if not QDesktopServices.openUrl(url):
+            self.refused.emit(tr("No browser could be opened. The page is {address}.").format(address=url.toString()))

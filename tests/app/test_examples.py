@@ -1,0 +1,90 @@
+"""The recorded example: opened from the menu in every panel, without torch, and never written to."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.examples import EXAMPLES, RECORDED, example, is_example
+from app.training.controller import State
+from app.workspace.run_handle import RunHandle
+from grpo_core.errors import GrpoError
+from grpo_core.runs.run_file import RunReader
+from tests.app.conftest import Driver
+from tools.make_example import LARGEST, UPDATES, settings
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_it_is_small_whole_and_made_by_the_tool(name: str) -> None:
+    path = example(name)
+    assert path.stat().st_size <= LARGEST
+    assert is_example(path)
+    assert not is_example(path.parent.parent / path.name)
+    with RunReader.open(path) as reader:
+        assert reader.last == UPDATES
+        assert reader.meta.ended
+        assert reader.meta.settings == settings()
+        assert not any(reader.step(number).resume for number in (1, UPDATES)), "no weights: it is looked at only"
+        assert reader.meta.parent_path == ""
+
+
+def test_it_is_read_without_torch() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from app.examples import example\n"
+        "from app.workspace.answers import watched\n"
+        "from app.workspace.run_handle import RunHandle\n"
+        "run = RunHandle.open(example())\n"
+        "steps = [run.step(n) for n in range(1, run.head + 1)]\n"
+        "right = [sum(watched(s, n, run.origin)[1].right for n in range(8)) for s in (steps[0], steps[-1])]\n"
+        "print(run.head, *right)\n"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert told.stdout.split() == [str(UPDATES), "3", "8"]
+
+
+def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
+    before, program = digest(example()), driver.program
+    program.actions["open_example"].trigger()
+    driver.settle()
+    run = program.workspace.run
+    assert run is not None
+    assert (run.path, run.head, run.read_only) == (example(), UPDATES, RECORDED)
+    assert driver.messages == [RECORDED]
+    assert program.window.docks["evolution"].isVisible()
+    assert not program.actions["run"].isEnabled()
+    assert not program.actions["step"].isEnabled()
+    program.actions["step_back"].trigger()
+    driver.settle()
+    assert program.workspace.cursor.step == UPDATES - 1
+    assert program.actions["step"].isEnabled(), "it can be gone through"
+    program.actions["step"].trigger()
+    driver.settle()
+    assert program.workspace.cursor.step == UPDATES
+    with pytest.raises(GrpoError, match="nothing is computed"):
+        program.session.make_ready()
+    assert program.controller.state is State.IDLE
+    program.actions["open_example"].trigger()
+    driver.settle()
+    assert [run.path for run in program.workspace.runs].count(example()) == 1
+    program.actions["close_run"].trigger()
+    driver.settle()
+    assert digest(example()) == before
+    assert [path.name for path in example().parent.iterdir()] == [example().name], "no log and no lock beside it"
+
+
+def test_a_copy_is_an_ordinary_run(driver: Driver, tmp_path: Path) -> None:
+    program = driver.program
+    program.actions["open_example"].trigger()
+    driver.settle()
+    assert program.workspace.run is not None
+    program.session.save_as(program.workspace.run, tmp_path / "copy.grpo")
+    assert RunHandle.open(tmp_path / "copy.grpo").read_only == ""
