@@ -22,6 +22,7 @@ from app.lessons.kl_explorer import KlExplorer
 from app.lessons.memory_bill import MemoryBill
 from app.lessons.one_update import OneUpdate
 from app.lessons.ratio_explorer import RatioExplorer
+from app.lessons.step_credit import StepCredit
 from app.lessons.reported import Reported
 from app.lessons.temperature import Temperature
 from app.resources import resource
@@ -35,6 +36,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "dead_groups": DeadGroups,
     "clip": Clip,
     "credit": Credit,
+    "step_credit": StepCredit,
     "beta_sweep": BetaSweep,
     "fair_race": FairRace,
     "kl_explorer": KlExplorer,

@@ -10,12 +10,13 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll, Runner
+from app.lessons.band_plot import BandPlot, Line
 from app.lessons.credit_rows import first_and_rest, laid_out
 from app.lessons.interactive import Interactive
-from app.lessons.length_plot import LengthPlot
 from app.panels.tokens.grid import TokenGrid
 from app.panels.tokens.legend import Legend
 from app.panels.tokens.tints import TINTS
+from app.plotting.axis import Scale
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.workspace.step_view import StepView
@@ -29,6 +30,12 @@ from grpo_core.lessons import Offer
 from grpo_core.text import tr
 from grpo_core.texts import prompt_text
 
+LENGTHS = (
+    Line(name="wrong", label=tr("wrong answers"), meaning="push_down"),
+    Line(name="right", label=tr("right answers"), meaning="policy"),
+)
+LEAST = 6.0
+"""Tokens that the axis spans at least."""
 SHOWS = ("plain", "push", "ledger", "critic", "lengths")
 """Tokens without a tint, by their push, with the sum that makes it, against a critic's; and lengths over training."""
 
@@ -47,7 +54,7 @@ class Credit(Interactive):
         self.grid, self.legend = TokenGrid(), Legend()
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)
-        self.plot = LengthPlot()
+        self.plot = BandPlot(tr("Expected length"), Scale(label=tr("tokens"), low=1), LENGTHS, reach=(1.0, LEAST))
         self.twin = TwinStack(self.plot)
         pictures = QWidget()
         self._stack = QStackedLayout(pictures)
@@ -125,7 +132,8 @@ class Credit(Interactive):
         if what == "lengths":
             self._train(view.wanted)
             self.twin.set_look(view.theme, view.scale)
-            self.plot.show_lengths(self.lengths)
+            found = self.lengths
+            self.plot.show_runs({} if found is None else {line.name: getattr(found, line.name) for line in LENGTHS})
             self.twin.set_summary(self.summary(view))
             self.twin.refresh()
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from app.panels.tokens.cells import Note
@@ -13,6 +15,7 @@ from app.workspace.step_view import StepView, advantage_of
 from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
+TICK = "✓"
 EITHER = " / "
 """Between the two things that an action of the length toy may mean: as the answer, and after it."""
 
@@ -91,3 +94,24 @@ def _two(view: StepView, row: int) -> list[Note]:
         (tr("answer {first}").format(first=marked(first)), _colour(first)),
         (tr("after it {rest}").format(rest=marked(rest)), _colour(round(rest, 3))),
     ]
+
+
+def judged(view: StepView, group: int, tint: Tint, values: np.ndarray | None) -> Rows:
+    """The completions of ``group``, the best first, with a tick on every step that was paid for.
+
+    Beside them reward and advantage; where steps are rewarded, the advantages of the first and the last token.
+    """
+    rows, step = laid_out(view, group, "push", tint, values), view.step
+    assert step is not None and view.advantage is not None
+    paid = np.zeros(step.mask.shape, dtype=bool) if step.step_rewards is None else step.step_rewards > 0
+    notes: list[list[Note]] = []
+    for row in map(int, rows.index):
+        whole = view.advantage.ndim == 1
+        found = [advantage_of(view, row, token) or 0.0 for token in ([0] if whole else [0, -1])]
+        paid_whole: list[Note] = [(f"R {step.rewards[row]:.3f}", "reward")] if whole else []
+        notes.append([*paid_whole, *((marked(a), _colour(a)) for a in found)])
+    texts = [
+        [f"{word}{TICK if paid[row, token] else ' '}" for token, word in enumerate(words)]
+        for row, words in zip(rows.index, rows.texts, strict=True)
+    ]
+    return replace(rows, texts=texts, notes=notes)

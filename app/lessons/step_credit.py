@@ -1,0 +1,234 @@
+"""Outcome or process reward: a chain of decisions, its tokens tinted by their push, and what many runs learn of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
+
+from app.experiments.runner import Poll, Runner
+from app.lessons.band_plot import BandPlot, Line
+from app.lessons.credit_rows import judged
+from app.lessons.interactive import Interactive
+from app.panels.tokens.grid import TokenGrid
+from app.panels.tokens.legend import Legend
+from app.panels.tokens.tints import TINTS
+from app.plotting.axis import Scale
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.experiments import chain
+from grpo_core.experiments.chain import CREDITS, SEEDS, Course
+from grpo_core.explain import Quantity
+from grpo_core.lessons import Offer
+from grpo_core.text import tr
+
+SHOWS = ("tokens", "race", "faulty")
+"""A group token by token; right decisions over training; the same beside what a checker of steps pays."""
+LINES = {
+    "process": Line(name="process", label=tr("process"), meaning="policy"),
+    "outcome": Line(name="outcome", label=tr("outcome"), meaning="text", style=Qt.PenStyle.DashLine),
+    "paid": Line(name="paid", label=tr("what the checker pays"), meaning="reward"),
+}
+
+
+Key = tuple[Settings, str, int]
+"""What runs are known by: their settings, the kind of credit, the number of updates."""
+
+
+class StepCredit(Interactive):
+    """One group of the lesson's run, or medians and middle halves of 64 runs of each kind of credit."""
+
+    offer = Offer(
+        shows=SHOWS, state=("lanes", "updates"),
+        checks=("needed_outcome", "needed_process", "needed_ratio", "apart", "right_end", "outcome_lead"),
+    )  # fmt: skip
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.foot = QLabel()
+        self.foot.setWordWrap(True)
+        self.grid, self.legend = TokenGrid(), Legend()
+        self.grid.chosen.connect(self._on_chosen)
+        self.grid.activated.connect(self._on_activated)
+        share = Scale(label=tr("share of right decisions"), low=0, high=1)
+        self.plots = {
+            "race": BandPlot(tr("Right decisions"), share, tuple(LINES.values())[:2], reach=(0.0, 1.0)),
+            "faulty": BandPlot(tr("Right decisions and pay"), Scale(low=0), tuple(LINES.values()), reach=(0.0, 1.25)),
+        }
+        self.twins = {name: TwinStack(plot) for name, plot in self.plots.items()}
+        tokens, pictures = QWidget(), QWidget()
+        column = QVBoxLayout(tokens)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.grid, 1)
+        column.addWidget(self.legend)
+        self._stack = QStackedLayout(pictures)
+        for widget in (tokens, *self.twins.values()):
+            self._stack.addWidget(widget)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(6)
+        whole.addWidget(pictures, 1)
+        whole.addWidget(self.foot)
+        self._lanes: tuple[str, ...] = CREDITS
+        self._updates = 100
+        self._base: Settings | None = None
+        self._coming: Key | None = None
+        self.found: dict[Key, Course] = {}
+        self.problem = ""
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_arrived)
+        self._runner.ended.connect(self._on_ended)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """``lanes``: which kinds of credit are shown; ``updates``: how long their runs are."""
+        lanes, updates = state.get("lanes"), state.get("updates")
+        known = tuple(name for name in CREDITS if isinstance(lanes, (tuple, list)) and name in lanes)
+        self._lanes = known or CREDITS
+        self._updates = updates if isinstance(updates, int) and 0 < updates <= 1000 else 100
+
+    def _key(self, lane: str) -> Key | None:
+        return None if self._base is None else (self._base, lane, self._updates)
+
+    def course(self, lane: str) -> Course | None:
+        """What the seeds of one kind of credit have come to."""
+        key = self._key(lane)
+        return None if key is None else self.found.get(key)
+
+    @property
+    def ready(self) -> bool:
+        if (self.step.show or SHOWS[0]) == "tokens" or self.problem:
+            return True
+        return all(self.course(lane) is not None for lane in self._lanes)
+
+    @property
+    def said(self) -> str:
+        if self.problem or self.ready:
+            return self.problem
+        return tr("{seeds} runs of {updates} updates are being computed…").format(
+            seeds=len(SEEDS), updates=self._updates
+        )
+
+    def _train(self, settings: Settings) -> None:
+        """Compute the first lane that is missing; the next follows when it has come."""
+        base = settings.replace({"seed": 0, "objective.credit": "outcome"})  # seeds and lanes are this picture's own
+        if base != self._base:
+            self._base, self.problem = base, ""
+        if self.problem:
+            return
+        missing = next((lane for lane in self._lanes if self.course(lane) is None), None)
+        if missing is None or self._coming == (key := self._key(missing)) or key is None:
+            return
+        self._coming = key
+
+        def compute(poll: Poll) -> Iterator[object]:
+            base, lane, updates = key
+            yield key, chain.tried(base.replace({"objective.credit": lane}), updates, poll=poll)
+
+        self._runner.start(compute)
+
+    @Slot(object)
+    def _on_arrived(self, result: tuple[Key, Course]) -> None:
+        self.found[result[0]] = result[1]
+        self.touched.emit()
+
+    @Slot(str)
+    def _on_ended(self, sentence: str) -> None:
+        self._coming, self.problem = None, sentence
+        self.touched.emit()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        what = self.step.show or SHOWS[0]
+        if what == "tokens":
+            self._draw_tokens(view)
+        else:
+            self._draw_runs(view, what)
+        self._stack.setCurrentIndex(SHOWS.index(what))
+        self.foot.setFont(view.theme.font("strong", view.scale))
+        self.foot.setText(self.summary(view))
+
+    def _draw_tokens(self, view: View) -> None:
+        step, tint = view.step.step, TINTS["push"]
+        if step is None:
+            return
+        row, values = view.selection.row, tint.values(view.step)
+        chosen = row is not None and row < len(step.group)
+        rows = judged(view.step, int(step.group[row]) if chosen else int(step.group[0]), tint, values)
+        asked = self.step.explain.token if self.step.explain is not None else None
+        token = min(view.selection.token or asked or 0, step.mask.shape[1] - 1)
+        self.grid.show_rows(rows, view.theme, view.scale, (int(row or 0), token) if chosen else None)
+        self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
+
+    def _draw_runs(self, view: View, what: str) -> None:
+        self._train(view.wanted)
+        runs = {lane: course.right for lane in self._lanes if (course := self.course(lane)) is not None}
+        process = self.course("process")
+        if what == "faulty" and process is not None:
+            runs["paid"] = process.paid
+        twin, plot = self.twins[what], self.plots[what]
+        twin.set_look(view.theme, view.scale)
+        plot.show_runs(runs)
+        twin.set_summary(self.summary(view))
+        twin.refresh()
+
+    @Slot(int, int)
+    def _on_chosen(self, row: int, token: int) -> None:
+        self.workspace.select(row=row, token=token)
+
+    @Slot(int, int)
+    def _on_activated(self, row: int, token: int) -> None:
+        self.workspace.select(row=row, token=token)
+        self.workspace.explain(Quantity("advantage", row=row, token=token))
+
+    def summary(self, view: View) -> str:
+        what = self.step.show or SHOWS[0]
+        if what == "tokens":
+            return ""
+        if not self.ready or self.problem:
+            return self.said
+        if what == "race":
+            ends = [f"{LINES[lane].label} {_updates(self._needed(lane))}" for lane in self._lanes]
+            return tr("Updates until nine decisions of ten are right, median of {seeds} runs: {ends}.").format(
+                seeds=len(SEEDS), ends=", ".join(ends)
+            )
+        ends = [f"{LINES[name].label} {middle[-1]:.2f}" for name, (middle, _, _) in self.plots[what].bands.items()]
+        return tr("At the end, median of {seeds} runs: {ends}.").format(seeds=len(SEEDS), ends=", ".join(ends))
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _needed(self, lane: str) -> float:
+        course = self.course(lane)
+        return math.nan if course is None else course.median_needed()
+
+    def _right(self, lane: str) -> np.ndarray:
+        """Median share of right decisions after every update; NaN where it is not known."""
+        course = self.course(lane)
+        return np.full(1, np.nan) if course is None else np.median(course.right, axis=-1)
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return {
+            "needed_outcome": lambda: self._needed("outcome"),
+            "needed_process": lambda: self._needed("process"),
+            "needed_ratio": lambda: self._needed("outcome") / self._needed("process"),
+            "apart": lambda: float(np.abs(self._right("outcome") - self._right("process")).max()),
+            "right_end": lambda: float(self._right("process")[-1]),
+            "outcome_lead": lambda: float(self._right("outcome")[-1] - self._right("process")[-1]),
+        }
+
+    def let_go(self) -> None:
+        self._runner.close()
+
+
+def _updates(count: float) -> str:
+    """A number of updates, which may be none at all."""
+    return shown(count, 0) if math.isfinite(count) else tr("more than were trained")
