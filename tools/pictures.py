@@ -35,7 +35,7 @@ from app.training.controller import State
 from grpo_core.explain import Quantity
 
 OUT = Path("pictures")
-THEMES = ("light", "dark", "projector")
+THEMES = ("light", "dark", "projector", "contrast")
 SCALES = (1.0, 2.0)
 MOMENTS = (("empty", 0), ("mid-run", 13), ("full", 200))
 LANGUAGE_MOMENTS = (("empty", 0), ("mid-run", 3), ("full", 60))
@@ -46,7 +46,8 @@ SIZES = {
     "evolution": (768, 220), "score_your_own": (768, 220), "what_if": (768, 260), "queue": (768, 240),
 }  # fmt: skip
 WINDOWS = (("light", 1366, 768, 1.0), ("dark", 1366, 768, 1.0), ("projector", 1366, 768, 1.25),
-           ("light", 1280, 680, 1.0), ("dark", 1920, 1080, 1.5), ("light", 1366, 768, 2.0))  # fmt: skip
+           ("light", 1280, 680, 1.0), ("dark", 1920, 1080, 1.5), ("light", 1366, 768, 2.0),
+           ("contrast", 1366, 768, 1.0))  # fmt: skip
 
 
 def main(wanted: list[str]) -> int:

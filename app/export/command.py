@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FAILED = 2
 FORMATS = ("png", "svg", "pdf", "csv")
-THEMES = ("light", "dark", "projector")
+THEMES = ("light", "dark", "projector", "contrast")
 LEAST, MOST = 24, 8192
 """Pixels of a side of a picture."""
 STORIES = (

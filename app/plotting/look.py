@@ -8,9 +8,9 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QApplication
 
 from app.plotting.stylesheet import palette, stylesheet
-from app.plotting.theme import DARK, LIGHT, THEMES, Theme
+from app.plotting.theme import CONTRAST, DARK, LIGHT, THEMES, Theme
 
-CHOICES = ("light", "dark", "projector", "system")
+CHOICES = ("light", "dark", "projector", "contrast", "system")
 SCALES = (0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5)
 """What Ctrl + and Ctrl - go through."""
 FUSION = "fusion_is_set"
@@ -27,16 +27,27 @@ def families() -> tuple[str, str]:
 
 
 def choose(app: QApplication, choice: str) -> Theme:
-    """The theme that ``choice`` means now; the system's scheme decides for "system", and light where it has none.
+    """The theme that ``choice`` means now; for "system" its wish for contrast decides, then its scheme, else light.
 
     Raises:
         ValueError: ``choice`` is none of ``CHOICES``.
     """
     if choice == "system":
+        if _high_contrast(app):
+            return CONTRAST
         return DARK if app.styleHints().colorScheme() is Qt.ColorScheme.Dark else LIGHT
     if choice not in THEMES:
         raise ValueError(f"“{choice}” is no theme: choose one of {', '.join(CHOICES)}.")
     return THEMES[choice]
+
+
+def _high_contrast(app: QApplication) -> bool:
+    """Whether the system asks for it; PySide6 6.11 can lose hold of the object that knows."""
+    hints = app.styleHints()
+    try:
+        return hints.accessibility().contrastPreference() is Qt.ContrastPreference.HighContrast
+    except RuntimeError:
+        return False
 
 
 def apply(app: QApplication, choice: str = "system", scale: float = 1.0, *, sheet: bool = True) -> Theme:
@@ -72,7 +83,7 @@ class Look(QObject):
     """What the user has chosen, applied; the stylesheet waits for :meth:`dress`.
 
     Attributes:
-        choice: "light", "dark", "projector" or "system".
+        choice: one of ``CHOICES``.
         theme: what that means now.
         scale: 0.8 to 2.5.
 

@@ -65,9 +65,9 @@ class Theme:
     """A set of colours by meaning, as "#RRGGBB".
 
     Attributes:
-        name: "light", "dark" or "projector".
+        name: "light", "dark", "projector" or "contrast".
         dark: light marks on a dark ground.
-        bold: wide lines and rings, for a projector.
+        bold: wide lines and rings, for a projector, or for weak eyes.
         sans, mono: font families; empty means the system's.
     """
 
@@ -103,7 +103,7 @@ class Theme:
         return value
 
     def colour(self, meaning: str) -> QColor:
-        """The colour of ``meaning``, for marks: 3 : 1 against the ground (4.5 : 1 in "projector")."""
+        """The colour of ``meaning``, for marks: 3 : 1 against the ground (4.5 : 1 in bold themes)."""
         return QColor(self.hex(meaning))
 
     def ink(self, meaning: str) -> QColor:
@@ -187,7 +187,13 @@ PROJECTOR = Theme(
     entropy="#006A4D", dead="#5A626B", ground="#FFFFFF", surface="#FFFFFF", border="#A9AFB6", text="#000000",
     muted="#333333",
 )  # fmt: skip
-THEMES = {theme.name: theme for theme in (LIGHT, DARK, PROJECTOR)}
+CONTRAST = Theme(
+    name="contrast", dark=True, bold=True,
+    policy="#5CC0FF", push_down="#FF8A4C", old="#5CC0FF", reference="#B4BAC2", reward="#FFD21F", kl="#FFA6DC",
+    entropy="#2EE6B0", dead="#B4BAC2", ground="#000000", surface="#000000", border="#9AA1A9", text="#FFFFFF",
+    muted="#E0E4E8",
+)  # fmt: skip
+THEMES = {theme.name: theme for theme in (LIGHT, DARK, PROJECTOR, CONTRAST)}
 
 
 @lru_cache(maxsize=256)

@@ -66,9 +66,9 @@ class Preferences:
 
     theme: str = setting(
         "system",
-        tr("Colours: those of the system, light, dark, or with the strong contrast that a projector needs."),
+        tr("Colours: those of the system, light, dark, for a projector, or with the strongest contrast."),
         tr("Theme"),
-        choices=("system", "light", "dark", "projector"),
+        choices=("system", "light", "dark", "projector", "contrast"),
     )
     scale: float = setting(
         1.0,

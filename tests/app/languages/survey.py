@@ -159,7 +159,9 @@ def main(kind: str, home: str) -> None:
         survey(program.window, layout, found)
     program.deeds.set_layout("Bandit")
     program.player.run_n(6)
-    while program.controller.state is not State.PAUSED or program.player.mode is not Mode.RESTING:
+    run = program.workspace.run
+    assert run is not None
+    while run.head < 6 or program.controller.state is not State.PAUSED or program.player.mode is not Mode.RESTING:
         settle()
     program.workspace.move_to(3)
     program.workspace.explain(Quantity("loss"))

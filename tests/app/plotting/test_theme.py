@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.plotting.look import CHOICES, Look, apply, choose
 from app.plotting.stylesheet import stylesheet
-from app.plotting.theme import CUES, DARK, LIGHT, PROJECTOR, SAME_AS, THEMES, TOKENS, Theme, contrast
+from app.plotting.theme import CONTRAST, CUES, DARK, LIGHT, PROJECTOR, SAME_AS, THEMES, TOKENS, Theme, contrast
 
 MARKS = (*sorted(CUES), "selection")
 TOGETHER = (
@@ -125,6 +125,11 @@ def test_the_look_tells_when_it_changes_and_only_then(qapp: QApplication) -> Non
     with pytest.raises(ValueError, match="no theme"):
         look.set(choice="sepia")
     assert look.choice == "dark"
+
+
+def test_high_contrast_is_for_eyes_that_need_it() -> None:
+    for meaning, ground in itertools.product((*MARKS, "text", "muted", "border"), ("ground", "surface")):
+        assert contrast(CONTRAST.colour(meaning), CONTRAST.colour(ground)) >= 7.0, (meaning, ground)
 
 
 def test_system_is_light_or_dark(qapp: QApplication) -> None:
