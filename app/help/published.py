@@ -14,7 +14,8 @@ from grpo_core.text import tr
 
 PARTS = {"results": tr("Published results"), "used": tr("Who uses it"), "open": tr("Open questions")}
 MARK = tr("From the paper, not computed here")
-"""Stands at every entry."""
+MARK_OF_PROGRAMS = tr("From the documentation, not computed here")
+"""One of the two stands at every entry."""
 
 
 class PublishedError(GrpoError):
@@ -42,13 +43,18 @@ class Published:
     url: str
 
     @property
+    def mark(self) -> str:
+        """Whose statement it is."""
+        return MARK_OF_PROGRAMS if "documentation" in self.source else MARK
+
+    @property
     def block(self) -> str:
         """The entry as rich text, with its mark."""
         address = html.escape(self.url, quote=True)
         figure = f"&nbsp; <big><b>{html.escape(self.figure)}</b></big>" if self.figure else ""
         return (
             f"<p><b>{html.escape(self.title)}</b>{figure}<br>{html.escape(self.claim)}<br>"
-            f'<small>{html.escape(MARK)}: <a href="{address}">{html.escape(self.source)}</a></small></p>'
+            f'<small>{html.escape(self.mark)}: <a href="{address}">{html.escape(self.source)}</a></small></p>'
         )
 
 

@@ -6,9 +6,11 @@ from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QLabel, QTextBrowser, QVBoxLayout, QWidget
 
-from app.help.published import MARK, PARTS, told
+from app.help.published import PARTS, told
 from app.plotting.theme import Theme
 from grpo_core.text import tr
+
+WHOSE = tr("From papers and documentation. Nothing here is computed by this program.")
 
 
 class PublishedView(QWidget):
@@ -26,7 +28,7 @@ class PublishedView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.part = ""
-        self.title, self.mark = QLabel(), QLabel(MARK + ".")
+        self.title, self.mark = QLabel(), QLabel(WHOSE)
         self.mark.setObjectName("muted")
         self.mark.setWordWrap(True)
         self.browser = QTextBrowser()

@@ -228,7 +228,7 @@ class FamilyTree(Interactive):
 
 def _columns() -> list[Column]:
     return [
-        Column("adds", tr("Adds"), chars=6, kind="text",
+        Column("adds", tr("Adds"), chars=8, kind="text",
                help=tr("Change of π(best action) when the switches are turned one after the other.")),
         Column("switch", tr("Switch"), chars=24, kind="text", help=tr("Settings that are turned together.")),
         Column("before", tr("Before"), chars=13, kind="text", help=tr("In the nearest ancestor that can be run.")),

@@ -9,8 +9,8 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.examples import RECORDED
-from app.help.published import MARK, PARTS
-from app.help.published_view import PublishedView
+from app.help.published import PARTS
+from app.help.published_view import WHOSE, PublishedView
 from app.lessons.interactive import Interactive
 from app.panels.evolution import EvolutionPanel
 from app.workspace.answers import watched
@@ -64,7 +64,7 @@ class Reported(Interactive):
 
     def summary(self, view: View) -> str:
         if self._what != ANSWERS:
-            return f"{PARTS[self._what]}. {MARK}."
+            return f"{PARTS[self._what]}. {WHOSE}"
         return f"{self.evolution.summary(view)} {RECORDED if view.run.read_only else ''}".strip()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
