@@ -26,7 +26,10 @@ from app.commands.places import (
 from app.docks import LAYOUTS
 from grpo_core.text import tr
 
-THEMES = (("system", tr("System")), ("light", tr("Light")), ("dark", tr("Dark")), ("projector", tr("Projector")))
+THEMES = (
+    ("system", tr("System")), ("light", tr("Light")), ("dark", tr("Dark")), ("projector", tr("Projector")),
+    ("contrast", tr("High contrast")),
+)  # fmt: skip
 
 
 class Window(Protocol):
