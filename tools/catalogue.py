@@ -21,8 +21,8 @@ import PySide6
 
 ROOT = Path(__file__).parents[1]
 TRANSLATIONS = ROOT / "resources" / "translations"
-SAID = {"title", "gist", "text", "speaker", "ask", "reveal", "hover", "click", "sentence"}
-"""Keys of lessons and the glossary whose texts people read."""
+SAID = {"title", "gist", "text", "speaker", "ask", "reveal", "hover", "click", "sentence", "claim"}
+"""Keys of lessons, the glossary and what is published whose texts people read."""
 
 
 def main(arguments: list[str]) -> int:

@@ -84,7 +84,7 @@ def load_published(path: Path) -> tuple[Published, ...]:
         if entry["part"] not in PARTS or not entry["source"] or not entry["url"]:
             sentence = tr("Published results, entry {number}: it needs a source, its page, and a part out of {parts}.")
             raise PublishedError(sentence.format(number=number, parts=", ".join(PARTS)))
-        found.append(Published(**entry))
+        found.append(Published(**{**entry, "title": tr(entry["title"]), "claim": tr(entry["claim"])}))
     return tuple(found)
 
 

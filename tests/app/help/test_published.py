@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QTextBrowser
 from app.help.published import MARK, PARTS, Published, PublishedError, load_published, published, told
 from tests.app.conftest import Driver
 from tests.app.lessons.test_files import MYTHS
+from tools.catalogue import shipped
 
 ERRORS = {
     "DeepSeekMath used 8": r"deepseekmath[^.]{0,60}\b(g = 8|8 (samples|answers|outputs)|eight)",
@@ -120,3 +121,8 @@ def test_help_leads_to_what_is_reported_by_keyboard(driver: Driver) -> None:
         QTest.keyClick(browser, Qt.Key.Key_Tab)
     QTest.keyClick(browser, Qt.Key.Key_Return)
     driver.qtbot.waitUntil(lambda: browser.verticalScrollBar().value() > 0, timeout=2000)
+
+
+def test_claims_are_for_translators_too() -> None:
+    texts = set(shipped())
+    assert all(entry.claim in texts and entry.title in texts for entry in published())
