@@ -12,10 +12,19 @@ from typing import Any
 from grpo_core.errors import GrpoError
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.vocabulary import encode
+from grpo_core.shipped import resource
 from grpo_core.text import tr
 
 LARGEST = 20_000_000
 """Bytes that a prompt file may have."""
+
+SHIPPED = "shipped:"
+"""What the name of a list begins with that comes with the program."""
+
+
+def located(file: str) -> Path:
+    """Where the prompts of a setting lie: a path, or “shipped:” and the name of a list that comes with the program."""
+    return resource("prompts") / file.removeprefix(SHIPPED) if file.startswith(SHIPPED) else Path(file)
 
 
 def read_prompts(path: Path, *, checker: str, longest: int) -> list[Prompt]:

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from grpo_core.config import LanguageTask
 from grpo_core.errors import GrpoError
 from grpo_core.lm import problems
 from grpo_core.lm.problems import Prompt
-from grpo_core.lm.prompt_file import read_prompts
+from grpo_core.lm.prompt_file import located, read_prompts
 from grpo_core.text import tr
 
 REWARD_NAMES = (tr("right answer"), tr("well-formed working"), tr("“=” signs"))
@@ -38,7 +37,7 @@ class PromptSource:
         self._own: list[Prompt] = []
         if task.problem == "own":
             longest = context - task.max_tokens
-            found = read_prompts(Path(task.file), checker=task.checker, longest=longest)
+            found = read_prompts(located(task.file), checker=task.checker, longest=longest)
             self._own = list({prompt.text: prompt for prompt in found}.values())
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
@@ -80,7 +79,7 @@ class PromptSource:
         if found is None:
             raise GrpoError(
                 tr("“{text}” is not among the prompts of {name} any more.").format(
-                    text=text, name=Path(self.task.file).name
+                    text=text, name=located(self.task.file).name
                 )
             )
         return found

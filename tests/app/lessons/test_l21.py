@@ -1,0 +1,85 @@
+"""L21: a language model's group of answers to one sum, by keyboard and over many seeds."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
+from grpo_core.learners import learner
+from grpo_core.lm.prompt_file import located
+from grpo_core.lm.rewards import PromptSource
+from grpo_core.record import Step
+from tests.app.lessons.hands import Pupil
+from tests.app.lessons.held import UP, known, settings_of
+
+SHARE = 0.40
+"""Of right answers to 2+2*6, as the lesson says."""
+
+
+def first(settings: Settings, seed: int) -> Step:
+    """The first update of a seed."""
+    return next(iter(learner(settings.replace({"seed": seed}))))
+
+
+def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
+    pytest.importorskip("torch")
+    known(pupil, "one_group", {2: 0.5, 3: 0.45, 4: UP, 5: 1, 6: 1})
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_share_of_right_answers_is_as_told_and_has_two_habits(seed: int) -> None:
+    """2,048 answers: four standard errors are 0.043."""
+    pytest.importorskip("torch")
+    step = first(settings_of("one_group").replace({"learner.group_size": 2048}), seed)
+    assert step.rewards.mean() == pytest.approx(SHARE, abs=4 * math.sqrt(SHARE * (1 - SHARE) / 2048) + 0.005)
+    opening, counts = np.unique(step.tokens[:, 0], return_counts=True)
+    assert np.sort(counts)[-2:].sum() > 0.98 * 2048, "nearly every answer begins in one of two ways"
+    right = {int(token): float(step.rewards[step.tokens[:, 0] == token].mean()) for token in opening[counts > 100]}
+    assert sorted(round(share, 1) for share in right.values()) == [0.0, 1.0], "and the beginning decides"
+
+
+@pytest.mark.parametrize("size", [8, 64])
+def test_a_mean_strays_as_far_as_told(size: int) -> None:
+    """The spread of 32 means has a standard error of 1 / √62 of itself."""
+    pytest.importorskip("torch")
+    settings = settings_of("one_group").replace({"learner.group_size": size})
+    means = [float(first(settings, seed).rewards.mean()) for seed in range(32)]
+    expected = math.sqrt(SHARE * (1 - SHARE) / size)
+    assert np.std(means, ddof=1) == pytest.approx(expected, rel=4 / math.sqrt(62))
+    assert round(expected, 2) == {8: 0.17, 64: 0.06}[size]
+
+
+def test_two_answers_are_alike_about_half_of_the_time() -> None:
+    pytest.importorskip("torch")
+    settings = settings_of("one_group", 6)
+    alike = np.mean([np.ptp(first(settings, seed).rewards) == 0 for seed in range(48)])
+    expected = SHARE**2 + (1 - SHARE) ** 2
+    assert alike == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 48))
+
+
+def test_ten_updates_change_the_habit() -> None:
+    pytest.importorskip("torch")
+    last = []
+    for seed in range(20, 26):
+        steps = [*islice(learner(settings_of("one_group", 4).replace({"seed": seed})), 10)]
+        last.append(np.mean([step.rewards.mean() for step in steps[-3:]]))
+    assert min(last) > 0.6
+    assert np.mean(last) > 0.85
+
+
+def test_a_shipped_list_is_found_wherever_the_program_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = settings_of("one_group")
+    assert [(p.text, p.answer) for p in PromptSource(settings.language, settings.model.context).watched] == [
+        ("2+2*6=", "14")
+    ]
+    assert located("mine/sums.csv") == Path("mine/sums.csv")
+    missing = settings.replace({"task.file": "shipped:nothing.csv"})
+    with pytest.raises(GrpoError, match=r"nothing\.csv cannot be read"):
+        PromptSource(missing.language, missing.model.context)
