@@ -244,7 +244,7 @@ ROWS = (
     (
         "dead",
         tr("Dead groups"),
-        tr("Groups whose rewards are all equal; a matter of the samples, so the same in both."),
+        tr("Groups whose rewards are all equal: those of completions, or of their steps where these count."),
         0,
     ),
     ("push", tr("Mean |push|"), tr("Mean over tokens of |∂loss/∂log π|."), 4),

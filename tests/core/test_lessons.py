@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grpo_core import learners
-from grpo_core.config import Settings
+from grpo_core.config import Settings, language_settings
 from grpo_core.explain import Quantity
 from grpo_core.lessons import (
     Answer,
@@ -67,6 +67,22 @@ when = [-inf, 0.0]
 [[steps.predict.choices]]
 text = "above"
 when = [0.0, inf]
+"""
+
+
+OTHER_POLICY = """
+[[steps]]
+text = "On the other one."
+policy = "language"
+settings = { "learner.mu" = 2 }
+
+[[steps]]
+text = "And on."
+settings = { "objective.beta" = 0.25 }
+
+[[steps]]
+text = "Back."
+policy = "bandit"
 """
 
 
@@ -182,6 +198,19 @@ def test_a_prediction_is_right_where_the_run_says_so() -> None:
     assert not right(choice, 1, 0.3)  # where no text is right, nobody is
     for kind in (number, way, choice):
         assert not right(kind, 0, math.nan)
+
+
+def test_a_step_may_go_over_to_another_policy_and_leaves_what_was_set_behind() -> None:
+    lesson = read_lesson(Path("toy.toml"), WHOLE + OTHER_POLICY, KNOWN)
+    model = language_settings().replace({"learner.mu": 2})
+    assert [lesson.settings_at(place).is_language for place in range(5)] == [False, False, True, True, False]
+    assert lesson.settings_at(1) == lesson.start.replace({"objective.beta": 0.5})
+    assert lesson.settings_at(2) == model
+    assert lesson.settings_at(3, {"learner.mu": 3}) == model.replace({"objective.beta": 0.25, "learner.mu": 3})
+    assert lesson.settings_at(4) == Settings(), "its defaults, not what the lesson began with"
+    assert [step.knobs for step in lesson.steps] == [("objective.beta",)] * 2 + [()] * 3
+    with pytest.raises(LessonError, match="policy"):
+        read_lesson(Path("toy.toml"), WHOLE + OTHER_POLICY.replace('"language"', '"torch"'), KNOWN)
 
 
 def test_the_sentence_holds_only_where_the_run_agrees() -> None:

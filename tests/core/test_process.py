@@ -22,6 +22,7 @@ from grpo_core.reasons import reasons
 from grpo_core.record import Step
 from grpo_core.runs.export_script import step_script
 from grpo_core.runs.layout import decoded, encoded
+from grpo_core.what_if import unchanged, what_if
 from tests.core import cases
 from tests.core.explain_cases import every_quantity, in_single_precision, trained
 from tests.core.runs.test_export_script import compare, executed
@@ -156,6 +157,17 @@ def test_the_same_batch_can_be_asked_for_the_other_credit() -> None:
         recompute.advantage(old, CHAIN.objective)
     assert math.isnan(explain(old, Quantity("step_reward", row=0)).value)
     assert math.isnan(explain(ran, Quantity("step_score", row=0)).value)
+
+
+@pytest.mark.parametrize("credit", ["outcome", "process"])
+def test_a_what_if_turns_one_into_the_other(credit: str) -> None:
+    """The first update of both runs draws the same batch, so the what-if of one is the other, to its last pass."""
+    other = {"outcome": "process", "process": "outcome"}[credit]
+    ran, wanted = (CHAIN.replace({"objective.credit": kind}) for kind in (credit, other))
+    asked = what_if(trained(ran), wanted)
+    np.testing.assert_array_equal(asked.other.step.logp, trained(wanted).logp)
+    np.testing.assert_array_equal(asked.other.advantage, recompute.advantage(trained(wanted)))
+    assert not any("advantages are the same" in said for said in unchanged(asked, 0))
 
 
 @pytest.mark.parametrize(("baseline", "std"), list(product(BASELINES, SCALES)))
