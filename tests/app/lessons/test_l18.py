@@ -36,7 +36,7 @@ def course(step: int, seed: int) -> dict[str, np.ndarray]:
     return {**dials, AUDIT: audits(settings, RIGHT)[1:]}
 
 
-SEEDS = (3, 103, 104)
+SEEDS = (3, 104)
 """The lesson's own, and others."""
 
 
@@ -114,7 +114,7 @@ def test_beta_on_the_deck_halts_the_policy_on_its_way(seed: int) -> None:
 @pytest.mark.parametrize("first", [1000])
 @pytest.mark.parametrize(("patient", "step"), [*PATIENTS.items(), ("rate", LOW)])
 def test_the_remedy_that_the_lesson_names_is_the_one_that_helps(patient: str, step: int, first: int) -> None:
-    runs = dict(checkup(settings_of("flight_deck", step), RIGHT, seeds=range(first, first + 24)))
+    runs = dict(checkup(settings_of("flight_deck", step), RIGHT, seeds=range(first, first + 16)))
     assert cause(runs, RIGHT) == list(REMEDIES).index(patient) + 1
     ends = {name: float(np.nan_to_num(right_at_end(found, RIGHT)).mean()) for name, found in runs.items()}
     assert ends[""] < 0.55
