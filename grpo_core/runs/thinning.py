@@ -45,11 +45,23 @@ class Thinning:
         stretches: what has been thinned, in order.
     """
 
-    def __init__(self, connection: sqlite3.Connection, first: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, first: int, last: int) -> None:
+        """Of a file that holds updates ``first`` to ``last``.
+
+        Raises:
+            RunFileError: what it says of its thinning is damaged.
+        """
         self._sql = connection
         self._first = first
         self.stretches = stretches_from(dict(connection.execute("SELECT key, value FROM meta WHERE key = ?", (KEY,))))
-        self._every = [s.every for s in self.stretches for _ in range((s.last - s.first + 1) // BLOCK)]
+        if self.stretches and self.stretches[-1].last > last:
+            raise RunFileError(tr("The run says that more was thinned out than it holds; the file is damaged."))
+        blocks = -(-(self.stretches[-1].last - first + 1) // BLOCK) if self.stretches else 0
+        self._every = [self._thinnest(first + block * BLOCK) for block in range(blocks)]
+
+    def _thinnest(self, begin: int) -> int:
+        """How far the block from update ``begin`` on has been thinned; another version may have had other blocks."""
+        return max((s.every for s in self.stretches if s.first < begin + BLOCK and begin <= s.last), default=1)
 
     def make_room(self, last: int, limit: int) -> bool:
         """Thins until what the file holds is below 97 % of ``limit`` bytes; whether it is. ``last``: the newest update.

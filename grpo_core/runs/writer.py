@@ -64,7 +64,7 @@ class RunWriter:
         reader = RunReader(path, connection)
         self.meta: RunMeta = reader.meta
         self.thin = thin and not self.meta.settings.is_language
-        self._thinning = Thinning(connection, reader.first)
+        self._thinning = Thinning(connection, reader.first, reader.last)
         self.committed = reader.last
         self._appended = reader.last
         self._layouts: dict[str, int] = {
