@@ -26,6 +26,7 @@ from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.session import open_session, read_manifest
 from tests.app.conftest import Driver, make, take_down
 from tests.app.stories.hands import row_of, type_into
+from tests.core.runs.conftest import permissions_count  # noqa: F401
 
 
 @pytest.fixture
@@ -157,3 +158,31 @@ def test_a_path_longer_than_the_database_takes_is_told_as_that(tmp_path: Path) -
     with pytest.raises(GrpoError, match="path is too long"):
         RunWriter.create(deep / "run.grpo", Settings())
     assert not list(deep.iterdir())
+
+
+@pytest.mark.usefixtures("permissions_count")
+def test_folders_that_become_read_only_are_told_and_the_run_goes_on_once_they_are_not(driver: Driver) -> None:
+    program, paths = driver.program, driver.program.paths
+    folders = [paths.data, paths.runs, paths.config, paths.layouts]
+    paths.layouts.mkdir(exist_ok=True)
+    for folder in folders:
+        folder.chmod(0o500)
+    try:
+        program.player.run_n(5)
+        driver.qtbot.waitUntil(lambda: program.controller.state is State.FAILED, timeout=20_000)
+        driver.settle()
+        program._on_save()
+        program.say(program.layouts.save(program.window, "Mine"))
+        program.say(program.lessons.progress.reach("clip", 1, last=False))
+        said = [text for text in driver.messages if "not allowed" in text or "read-only" in text]
+        assert len(said) >= 4, driver.messages
+        assert all(text.endswith(".") for text in said)
+    finally:
+        for folder in folders:
+            folder.chmod(0o700)
+    reached = driver.head
+    driver.run(5)
+    program.controller.commit()
+    run = program.workspace.run
+    assert run is not None
+    assert run.on_disk == driver.head > reached
