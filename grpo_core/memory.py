@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grpo_core.config.fields import check, setting
+from grpo_core.text import tr
 
 GIB = 2**30
 
@@ -22,47 +23,93 @@ class Training:
     """What is trained, how, and which models stand beside it."""
 
     parameters: float = setting(
-        7e9, "Parameters of the policy.", "Parameters", symbol="N", low=1e3, high=1e12, usual=(1e8, 7e11),
+        7e9,
+        tr("Parameters of the policy."),
+        tr("Parameters"),
+        symbol="N",
+        low=1e3,
+        high=1e12,
+        usual=(1e8, 7e11),
         logarithmic=True,
-    )  # fmt: skip
+    )
     weight_bytes: float = setting(
-        2.0, "Bytes of one weight: 4 in float32, 2 in bfloat16, 1 in int8, half a byte in 4 bits.", "Bytes a weight",
-        unit="bytes", low=0.25, high=8, usual=(0.5, 4),
-    )  # fmt: skip
+        2.0,
+        tr("Bytes of one weight: 4 in float32, 2 in bfloat16, 1 in int8, half a byte in 4 bits."),
+        tr("Bytes a weight"),
+        unit="bytes",
+        low=0.25,
+        high=8,
+        usual=(0.5, 4),
+    )
     gradient_bytes: float = setting(
-        2.0, "Bytes of one gradient.", "Bytes a gradient", unit="bytes", low=1, high=8, usual=(2, 4)
+        2.0, tr("Bytes of one gradient."), tr("Bytes a gradient"), unit="bytes", low=1, high=8, usual=(2, 4)
     )
     optimizer: str = setting(
         "adamw_mixed",
-        "AdamW in mixed precision keeps float32 weights and two moments, otherwise the moments; plain steps none.",
-        "Optimizer", choices=("adamw_mixed", "adamw", "adamw_8bit", "sgd_momentum", "sgd"),
-    )  # fmt: skip
+        tr("AdamW in mixed precision keeps float32 weights and two moments, otherwise the moments; plain steps none."),
+        tr("Optimizer"),
+        choices=("adamw_mixed", "adamw", "adamw_8bit", "sgd_momentum", "sgd"),
+    )
     trained_share: float = setting(
-        1.0, "Share of a trained model's parameters that are trained: 1 for all, about 0.005 for LoRA.",
-        "Trained share", low=0, above=True, high=1, usual=(0.001, 1), logarithmic=True,
-    )  # fmt: skip
-    reference: bool = setting(True, "A frozen copy of the policy, for the KL.", "Reference")
-    reward_model: bool = setting(False, "A frozen model that scores completions; a rule needs none.", "Reward model")
-    critic: bool = setting(False, "A trained model that values every token; group baselines need none.", "Critic")
+        1.0,
+        tr("Share of a trained model's parameters that are trained: 1 for all, about 0.005 for LoRA."),
+        tr("Trained share"),
+        low=0,
+        above=True,
+        high=1,
+        usual=(0.001, 1),
+        logarithmic=True,
+    )
+    reference: bool = setting(True, tr("A frozen copy of the policy, for the KL."), tr("Reference"))
+    reward_model: bool = setting(
+        False, tr("A frozen model that scores completions; a rule needs none."), tr("Reward model")
+    )
+    critic: bool = setting(
+        False, tr("A trained model that values every token; group baselines need none."), tr("Critic")
+    )
     helper_share: float = setting(
-        1.0, "Size of the reward model and of the critic, as a share of the policy.", "Size of the helpers",
-        low=0.001, high=10, usual=(0.1, 1), logarithmic=True,
-    )  # fmt: skip
+        1.0,
+        tr("Size of the reward model and of the critic, as a share of the policy."),
+        tr("Size of the helpers"),
+        low=0.001,
+        high=10,
+        usual=(0.1, 1),
+        logarithmic=True,
+    )
     tokens: int = setting(
-        8192, "Tokens in one forward and backward pass, padding included.", "Tokens a pass", unit="tokens", low=1,
-        high=10**8, usual=(512, 131072), logarithmic=True,
-    )  # fmt: skip
+        8192,
+        tr("Tokens in one forward and backward pass, padding included."),
+        tr("Tokens a pass"),
+        unit="tokens",
+        low=1,
+        high=10**8,
+        usual=(512, 131072),
+        logarithmic=True,
+    )
     recompute: bool = setting(
-        True, "Activations are recomputed layer by layer on the way back.", "Recompute activations"
+        True, tr("Activations are recomputed layer by layer on the way back."), tr("Recompute activations")
     )
     generated: int = setting(
-        64, "Completions generated side by side.", "Completions at once", symbol="G", low=0, high=10**6,
-        usual=(1, 512), logarithmic=True,
-    )  # fmt: skip
+        64,
+        tr("Completions generated side by side."),
+        tr("Completions at once"),
+        symbol="G",
+        low=0,
+        high=10**6,
+        usual=(1, 512),
+        logarithmic=True,
+    )
     length: int = setting(
-        1024, "Tokens of a completion with its prompt.", "Length", symbol="L", unit="tokens", low=1, high=10**7,
-        usual=(128, 32768), logarithmic=True,
-    )  # fmt: skip
+        1024,
+        tr("Tokens of a completion with its prompt."),
+        tr("Length"),
+        symbol="L",
+        unit="tokens",
+        low=1,
+        high=10**7,
+        usual=(128, 32768),
+        logarithmic=True,
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -71,6 +118,15 @@ class Training:
 STATE_BYTES = {"adamw_mixed": 12.0, "adamw": 8.0, "adamw_8bit": 2.0, "sgd_momentum": 4.0, "sgd": 0.0}
 """Optimizer bytes a trained parameter: mixed AdamW keeps a float32 weight and two float32 moments (ZeRO,
 arXiv:1910.02054 section 3.1); 8-bit: arXiv:2110.02861."""
+
+
+WORDS = {
+    "policy": tr("policy"), "critic": tr("critic"), "reference": tr("reference"), "reward model": tr("reward model"),
+    "weights": tr("weights"), "gradients": tr("gradients"), "optimizer states": tr("optimizer states"),
+    "activations": tr("activations"), "keys and values": tr("keys and values"), "sampling": tr("sampling"),
+    "policy's update": tr("policy's update"),
+}  # fmt: skip
+"""What models, parts and kinds of work are called in the language of the program."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +146,11 @@ class Block:
     bytes: float
     formula: str
     estimate: bool = False
+
+    @property
+    def title(self) -> str:
+        """Model and part, as people call them."""
+        return f"{WORDS.get(self.model, self.model)}, {WORDS.get(self.part, self.part)}"
 
 
 def ledger(training: Training) -> list[Block]:
@@ -136,9 +197,13 @@ def compute(training: Training) -> dict[str, float]:
 
 def _weights(model: str, parameters: float, training: Training) -> Block:
     return Block(
-        model=model, part="weights", bytes=parameters * training.weight_bytes,
-        formula=f"{_count(parameters)} parameters × {training.weight_bytes:g} bytes",
-    )  # fmt: skip
+        model=model,
+        part="weights",
+        bytes=parameters * training.weight_bytes,
+        formula=tr("{parameters} parameters × {weight_bytes:g} bytes").format(
+            parameters=_count(parameters), weight_bytes=training.weight_bytes
+        ),
+    )
 
 
 def _trained(model: str, parameters: float, training: Training) -> list[Block]:
@@ -146,15 +211,21 @@ def _trained(model: str, parameters: float, training: Training) -> list[Block]:
     blocks = [
         _weights(model, parameters, training),
         Block(
-            model=model, part="gradients", bytes=moved * training.gradient_bytes,
-            formula=f"{_count(moved)} trained × {training.gradient_bytes:g} bytes",
+            model=model,
+            part="gradients",
+            bytes=moved * training.gradient_bytes,
+            formula=tr("{moved} trained × {gradient_bytes:g} bytes").format(
+                moved=_count(moved), gradient_bytes=training.gradient_bytes
+            ),
         ),
         Block(
-            model=model, part="optimizer states", bytes=moved * states,
-            formula=f"{_count(moved)} trained × {states:g} bytes",
+            model=model,
+            part="optimizer states",
+            bytes=moved * states,
+            formula=tr("{moved} trained × {states:g} bytes").format(moved=_count(moved), states=states),
         ),
         _activations(model, parameters, training),
-    ]  # fmt: skip
+    ]
     return [block for block in blocks if block.bytes]
 
 
@@ -162,21 +233,36 @@ def _activations(model: str, parameters: float, training: Training) -> Block:
     """arXiv:2205.05198 equation 1 without its attention maps (never stored by fused attention), and section 5."""
     width, depth = shape(parameters)
     each = 2.0 if training.recompute else 34.0
-    what = "recomputed: only each layer's input" if training.recompute else "all of a layer's"
+    what = tr("recomputed: only each layer's input") if training.recompute else tr("all of a layer's")
     return Block(
-        model=model, part="activations", bytes=each * width * depth * training.tokens, estimate=True,
-        formula=f"{training.tokens:,} tokens × {depth:.0f} layers × width {width:,.0f} × {each:g} bytes ({what})",
-    )  # fmt: skip
+        model=model,
+        part="activations",
+        bytes=each * width * depth * training.tokens,
+        estimate=True,
+        formula=tr("{tokens:,} tokens × {depth:.0f} layers × width {width:,.0f} × {each:g} bytes ({what})").format(
+            tokens=training.tokens, depth=depth, width=width, each=each, what=what
+        ),
+    )
 
 
 def _cache(training: Training) -> Block:
     width, depth = shape(training.parameters)
     return Block(
-        model="policy", part="keys and values", estimate=True,
+        model="policy",
+        part="keys and values",
+        estimate=True,
         bytes=2 * width * depth * training.weight_bytes * training.generated * training.length,
-        formula=f"{training.generated:,} completions × {training.length:,} tokens × {depth:.0f} layers × 2 × "
-        f"width {width:,.0f} × {training.weight_bytes:g} bytes",
-    )  # fmt: skip
+        formula=tr(
+            "{generated:,} completions × {length:,} tokens × {depth:.0f} layers × 2 × "
+            "width {width:,.0f} × {weight_bytes:g} bytes"
+        ).format(
+            generated=training.generated,
+            length=training.length,
+            depth=depth,
+            width=width,
+            weight_bytes=training.weight_bytes,
+        ),
+    )
 
 
 def _count(number: float) -> str:

@@ -46,11 +46,11 @@ class AdvantageHistogram(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.rewards = DragBars(tr("Reward"), "action", "reward", movable=False)
+        self.rewards = DragBars(tr("Reward"), tr("action"), "reward", movable=False)
         self.rewards.ringed = True
         self.rewards.picked.connect(self._on_picked)
         self.average = self.rewards.add_levels(np.ones(1), 1.01, "text")
-        self.histogram = Histogram(tr("Advantages that it was given"), "advantage")
+        self.histogram = Histogram(tr("Advantages that it was given"), tr("advantage"))
         self.histogram.opened.connect(self._on_opened)
         self.top = TwinStack(self.rewards, [Entry(tr("the policy's average"), "text", "line")])
         self.below = TwinStack(self.histogram)

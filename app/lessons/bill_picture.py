@@ -10,10 +10,11 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.plotting.numbers import shown
 from app.plotting.theme import LIGHT, RADIUS, Theme
-from grpo_core.memory import GIB, Block
+from grpo_core.memory import GIB, WORDS, Block
 from grpo_core.text import tr
 
 Key = Qt.Key
+ESTIMATE = tr(", estimate")
 MODELS = ("policy", "critic", "reference", "reward model")
 COLOURS = {"policy": "policy", "critic": "text", "reference": "reference", "reward model": "reward"}
 STRENGTHS = {"weights": 0.85, "gradients": 0.6, "optimizer states": 0.35}
@@ -58,7 +59,7 @@ class BillPicture(QWidget):
         self._off = [block for block in all_of_them if block.model not in on]
         self.chosen = min(self.chosen, max(len(self.blocks) - 1, 0))
         self.setAccessibleDescription(
-            "; ".join(f"{b.model}, {b.part}{', estimate' if b.estimate else ''}: {size_of([b])}" for b in self.blocks)
+            "; ".join(f"{b.title}{ESTIMATE if b.estimate else ''}: {size_of([b])}" for b in self.blocks)
         )
         self.update()
 
@@ -101,7 +102,7 @@ class BillPicture(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(theme.font("body", self.factor))
         metrics = painter.fontMetrics()
-        left = max((metrics.horizontalAdvance(name) for name in rows), default=0) + 18 * self.factor
+        left = max((metrics.horizontalAdvance(WORDS.get(name, name)) for name in rows), default=0) + 18 * self.factor
         right = metrics.horizontalAdvance("0000.0 GiB") + 10 * self.factor
         longest = max((sum(block.bytes for block in row) for row in rows.values()), default=1.0) or 1.0
         pitch = (self.height() - 4) / max(len(rows), 1)
@@ -112,7 +113,7 @@ class BillPicture(QWidget):
             off = row[0] in self._off
             painter.setPen(theme.ink("muted" if off else "text"))
             middle = int(Qt.AlignmentFlag.AlignVCenter)
-            painter.drawText(QRectF(6 * self.factor, top, left, high), middle, name)
+            painter.drawText(QRectF(6 * self.factor, top, left, high), middle, WORDS.get(name, name))
             for block in row:
                 area = QRectF(x, top, wide * block.bytes / longest, high)
                 self._paint_block(painter, block, area, off)
@@ -142,9 +143,10 @@ class BillPicture(QWidget):
         """The part's name in its block, where there is room; an estimate says so on a ground of its own."""
         painter.setFont(self.theme.font("small", self.factor))
         metrics = painter.fontMetrics()
-        text = f"{block.part} (estimate)" if block.estimate else block.part
+        part = WORDS.get(block.part, block.part)
+        text = tr("{part} (estimate)").format(part=part) if block.estimate else part
         if block.estimate and metrics.horizontalAdvance(text) + 8 * self.factor >= area.width():
-            text = "estimate"
+            text = tr("estimate")
         size = metrics.horizontalAdvance(text) + 8 * self.factor
         if size < area.width():
             if block.estimate:
@@ -186,7 +188,7 @@ class BillPicture(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         place = self._at(event.position())
         block = None if place is None else self.blocks[place]
-        said = "" if block is None else f"{block.model}, {block.part}: {block.formula} = {size_of([block])}"
+        said = "" if block is None else f"{block.title}: {block.formula} = {size_of([block])}"
         QToolTip.showText(event.globalPosition().toPoint(), said, self)
 
     def focusInEvent(self, event: QEvent) -> None:

@@ -22,8 +22,8 @@ from app.lessons.kl_explorer import KlExplorer
 from app.lessons.memory_bill import MemoryBill
 from app.lessons.one_update import OneUpdate
 from app.lessons.ratio_explorer import RatioExplorer
-from app.lessons.step_credit import StepCredit
 from app.lessons.reported import Reported
+from app.lessons.step_credit import StepCredit
 from app.lessons.temperature import Temperature
 from app.resources import resource
 from grpo_core.errors import GrpoError

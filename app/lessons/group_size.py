@@ -31,13 +31,13 @@ SHOWS = ("silent", "reward", "left")
 SMALL = (2, 3, 4, 5, 6)
 """Sizes whose groups can all be enumerated."""
 PARTS = {
-    "updates": Part(name=f"{UPDATES} updates", meaning="reward", style="outline"),
-    "samples": Part(name=f"{SAMPLES} samples", meaning="reward"),
-    "scaled": Part(name=f"{SAMPLES}, rate ∝ G", meaning="reward", style="hatch"),
+    "updates": Part(name=tr("{updates} updates").format(updates=UPDATES), meaning="reward", style="outline"),
+    "samples": Part(name=tr("{samples} samples").format(samples=SAMPLES), meaning="reward"),
+    "scaled": Part(name=tr("{samples}, rate ∝ G").format(samples=SAMPLES), meaning="reward", style="hatch"),
 }
-SILENT = Part(name="first group silent", meaning="dead")
-LEFT = Part(name="own mean", meaning="policy")
-WHOLE = Part(name="leave-one-out", meaning="text", style="level")
+SILENT = Part(name=tr("first group silent"), meaning="dead")
+LEFT = Part(name=tr("own mean"), meaning="policy")
+WHOLE = Part(name=tr("leave-one-out"), meaning="text", style="level")
 
 
 @lru_cache(maxsize=1)
@@ -237,5 +237,12 @@ def _known(kinds: object) -> tuple[str, ...]:
 
 def _ends(what: str, values: Mapping[int, str]) -> str:
     """What the smallest and the largest size came to; empty before there is one."""
-    said = ", ".join(f"{values[size]} at G {size}" for size in sorted({min(values), max(values)})) if values else ""
+    said = (
+        ", ".join(
+            tr("{share} at G {size}").format(share=values[size], size=size)
+            for size in sorted({min(values), max(values)})
+        )
+        if values
+        else ""
+    )
     return f"{what}: {said}." if said else ""

@@ -43,16 +43,18 @@ class KlExplorer(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.policy = DragBars(tr("Policy π"), "action", "policy", "reference")
-        self.reference = DragBars(tr("Reference π_ref"), "action", "reference", "policy")
+        self.policy = DragBars(tr("Policy π"), tr("action"), "policy", "reference")
+        self.reference = DragBars(tr("Reference π_ref"), tr("action"), "reference", "policy")
         self.policy.dragged.connect(self._on_policy)
         self.reference.dragged.connect(self._on_reference)
         for bars in (self.policy, self.reference):
             bars.picked.connect(self._on_picked)
         nats = Scale(unit="nats")
-        self.values = GroupedBars(tr("Sampled values"), "action", nats, (K1, K2, K3), reach=0.1)
+        self.values = GroupedBars(tr("Sampled values"), tr("action"), nats, (K1, K2, K3), reach=0.1)
         self.running = RunningMeans(tr("Mean of the samples so far"), (K1, K2, K3))
-        self.gradients = GroupedBars(tr("Average step"), "action", Scale(), (K1, K2, K3, SCALED, DOWN, BACK), reach=0.1)
+        self.gradients = GroupedBars(
+            tr("Average step"), tr("action"), Scale(), (K1, K2, K3, SCALED, DOWN, BACK), reach=0.1
+        )
         self.twins = {
             "values": TwinStack(self.values, [part.entry for part in (K1, K2, K3)]),
             "running": TwinStack(self.running),

@@ -25,7 +25,7 @@ from grpo_core.config.fields import about
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.bill import BILL_ANSWERS, FOUR, Bill, changed, known_of
 from grpo_core.lessons import Offer
-from grpo_core.memory import Training
+from grpo_core.memory import WORDS, Training
 from grpo_core.text import tr
 
 SHOWS = ("bill", "compute")
@@ -41,7 +41,7 @@ def rows() -> dict[str, Row]:
     for name in (*SWITCHES, *KNOBS):
         what, default = about(Training, name), getattr(Training(), name)
         if name == "parameters":
-            what = replace(what, title="Parameters, in billions", low=1e-3, high=1000, usual=(0.1, 700))
+            what = replace(what, title=tr("Parameters, in billions"), low=1e-3, high=1000, usual=(0.1, 700))
         made[name] = row_for(name, what, default)
     return made
 
@@ -151,12 +151,14 @@ class MemoryBill(Interactive):
         self.formula.setVisible(what == "bill" and block is not None)
         if block is not None:
             estimate = tr(", an estimate for a dense transformer") if block.estimate else ""
-            self.formula.setText(f"{block.model}, {block.part}: {block.formula} = {size_of([block])}{estimate}")
+            self.formula.setText(f"{block.title}: {block.formula} = {size_of([block])}{estimate}")
 
     def _draw_work(self) -> None:
         work = self.bill.work()
-        names = list(work[PPO])
-        self.work.show_heights({part: np.array(list(by.values())) / PETA for part, by in work.items()}, names)
+        names = [WORDS.get(who, who) for who in work["PPO, one completion"]]
+        said = {"PPO, one completion": PPO, "this training": OWN}
+        heights = {said[part]: np.array(list(by.values())) / PETA for part, by in work.items()}
+        self.work.show_heights(heights, names)
         self.work.set_summary(self._told("compute"))
         self.twin.refresh()
 

@@ -36,12 +36,12 @@ COLUMNS = (
     Column("ratio", "r", chars=7, help=tr("Ratio: how much likelier the policy makes it now than when it was drawn.")),
     Column(
         "surrogate",
-        "min",
+        tr("min"),
         chars=10,
         kind="signed",
         help=tr("The smaller of ratio times advantage and its clipped version."),
     ),
-    Column("gradient", "push", chars=8, kind="push", help=tr("−∂L/∂log π: up makes it likelier.")),
+    Column("gradient", tr("push"), chars=8, kind="push", help=tr("−∂L/∂log π: up makes it likelier.")),
 )
 SINCE = {"reward": "score", "advantage": "advantage", "ratio": "ratio", "surrogate": "minimum", "gradient": "gradient"}
 """The stage from which on a column is filled."""

@@ -54,7 +54,7 @@ def verdict(prediction: Prediction, placed: Placed) -> str:
     said = tr("This run: {value}.").format(value=shown(int(placed.value) if whole else placed.value))
     if placed.guess is None:
         return tr("Skipped. {said}").format(said=said)
-    return f"{'Right.' if placed.right else 'Not this time.'} {said}"
+    return (tr("Right.") if placed.right else tr("Not this time.")) + f" {said}"
 
 
 def lesson_of(prediction: Prediction, placed: Placed) -> str:

@@ -34,10 +34,10 @@ class RatioExplorer(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.policy = DragBars(tr("Policy π"), "action", "policy", "old")
+        self.policy = DragBars(tr("Policy π"), tr("action"), "policy", "old")
         self.policy.dragged.connect(self._on_dragged)
         self.policy.picked.connect(self.touched)
-        self.ratios = LogBars(tr("Ratio π / π_old"), "action")
+        self.ratios = LogBars(tr("Ratio π / π_old"), tr("action"))
         self.top = TwinStack(
             self.policy, [Entry(tr("π now"), "policy"), Entry(tr("π_old, which drew the samples"), "old", "outline")]
         )

@@ -37,7 +37,7 @@ class SignedBars(Plot):
     picked = Signal(int)
 
     def __init__(
-        self, title: str, *, up: str, down: str, movable: bool = False, label: str = "sample",
+        self, title: str, *, up: str, down: str, movable: bool = False, label: str = tr("sample"),
         parent: QWidget | None = None,
     ) -> None:  # fmt: skip
         self._label = label

@@ -12,10 +12,12 @@ CHOICES = {
     "batch": tr("batch"), "token": tr("token"), "sequence": tr("sequence"), "sequence_sum": tr("sequence sum"),
     "clip": tr("clip"), "log_prob": tr("log-probability"), "cispo": "CISPO", "sapo": "SAPO", "vespo": "VESPO",
     "gmpo": "GMPO", "exact": tr("exact"), "loss": tr("loss"), "reward": tr("reward"), "constant": tr("constant"),
-    "sgd": "SGD", "adam": "Adam", "single_peak": tr("single peak"), "double_peak": tr("double peak"),
+    "sgd": "SGD", "adam": "Adam", "sgd_momentum": tr("SGD with momentum"),
+    "adamw": "AdamW", "adamw_mixed": tr("AdamW, mixed precision"), "adamw_8bit": tr("AdamW, 8 bits"), "single_peak": tr("single peak"), "double_peak": tr("double peak"),
     "linear": tr("linear"), "custom": tr("custom"), "length": tr("length"), "chain": tr("chain"),
     "arithmetic": tr("arithmetic"), "gameable": tr("gameable"), "own": tr("own"), "mixed": tr("mixed"),
-    "easy": tr("easy"), "sweet_spot": tr("sweet spot"), "hard": tr("hard"), "hopeless": tr("hopeless"), "outcome": tr("outcome"), "process": tr("process"),
+    "easy": tr("easy"), "sweet_spot": tr("sweet spot"), "hard": tr("hard"), "hopeless": tr("hopeless"),
+    "outcome": tr("outcome"), "process": tr("process"),
     "number": tr("number"), "regex": tr("regular expression"), "cpu": "CPU", "cuda": "CUDA", "mps": "MPS",
 }  # fmt: skip
 """The words that a setting may be; one that is not here is shown as it is written."""

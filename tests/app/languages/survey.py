@@ -1,6 +1,6 @@
 """Open the whole window in a made-up language and report, as JSON, what was not translated and what does not fit.
 
-python -m tests.app.languages.survey pseudo|pseudo-rtl HOME
+python -m tests.app.languages.survey pseudo|pseudo-rtl HOME panels|lessons
 """
 # ruff: noqa: E402
 
@@ -49,7 +49,7 @@ from grpo_core.explain import Quantity
 
 PROPER = re.compile(
     r"GRPO|REINFORCE|PPO|DAPO|GSPO|CISPO|RLOO|SAPO|VESPO|GMPO|BNPO|LUSPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam"
-    r"|CPU|CUDA|MPS|float|min\(|clip\(|hat|Williams"
+    r"|nats|PFLOP|GiB|CPU|CUDA|MPS|float|min\(|clip\(|hat|exp|[∂∇]|Williams"
 )
 """Names of algorithms, programs, settings and units are the same in any language, and so are formulas."""
 QT = ("qt_", "ScrollLeftButton", "ScrollRightButton", "Export", "Export...")
@@ -109,6 +109,8 @@ def clipped(widget: QWidget) -> bool:
         return False
     if widget.sizePolicy().horizontalPolicy() is QSizePolicy.Policy.Ignored:
         return False  # made to be cut, with the whole text beside it
+    if widget.minimumWidth() == 1:
+        return False  # the same
     if isinstance(widget, QLabel):
         if widget.wordWrap():
             return widget.height() + 1 < widget.heightForWidth(widget.width())
@@ -143,7 +145,7 @@ def _panel(widget: QWidget) -> str:
     return " < ".join(names[1:])
 
 
-def main(kind: str, home: str) -> None:
+def main(home: str, what: str) -> None:
     application = QApplication(sys.argv[:1])
     language.arrange(application)
     program = Program(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
@@ -152,6 +154,15 @@ def main(kind: str, home: str) -> None:
     program.welcome()
     found: dict[str, dict[str, str]] = {"untranslated": {}, "clipped": {}, "turned": {}}
     settle()
+    (lessons if what == "lessons" else panels)(program, found)
+    print(json.dumps(found, ensure_ascii=False, indent=1))
+    program.controller.finished.connect(application.quit)
+    program.close()
+    settle(300)
+
+
+def panels(program: Program, found: dict[str, dict[str, str]]) -> None:
+    """Every layout and every panel, before and after six updates."""
     survey(program.window, "start", found)
     for layout in ("Bandit", "Language model", "Compare"):
         program.deeds.set_layout(layout)
@@ -172,13 +183,34 @@ def main(kind: str, home: str) -> None:
         settle(30)
         survey(program.window, name, found)
         holder.setVisible(there)
-    print(json.dumps(found, ensure_ascii=False, indent=1))
-    program.controller.finished.connect(application.quit)
-    program.close()
-    settle(300)
+
+
+def lessons(program: Program, found: dict[str, dict[str, str]]) -> None:
+    """Every step of every lesson that needs no language model, with its question and with its answer."""
+    program.window.resize(1366, 768)
+    program.deeds.show_lessons()
+    settle()
+    conductor = program.lessons.conductor
+    for lesson in program.lessons.panel.lessons:
+        if (lesson.start is not None and lesson.start.is_language) or any(
+            step.base.is_language for step in lesson.steps
+        ):
+            continue
+        conductor.open(lesson)
+        for place in range(len(lesson.steps)):
+            settle(250)
+            survey(program.window, f"lesson {lesson.number}, step {place + 1}", found)
+            if conductor.covered:
+                conductor.skip()
+                settle(250)
+                survey(program.window, f"lesson {lesson.number}, step {place + 1}, answered", found)
+            if place + 1 < len(lesson.steps):
+                conductor.next()
+        conductor.leave()
+        settle()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(sys.argv[2], sys.argv[3])
     sys.stdout.flush()
     Path(sys.argv[2], "done").touch()
