@@ -21,7 +21,7 @@ from grpo_core.text import tr
 if TYPE_CHECKING:
     from app.program import Program
 
-FILE = "lesson-open.json"
+FILE, OFFER = "lesson-open.json", "lesson open"
 LARGEST = 100_000
 """Bytes of a file that is read."""
 
@@ -50,6 +50,7 @@ class LessonPlace(QObject):
         self._file = program.paths.data / FILE
         self._kept: Place | None = None
         self._refused = False
+        self._left = self._read()  # now: the first lesson of this start takes its place
         program.lessons.conductor.changed.connect(self._on_changed)
 
     @Slot()
@@ -65,6 +66,7 @@ class LessonPlace(QObject):
         here = Place(lesson=conductor.lesson.id, step=conductor.place, runs=own)
         if here == self._kept:
             return
+        self._p.window.messages.remove(OFFER)
         self._kept = here
         refusal = write_or_say(self._file, json.dumps(asdict(here)).encode("ascii"), tr("The place in the lesson"))
         if refusal is not None and not self._refused:  # once is enough
@@ -73,15 +75,17 @@ class LessonPlace(QObject):
 
     def offer(self) -> None:
         """After a crash: offer to go on with the lesson that it interrupted. Its runs are made anew, as they were."""
-        place = self.left
+        place, self._left = self._left, None
         if place is None:
             return
-        with suppress(OSError):
-            self._file.unlink()
         for name in place.runs:
             with suppress(GrpoError):  # another window writes it
                 if exists(path := self._p.paths.runs / name):
                     library.remove(path)
+        if self._p.lessons.given:  # it has been asked for at the start
+            return
+        with suppress(OSError):
+            self._file.unlink(missing_ok=True)
         lesson = found(self._p, place.lesson)
         if lesson is None:
             return
@@ -90,10 +94,9 @@ class LessonPlace(QObject):
             title=lesson.title,
         )  # fmt: skip
         action = BarAction(text=tr("Go on"), run=partial(self._p.lessons.conductor.open, lesson, place.step))
-        self._p.window.messages.post(Message(text=text, severity=Severity.INFO, actions=(action,), id="lesson"))
+        self._p.window.messages.post(Message(text=text, severity=Severity.INFO, actions=(action,), id=OFFER))
 
-    @property
-    def left(self) -> Place | None:
+    def _read(self) -> Place | None:
         """What an earlier start has left, None where it left nothing that can be read."""
         try:
             with self._file.open("rb") as file:

@@ -14,8 +14,9 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QMenu
 
 from app.presenting.opening import present
-from app.sessions.place import FILE, found
+from app.sessions.place import FILE, LessonPlace, found
 from grpo_core.config import Settings
+from grpo_core.runs.run_file import RunWriter
 from grpo_core.runs.session import Manifest, read_manifest, save_session
 from tests.app.conftest import Driver
 from tests.app.stories.test_processes import ROOT, complaints, environment
@@ -142,6 +143,7 @@ DAMAGED_PLACES = (
 def test_a_damaged_place_is_left_alone(driver: Driver) -> None:
     for content in DAMAGED_PLACES:
         (driver.program.paths.data / FILE).write_text(content)
+        assert LessonPlace(driver.program)._left is None
         driver.program.desk.place.offer()
         assert driver.messages == []
 
@@ -149,13 +151,33 @@ def test_a_damaged_place_is_left_alone(driver: Driver) -> None:
 def test_a_place_at_a_step_beyond_the_end_opens_the_last(driver: Driver) -> None:
     told = {"lesson": "one_update", "step": 400, "runs": ["gone.grpo"]}
     (driver.program.paths.data / FILE).write_text(json.dumps(told))
-    driver.program.desk.place.offer()
+    LessonPlace(driver.program).offer()
     (line,) = driver.program.window.messages.lines
     line.buttons[0].click()
+    assert driver.messages == []
     conductor = driver.program.lessons.conductor
     assert conductor.lesson is not None
     assert conductor.place == len(conductor.lesson.steps) - 1
     driver.qtbot.waitUntil(lambda: not conductor.busy, timeout=20_000)
+    conductor.leave()
+
+
+def test_a_lesson_that_is_asked_for_after_a_crash_stays(driver: Driver) -> None:
+    program, conductor = driver.program, driver.program.lessons.conductor
+    stale = program.paths.runs / "2020-01-01 Lesson 3, run 1.grpo"
+    RunWriter.create(stale, Settings()).close()
+    (program.paths.data / FILE).write_text(json.dumps({"lesson": "clip", "step": 2, "runs": [stale.name]}))
+    place = LessonPlace(program)
+    present(program, "3")
+    driver.qtbot.waitUntil(lambda: not conductor.busy, timeout=20_000)
+    mine = program.workspace.run
+    place.offer()
+    assert driver.messages == []
+    assert not stale.exists()
+    assert mine is not None
+    assert mine.path.exists()
+    assert json.loads((program.paths.data / FILE).read_text())["lesson"] == "one_update"
+    program.presenter.stop()
     conductor.leave()
 
 
