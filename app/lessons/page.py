@@ -48,6 +48,7 @@ class LessonPage(QWidget):
         self.count.setObjectName("muted")
         self.note.setObjectName("muted")
         self.note.setWordWrap(True)
+        self.note.setMinimumWidth(1)  # gives way to the buttons
         self.text, self.knobs, self.prediction = LessonText(), Knobs(), PredictionBox()
         self.knobs.turned.connect(self._on_turned)
         self.knobs.reset.connect(conductor.reset)
@@ -94,6 +95,7 @@ class LessonPage(QWidget):
         for button in (self.back, self.next):
             bar.addWidget(button)
         bar.addWidget(self.note, 1)
+        bar.addStretch(1)
         for button in (self.open, self.leave):
             button.setProperty("flat", True)
             bar.addWidget(button)
@@ -152,7 +154,9 @@ class LessonPage(QWidget):
         )
         waiting = self.interactive.said if self.interactive is not None else ""
         warned = PREDICT_FIRST if conductor.warned else ""
-        self.note.setText(conductor.problem or warned or progress or waiting)
+        said = conductor.problem or warned or progress or waiting
+        self.note.setText(said)
+        self.note.setVisible(bool(said))
         here = lesson.id, conductor.place, conductor.covered
         if here != self._shown:
             self._shown = here

@@ -192,17 +192,15 @@ def lessons(program: Program, found: dict[str, dict[str, str]]) -> None:
     settle()
     conductor = program.lessons.conductor
     for lesson in program.lessons.panel.lessons:
-        if (lesson.start is not None and lesson.start.is_language) or any(
-            step.base.is_language for step in lesson.steps
-        ):
+        if any(base is None or base.is_language for base in (lesson.start, *(step.base for step in lesson.steps))):
             continue
         conductor.open(lesson)
         for place in range(len(lesson.steps)):
-            settle(250)
+            settle(400)
             survey(program.window, f"lesson {lesson.number}, step {place + 1}", found)
             if conductor.covered:
                 conductor.skip()
-                settle(250)
+                settle(400)
                 survey(program.window, f"lesson {lesson.number}, step {place + 1}, answered", found)
             if place + 1 < len(lesson.steps):
                 conductor.next()
