@@ -39,8 +39,9 @@ class FlightDeck(Interactive):
         super().__init__(workspace, parent)
         self.dials = Dials(workspace)
         self.plot = GroupedBars(
-            tr("Right answers at the end"), tr("put right"), Scale(label=tr("π(right)"), low=0, high=1.05), (TREATED, ILL)
-        )
+            tr("Right answers at the end"), tr("put right"), Scale(label=tr("π(right)"), low=0, high=1.05),
+            (TREATED, ILL),
+        )  # fmt: skip
         self.twin = TwinStack(self.plot, [TREATED.entry, ILL.entry])
         self.note = QLabel()
         self.note.setWordWrap(True)

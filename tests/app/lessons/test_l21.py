@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.learners import learner
 from grpo_core.lm.prompt_file import located
@@ -22,9 +22,14 @@ SHARE = 0.40
 """Of right answers to 2+2*6, as the lesson says."""
 
 
-def first(settings: Settings, seed: int) -> Step:
-    """The first update of a seed."""
-    return next(iter(learner(settings.replace({"seed": seed}))))
+MANY = 2048
+
+
+@cache
+def answers(seed: int) -> Step:
+    """The lesson's first update with many answers in one group; each is drawn by itself."""
+    pytest.importorskip("torch")
+    return next(iter(learner(settings_of("one_group").replace({"learner.group_size": MANY, "seed": seed}))))
 
 
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
@@ -35,8 +40,7 @@ def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_share_of_right_answers_is_as_told_and_has_two_habits(seed: int) -> None:
     """2,048 answers: four standard errors are 0.043."""
-    pytest.importorskip("torch")
-    step = first(settings_of("one_group").replace({"learner.group_size": 2048}), seed)
+    step = answers(seed)
     assert step.rewards.mean() == pytest.approx(SHARE, abs=4 * math.sqrt(SHARE * (1 - SHARE) / 2048) + 0.005)
     opening, counts = np.unique(step.tokens[:, 0], return_counts=True)
     assert np.sort(counts)[-2:].sum() > 0.98 * 2048, "nearly every answer begins in one of two ways"
@@ -46,21 +50,18 @@ def test_the_share_of_right_answers_is_as_told_and_has_two_habits(seed: int) -> 
 
 @pytest.mark.parametrize("size", [8, 64])
 def test_a_mean_strays_as_far_as_told(size: int) -> None:
-    """The spread of 32 means has a standard error of 1 / √62 of itself."""
-    pytest.importorskip("torch")
-    settings = settings_of("one_group").replace({"learner.group_size": size})
-    means = [float(first(settings, seed).rewards.mean()) for seed in range(32)]
+    """The spread of n means has a standard error of 1 / √(2 (n − 1)) of itself."""
+    means = np.concatenate([answers(seed).rewards.reshape(-1, size).mean(-1) for seed in (0, 1)])
     expected = math.sqrt(SHARE * (1 - SHARE) / size)
-    assert np.std(means, ddof=1) == pytest.approx(expected, rel=4 / math.sqrt(62))
+    assert np.std(means, ddof=1) == pytest.approx(expected, rel=4 / math.sqrt(2 * (len(means) - 1)))
     assert round(expected, 2) == {8: 0.17, 64: 0.06}[size]
 
 
 def test_two_answers_are_alike_about_half_of_the_time() -> None:
-    pytest.importorskip("torch")
-    settings = settings_of("one_group", 6)
-    alike = np.mean([np.ptp(first(settings, seed).rewards) == 0 for seed in range(48)])
+    assert settings_of("one_group", 6).learner.group_size == 2
+    alike = np.mean(np.ptp(answers(0).rewards.reshape(-1, 2), axis=-1) == 0)
     expected = SHARE**2 + (1 - SHARE) ** 2
-    assert alike == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 48))
+    assert alike == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / (MANY / 2)))
 
 
 def test_ten_updates_change_the_habit() -> None:
