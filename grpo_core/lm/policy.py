@@ -13,6 +13,7 @@ from torch import Tensor
 from grpo_core.config import Optimizer, Settings
 from grpo_core.errors import GrpoError
 from grpo_core.lm.checkpoint import device_named, started
+from grpo_core.lm.eager import spare_the_compiler, step
 from grpo_core.lm.model import Transformer
 from grpo_core.text import tr
 
@@ -62,7 +63,7 @@ class Policy:
         limit = float("inf") if wanted.max_grad_norm is None else wanted.max_grad_norm
         norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit))
         if np.isfinite(norm):
-            self._optimizer.step()
+            step(self._optimizer)
         self._optimizer.zero_grad(set_to_none=True)
         return norm
 
@@ -130,6 +131,7 @@ class Policy:
                 self._optimizer.state[weight] = held
 
     def _made(self, wanted: Optimizer) -> torch.optim.Optimizer:
+        spare_the_compiler()
         if wanted.kind == "sgd":
             return torch.optim.SGD(self.model.parameters(), lr=wanted.learning_rate)
         return torch.optim.AdamW(self.model.parameters(), fused=self.device.type in ("cpu", "cuda"))

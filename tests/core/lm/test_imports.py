@@ -14,7 +14,7 @@ from tests.test_architecture import ROOT, files, imports, inside, module_name
 HEAVY = {"torch", "safetensors"}
 WITH_TORCH = {
     "model", "layout", "scoring", "sampler", "checkpoint", "pretraining", "policy", "passes", "learner", "clock",
-    "answers", "ledger",
+    "answers", "eager", "ledger",
 }  # fmt: skip
 """The modules of grpo_core.lm that name torch or its file format; batches works on them without naming it."""
 LIGHT = ("vocabulary", "problems", "prompt_file", "rewards", "size", "origin")
