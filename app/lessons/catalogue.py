@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 
 from app.examples import EXAMPLES
@@ -70,6 +71,7 @@ class Broken:
     sentence: str
 
 
+@cache
 def vocabulary() -> Vocabulary:
     """What lesson files may name."""
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
@@ -77,20 +79,36 @@ def vocabulary() -> Vocabulary:
     return Vocabulary(panels=PANELS, interactives=offers, terms=frozenset(terms - {""}), recorded=EXAMPLES)
 
 
+@lru_cache(maxsize=256)
+def _read(path: Path, stamp: tuple[int, int]) -> Lesson | LessonError:
+    """The lesson in a file; ``stamp`` is when it was written and how long it is."""
+    try:
+        return load_lesson(path, vocabulary())
+    except LessonError as error:
+        return error
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:  # reading it will say why
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
 def lessons(folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
     """The lessons of a folder (the shipped ones by default) in their order, and those that are broken."""
     folder = resource("lessons") if folder is None else folder
     try:
-        known = vocabulary()
+        vocabulary()
     except GrpoError as error:  # without a glossary no term can be held against it
         return [], [Broken("glossary.toml", str(error))]
     good: dict[str, tuple[Lesson, str]] = {}
     broken = []
     for path in sorted(folder.glob("*.toml")):
-        try:
-            lesson = load_lesson(path, known)
-        except LessonError as error:
-            broken.append(Broken(path.name, str(error)))
+        lesson = _read(path, _stamp(path))
+        if isinstance(lesson, LessonError):
+            broken.append(Broken(path.name, str(lesson)))
             continue
         if lesson.id in good:
             sentence = tr("{name}: the id “{id}” is that of {good} already; choose another.").format(

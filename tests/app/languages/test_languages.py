@@ -92,7 +92,7 @@ def test_the_made_up_language_is_longer_and_keeps_what_is_filled_in() -> None:
     assert pseudo.mirrored(said).format(count=3, mean=1.0, digits=2)
 
 
-@pytest.mark.parametrize("made_up", ["pseudo", "pseudo-rtl"])
+@pytest.mark.parametrize("made_up", ["pseudo", pytest.param("pseudo-rtl", marks=pytest.mark.long)])
 def test_the_whole_window_is_translated_and_nothing_is_cut(made_up: str, tmp_path: Path) -> None:
     """What is not translated can be told in the first of the two alone."""
     found = surveyed(made_up, tmp_path, "panels")

@@ -249,7 +249,10 @@ def test_a_reward_of_the_custom_landscape_is_dragged(driver: Driver) -> None:
     assert driver.program.workspace.run.changes[-1][0] == 2
 
 
-@pytest.mark.parametrize("landscape", ["single_peak", "custom", "length", "chain"])
+@pytest.mark.parametrize(
+    "landscape",
+    ["chain", *(pytest.param(name, marks=pytest.mark.long) for name in ("single_peak", "custom", "length"))],
+)
 def test_every_task_and_preset_runs_and_every_panel_draws_it(driver: Driver, landscape: str) -> None:
     controls = panel(driver, "controls")
     driver.program.session.new_run(Settings(task=BanditTask(landscape=landscape, levels=(0.0, -1.0))))

@@ -66,7 +66,7 @@ def test_the_window_is_there_without_torch(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), cwd=ROOT, check=True, timeout=30)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_signal_closes_a_running_program_with_everything_on_disk(tmp_path: Path, number: signal.Signals) -> None:
     begin = "self.player.set_speed(None); self.player.set_length(None); self.player.run()"
     then = "QTimer.singleShot(300, self, lambda: print('now', flush=True))"
@@ -137,6 +137,7 @@ def test_damaged_settings_and_files_are_told_in_sentences(tmp_path: Path) -> Non
     assert out.strip().endswith("run 0 False")
 
 
+@pytest.mark.long
 def test_a_last_run_that_is_gone_is_no_trouble(tmp_path: Path) -> None:
     started(tmp_path)
     (preferences,) = tmp_path.rglob("preferences.json")
