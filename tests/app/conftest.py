@@ -14,7 +14,11 @@ from app.program import Program
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.training.controller import State
+from app.workspace import frame
 from app.workspace.player import Mode
+
+PEOPLE_SEE, frame.INTERVAL_MS = frame.INTERVAL_MS, 8
+"""Tests wait for many frames; the rate that people see is held by test_performance_guards.py."""
 
 
 @dataclass

@@ -20,10 +20,11 @@ from app.plotting.axis import Scale
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
 from app.training.worker import Worker
+from app.workspace import frame
 from app.workspace.frame import FrameTimer
 from grpo_core.config import Objective
 from grpo_core.explain import Quantity
-from tests.app.conftest import Driver
+from tests.app.conftest import PEOPLE_SEE, Driver
 
 
 def timer_of(driver: Driver) -> FrameTimer:
@@ -119,6 +120,16 @@ def test_a_worker_that_nobody_lets_go_on_does_so_by_itself(driver: Driver) -> No
     driver.program.player.run_n(3)
     driver.rest()
     assert driver.head == 3
+
+
+def test_there_are_at_most_thirty_frames_a_second(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frame, "INTERVAL_MS", PEOPLE_SEE)
+    frames, at = FrameTimer(), list[float]()
+    frames.tick.connect(lambda: at.append(time.perf_counter()))
+    frames.set_live(True)
+    qtbot.waitUntil(lambda: len(at) > 8)
+    frames.stop()
+    assert at[-1] - at[1] > 0.95 * (len(at) - 2) / 31
 
 
 def test_a_slow_frame_is_followed_by_as_long_a_rest(qtbot: QtBot) -> None:

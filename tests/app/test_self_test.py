@@ -36,6 +36,7 @@ def lines(report: list[str], start: str) -> list[str]:
     return [line for line in report if line.startswith(start)]
 
 
+@pytest.mark.long  # the package that CI makes runs the same
 def test_a_whole_copy_passes_without_display_and_with_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     bare = {name: value for name, value in os.environ.items() if not name.startswith(("QT_", "GRPO_", "XDG_"))}
     bare.pop("DISPLAY", None)
