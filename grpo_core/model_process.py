@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from grpo_core.config import settings_from_json
@@ -111,6 +112,13 @@ class _Served:
                 assert self._learner is not None
                 self._learner.settings = settings_from_json(request["settings"])
                 send_step(self._connection, next(self._learner))
+            case "count":
+                from grpo_core.lm import ledger
+
+                assert self._learner is not None
+                blocks = [asdict(block) for block in ledger.counted(self._learner.policy)]
+                held, allocated = ledger.held(), ledger.allocated(self._learner.policy)
+                send(self._connection, {"is": "counted", "blocks": blocks, "held": held, "allocated": allocated})
             case "ask":
                 from grpo_core.questions import question_from_json
 

@@ -86,7 +86,10 @@ class Runner(QObject):
         try:
             for result in job.make(job.poll):
                 job.poll()
-                self._told.emit(job, result)
+                try:
+                    self._told.emit(job, result)
+                except RuntimeError:  # a window that was not closed but deleted listens no more
+                    return
             sentence = ""
         except Cancelled:
             pass
@@ -94,7 +97,7 @@ class Runner(QObject):
             sentence = str(error)
         finally:
             if not job.given_up.is_set():
-                with contextlib.suppress(RuntimeError):  # a window that was not closed but deleted listens no more
+                with contextlib.suppress(RuntimeError):  # the same
                     self._over.emit(job, sentence)
 
     @Slot(object, object)

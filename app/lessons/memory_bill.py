@@ -10,9 +10,11 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
 
+from app.experiments.runner import Runner
 from app.lessons.bill_picture import BillPicture, size_of
 from app.lessons.grouped_bars import GroupedBars, Part
 from app.lessons.interactive import Interactive
+from app.lessons.real_ledger import Counted, counted, mib
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
 from app.plotting.axis import Scale
@@ -25,10 +27,12 @@ from grpo_core.config.fields import about
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.bill import BILL_ANSWERS, FOUR, Bill, changed, known_of
 from grpo_core.lessons import Offer
-from grpo_core.memory import WORDS, Training
+from grpo_core.memory import WORDS, Training, total
 from grpo_core.text import tr
 
-SHOWS = ("bill", "compute")
+SHOWS = ("bill", "compute", "real")
+REAL_CHECKS = ("real_mib", "real_optimizer_share")
+MIB = 2.0**20
 SWITCHES = ("critic", "reward_model", "reference")
 KNOBS = ("parameters", "weight_bytes", "optimizer", "trained_share", "helper_share", "generated", "length", "tokens")
 BILLION, PETA = 1e9, 1e15
@@ -49,7 +53,7 @@ def rows() -> dict[str, Row]:
 class MemoryBill(Interactive):
     """The bill as bars, or the work of one prompt, and the rows that change both."""
 
-    offer = Offer(shows=SHOWS, checks=BILL_ANSWERS, state=(*SWITCHES, *KNOBS, "knobs", "block"))
+    offer = Offer(shows=SHOWS, checks=(*BILL_ANSWERS, *REAL_CHECKS), state=(*SWITCHES, *KNOBS, "knobs", "block"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -66,6 +70,12 @@ class MemoryBill(Interactive):
         for label in (self.total, self.formula):
             label.setWordWrap(True)
         self._knobs: tuple[str, ...] = KNOBS[:2]
+        self.real: Counted | None = None
+        self.problem = ""
+        self._asked = False
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_counted)
+        self._runner.ended.connect(self._on_ended)
         self._build()
 
     def _build(self) -> None:
@@ -111,7 +121,43 @@ class MemoryBill(Interactive):
 
     def _set(self, training: Training) -> None:
         self.bill = Bill(training)
-        self.picture.show_blocks(self.bill.blocks, self.bill.all_four)
+        self._draw_blocks()
+
+    def _draw_blocks(self) -> None:
+        if self.shows == "real":
+            self.picture.show_blocks([] if self.real is None else self.real.blocks)
+        else:
+            self.picture.show_blocks(self.bill.blocks, self.bill.all_four)
+
+    @property
+    def shows(self) -> str:
+        """What the step wants to be seen."""
+        return self.step.show or SHOWS[0]
+
+    @property
+    def ready(self) -> bool:
+        return self.shows != "real" or self.real is not None or bool(self.problem)
+
+    @property
+    def said(self) -> str:
+        if self.shows != "real" or self.real is not None:
+            return ""
+        return self.problem or tr("The language model makes one update, and its tensors are counted…")
+
+    @Slot(object)
+    def _on_counted(self, found: Counted) -> None:
+        self.real = found
+        self._draw_blocks()
+        self.touched.emit()
+
+    @Slot(str)
+    def _on_ended(self, sentence: str) -> None:
+        self.problem = sentence
+        self.touched.emit()
+
+    def let_go(self) -> None:
+        self._runner.ended.disconnect(self._on_ended)
+        self._runner.cancel()  # not waited for: a process that is still loading takes seconds to end
 
     @Slot(tuple, object, object)
     def _on_edited(self, paths: tuple[str, ...], value: object, gesture: object) -> None:
@@ -132,10 +178,13 @@ class MemoryBill(Interactive):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        what = self.step.show or SHOWS[0]
+        what = self.shows
+        if what == "real" and not self._asked:
+            self._asked = True
+            self._runner.start(counted)
         self.picture.set_look(view.theme, view.scale)
         self.twin.set_look(view.theme, view.scale)
-        self._stack.setCurrentIndex(SHOWS.index(what))
+        self._stack.setCurrentWidget(self.twin if what == "compute" else self.picture)
         training = self.bill.training
         for name, row in self.rows.items():
             value = getattr(training, name)
@@ -148,7 +197,7 @@ class MemoryBill(Interactive):
         self.total.setText(self._told(what))
         self.formula.setFont(view.theme.font("body", view.scale))
         block = self.picture.block
-        self.formula.setVisible(what == "bill" and block is not None)
+        self.formula.setVisible(what != "compute" and block is not None)
         if block is not None:
             estimate = tr(", an estimate for a dense transformer") if block.estimate else ""
             self.formula.setText(f"{block.title}: {block.formula} = {size_of([block])}{estimate}")
@@ -172,13 +221,35 @@ class MemoryBill(Interactive):
                 length=self.bill.training.length,
                 shown=shown(answers["work_over_ppo"](), 2),
             )
+        if what == "real":
+            return self._told_of_real()
         known = known_of(self.bill.blocks)
         return tr("{blocks}, of which {known} without estimates: {percent} of what all four models take.").format(
             blocks=size_of(self.bill.blocks), known=size_of(known), percent=percent(answers["share_of_four"]())
         )
 
+    def _told_of_real(self) -> str:
+        if self.real is None:
+            return self.said
+        between = [block for block in self.real.blocks if block.part != "gradients"]
+        said = tr("{blocks} of real tensors. Between updates {between}; all tensors of its process: {held}.").format(
+            blocks=size_of(self.real.blocks), between=size_of(between), held=mib(self.real.held)
+        )
+        if self.real.allocated is None:
+            return said
+        return said + tr(" torch says it has handed out {allocated}.").format(allocated=mib(self.real.allocated))
+
     def summary(self, view: View) -> str:
         return f"{self.total.text()} {self.picture.accessibleDescription()}"
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
-        return self.bill.answers()
+        if self.shows != "real":
+            return self.bill.answers()
+        if self.real is None:
+            return {}
+        blocks = self.real.blocks
+        states = [block for block in blocks if block.part == "optimizer states"]
+        return {
+            "real_mib": lambda: total(blocks) / MIB,
+            "real_optimizer_share": lambda: total(states) / total(blocks),
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable
 
 import torch
@@ -33,6 +34,16 @@ def allocated(policy: Policy) -> int | None:
     if device.type == "cuda":
         return torch.cuda.memory_allocated(device)
     return torch.mps.current_allocated_memory() if device.type == "mps" else None
+
+
+def held() -> int:
+    """Bytes of the storage of every tensor of this process that Python can reach, whoever made it, each once.
+
+    Counted without a look at any ledger, it is what a ledger is held against where torch keeps no count of its own.
+    """
+    tensors = (thing for thing in gc.get_objects() if issubclass(type(thing), Tensor))
+    storages = {x.untyped_storage().data_ptr(): x.untyped_storage().nbytes() for x in tensors}
+    return sum(storages.values())
 
 
 def _block(model: str, part: str, tensors: Iterable[Tensor]) -> Block:

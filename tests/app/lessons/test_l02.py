@@ -12,11 +12,14 @@ from PySide6.QtWidgets import QCheckBox
 from pytestqt.qtbot import QtBot
 
 from app.lessons.bill_picture import BillPicture, size_of
-from app.lessons.memory_bill import KNOBS, SHOWS, SWITCHES, MemoryBill
+from app.lessons.memory_bill import KNOBS, SWITCHES, MemoryBill
+from grpo_core.config import language_settings
 from grpo_core.experiments.bill import FOUR, Bill, changed
+from grpo_core.learners import NO_TORCH
 from grpo_core.lessons import LessonStep
 from grpo_core.memory import GIB, STATE_BYTES, Block, Training, ledger, total
 from tests.app.lessons.hands import Pupil
+from tests.app.lessons.held import lesson_of
 
 Key = Qt.Key
 
@@ -117,8 +120,38 @@ def test_odd_states_are_survived(pupil: Pupil) -> None:
         {"knobs": (*SWITCHES, *KNOBS)}, {"generated": 0, "critic": "yes"},
     )  # fmt: skip
     for state in states:
-        for show in SHOWS:
+        for show in ("bill", "compute"):
             bill.show_step(LessonStep(text="", show=show, state=state))
             bill.draw(workspace.view)
             assert bill.summary(workspace.view)
             assert np.isfinite(bill.answer("gib"))
+
+
+def test_the_ledger_of_the_real_model_is_five_copies_and_all_that_its_process_holds(pupil: Pupil) -> None:
+    pytest.importorskip("torch")
+    pupil.open("memory_bill")
+    last = len(lesson_of("memory_bill").steps)
+    pupil.walk_to(last)
+    placed = pupil.predict(2.0)
+    assert placed.right
+    bill = pupil.picture
+    assert isinstance(bill, MemoryBill)
+    assert bill.real is not None
+    (weights,) = {block.bytes for block in bill.real.blocks if block.part == "weights"}
+    assert total(bill.real.blocks) == pytest.approx(5 * weights, rel=1e-3), "AdamW also keeps a few step counts"
+    between = sum(block.bytes for block in bill.real.blocks if block.part != "gradients")
+    critic = 4 * (language_settings().model.width + 1)
+    assert bill.real.held - between == critic, "nothing else is there: two counts that know nothing of one another"
+    assert "28 tensors" in bill.formula.text()
+    assert "1.61 MiB" in bill.total.text()
+
+
+def test_without_torch_the_real_ledger_says_how_to_get_it(pupil: Pupil, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.training.lm_process.find_spec", lambda name: None)
+    pupil.open("memory_bill")
+    pupil.walk_to(len(lesson_of("memory_bill").steps))
+    pupil.press(Key.Key_S)
+    bill = pupil.picture
+    assert isinstance(bill, MemoryBill)
+    assert bill.problem == NO_TORCH
+    assert bill.total.text() == NO_TORCH

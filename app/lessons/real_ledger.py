@@ -1,0 +1,58 @@
+"""The ledger of a language model that is really trained: one update in its process, then its tensors are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.experiments.runner import Poll
+from app.plotting.numbers import shown
+from app.training.lm_process import ModelProcess, RemoteLearner
+from grpo_core.config import language_settings
+from grpo_core.errors import Cancelled
+from grpo_core.memory import Block
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What the model's process holds after an update.
+
+    Attributes:
+        blocks: of the policy, its optimizer and its reference.
+        held: bytes of all tensors of that process, counted without the ledger.
+        allocated: bytes that torch says its allocator has handed out; None where it keeps no count (CPU).
+    """
+
+    blocks: list[Block]
+    held: int
+    allocated: int | None
+
+
+def counted(poll: Poll) -> Iterator[object]:
+    """The ledger of the shipped model after its first update.
+
+    Raises:
+        GrpoError: torch is missing, or the process has ended.
+        Cancelled: ``poll`` raised it.
+    """
+
+    def cancelled() -> bool:
+        try:
+            poll()
+        except Cancelled:
+            return True
+        return False
+
+    process = ModelProcess()
+    try:
+        next(RemoteLearner(process, language_settings(), [], cancelled))
+        found = process.ask({"do": "count"}, cancelled)
+        blocks = [Block(**block) for block in found["blocks"]]
+        yield Counted(blocks=blocks, held=found["held"], allocated=found["allocated"])
+    finally:
+        process.close()
+
+
+def mib(size: float) -> str:
+    """Bytes in MiB, in words."""
+    return f"{shown(size / 2**20, 2)} MiB"
