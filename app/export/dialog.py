@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.commands.table import THEMES
+from app.commands.view_menu import THEMES
 from app.plotting.look import SCALES
 from grpo_core.text import tr
 
