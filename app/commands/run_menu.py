@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from app.commands.command import Command
-from app.commands.places import (
-    GO,
-    RUN,
-)
+from app.commands.places import GO, RUN
 from app.commands.when import can_step, can_train, needs_update, not_at_start
 from app.commands.window import Window
 from grpo_core.text import tr

@@ -5,11 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from app.commands.command import Command, State
-from app.commands.places import (
-    HELP,
-    LESSON,
-    PRESENTING,
-)
+from app.commands.places import HELP, LESSON, PRESENTING
 from app.commands.when import can_step, not_at_start
 from app.commands.window import Window
 from grpo_core.text import tr
