@@ -21,7 +21,7 @@ test: $(VENV)/.test system  ## every test but the long ones
 	$(OFFSCREEN) $(BIN)/python -m pytest -q -n 2 -m "not long" $(ARGS)
 
 test-long: $(VENV)/.test system  ## kills, fuzzing and endurance
-	$(OFFSCREEN) $(BIN)/python -m pytest -q -m long $(ARGS)
+	$(OFFSCREEN) $(BIN)/python -m pytest -q -m long -o faulthandler_timeout=0 $(ARGS)
 
 lint: $(VENV)/.lint  ## style and types
 	$(BIN)/python -m ruff check .

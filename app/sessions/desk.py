@@ -16,7 +16,7 @@ from app.sessions.errand import Errand, Work
 from app.sessions.place import LessonPlace, found
 from app.workspace.run_handle import RunHandle
 from grpo_core.errors import GrpoError
-from grpo_core.runs.session import Manifest, open_session, save_session
+from grpo_core.runs.session import Manifest, SessionRun, open_session, save_session
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class SessionDesk(QObject):
         shown = self._p.preferences.layout
         docks = self._p.window.docks
         return Manifest(
+            runs=tuple(SessionRun(title=run.title) for run in runs),
             shown=runs.index(run) if run in runs else None,
             step=workspace.cursor.step if former is None else former.cursor.step,
             settings=editing.wanted if former is None else former.wanted,

@@ -466,6 +466,16 @@ def test_every_command_runs_at_every_moment(driver: Driver, monkeypatch: pytest.
     driver.program.sheet.hide()
 
 
+def test_a_setting_of_the_other_kind_of_run_that_comes_too_late_changes_nothing(driver: Driver) -> None:
+    controls = driver.program.window.panels["controls"]
+    assert isinstance(controls, ControlsPanel)
+    late = next(row for row in controls.rows if row.paths == ("task.held_out",))
+    before = driver.program.workspace.editing.wanted
+    late.edited.emit(late.paths, 3, None)
+    assert driver.program.workspace.editing.wanted == before
+    assert driver.messages == []
+
+
 def test_everything_that_takes_the_focus_has_a_name(driver: Driver) -> None:
     driver.run(2)
     nameless = [

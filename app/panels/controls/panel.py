@@ -183,6 +183,9 @@ class ControlsPanel(Panel):
     @Slot(tuple, object, object)
     def _on_edited(self, paths: tuple[str, ...], value: object, gesture: int | None) -> None:
         row = next(r for r in self._rows if r.paths == paths)
+        if not applies(paths[0], self.workspace.editing.wanted):  # meanwhile a run of the other kind is shown
+            self.redraw()
+            return
         try:
             self.workspace.editing.edit(
                 dict.fromkeys(paths, value), tr("Change {title}").format(title=row.about.title.lower()), gesture

@@ -130,6 +130,21 @@ def test_a_session_before_its_first_update_is_a_new_run_with_its_settings(driver
     assert driver.head == 2
 
 
+def test_the_second_of_two_runs_may_be_the_one_that_is_shown(driver: Driver, tmp_path: Path) -> None:
+    driver.run(3)
+    driver.program.deeds.new_run()
+    driver.run(2)
+    first, second = driver.program.workspace.runs
+    assert driver.program.workspace.run is second
+    path = saved(driver, tmp_path / f"two{SUFFIX}")
+    assert read_manifest(path).shown == 1
+    opened(driver, path)
+    run = driver.program.workspace.run
+    assert run is not None
+    assert run not in (first, second)
+    assert (run.head, run.title) == (2, second.title)
+
+
 def test_a_session_can_be_dropped_on_the_window_and_is_among_the_recent_files(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
