@@ -159,6 +159,7 @@ def test_a_queue_is_made_watched_and_opened_in_the_panel(driver: Driver) -> None
     assert table.value(0, keys.index("kl")) == found.measures["kl"][-1]
 
 
+@pytest.mark.long
 def test_closing_the_program_ends_the_process_and_the_next_start_offers_the_rest(
     qtbot: QtBot, qapp: QApplication, tmp_path: Path
 ) -> None:

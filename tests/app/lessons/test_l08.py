@@ -136,6 +136,7 @@ def test_dragging_moves_the_point_and_leaves_the_curve(pupil: Pupil) -> None:
     assert picture.summary(pupil.driver.program.workspace.view).startswith("T = 2: ")
 
 
+@pytest.mark.long
 def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
     pytest.importorskip("torch")
     pupil.open("temperature")

@@ -107,6 +107,7 @@ def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
     known(pupil, "family_tree", {2: UP, 3: 3, 4: 3, 5: DOWN, 6: 2, 7: DOWN})
 
 
+@pytest.mark.long
 def test_arrows_walk_the_tree_and_hollow_members_are_explained_only(pupil: Pupil) -> None:
     pupil.open("family_tree")
     picture = pupil.picture

@@ -30,7 +30,9 @@ def as_seen(picture: np.ndarray, eye: str) -> np.ndarray:
     return np.stack([116 * f[..., 1] - 16, 500 * (f[..., 0] - f[..., 1]), 200 * (f[..., 1] - f[..., 2])], axis=-1)
 
 
-@pytest.mark.parametrize("theme", sorted(THEMES))
+@pytest.mark.parametrize(
+    "theme", ["light", *(pytest.param(name, marks=pytest.mark.long) for name in THEMES if name != "light")]
+)
 def test_every_eye_tells_apart_what_a_screenshot_shows(driver: Driver, theme: str) -> None:
     driver.run(8)
     driver.program.deeds.set_theme(theme)

@@ -257,6 +257,7 @@ def test_notes_that_cannot_be_written_are_told(driver: Driver) -> None:
     assert any("The notes could not be saved" in text for text in driver.messages)
 
 
+@pytest.mark.long
 def test_closing_while_presenting_keeps_the_desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
     first = make(qtbot, tmp_path / "home")
     first.program.window.resize(1300, 740)

@@ -120,6 +120,7 @@ def run(code: str, *before: str, **environment: str) -> subprocess.CompletedProc
     return subprocess.run(command, env=settings, capture_output=True, text=True, timeout=50, check=False)
 
 
+@pytest.mark.long
 def test_each_window_finds_its_screen_and_survives_that_one_is_unplugged(tmp_path: Path) -> None:
     common = {"logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1, "y": 0}
     laptop = {"name": "laptop", "x": 0, "width": 1366, "height": 768, **common}
@@ -130,17 +131,20 @@ def test_each_window_finds_its_screen_and_survives_that_one_is_unplugged(tmp_pat
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("dbus-run-session") is None, reason="no session bus can be started here")
 def test_the_screen_stays_on_while_presenting_and_may_go_dark_afterwards() -> None:
     done = run(AWAKE, "dbus-run-session", "--")
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
 
 
+@pytest.mark.long
 def test_without_a_session_bus_nothing_is_asked_and_nothing_waits() -> None:
     done = run(ALONE, DBUS_SESSION_BUS_ADDRESS="")
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
 
 
+@pytest.mark.long
 def test_a_file_opens_full_screen_from_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "lecture.grpo"
     steps = learner(Settings())

@@ -141,6 +141,7 @@ def test_a_branch_goes_on_from_the_past_with_other_settings(driver: Driver) -> N
     assert not np.array_equal(one.logp[-1], other.logp[-1])
 
 
+@pytest.mark.long
 def test_a_killed_model_is_told_and_run_loads_it_again(driver: Driver) -> None:
     quick(driver)
     run(driver, 2)

@@ -90,6 +90,7 @@ def lived(home: Path, story: str, session: Path, *arguments: str) -> subprocess.
     )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that cannot be heard")
 def test_a_lesson_that_was_presented_and_killed_goes_on_where_it_stopped(tmp_path: Path) -> None:
     home, session = tmp_path / "home", tmp_path / "lecture.grposession"

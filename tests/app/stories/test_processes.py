@@ -101,6 +101,7 @@ def test_the_last_run_is_there_again_paused_and_a_named_one_opens(tmp_path: Path
     assert out.strip() == "run 12 False"
 
 
+@pytest.mark.long
 def test_after_a_crash_the_interrupted_run_is_offered(tmp_path: Path) -> None:
     begin = "self.player.set_speed(None); self.player.run_n(40)"
     killed = """self.controller.state_changed.connect(
@@ -119,6 +120,7 @@ def test_after_a_crash_the_interrupted_run_is_offered(tmp_path: Path) -> None:
     assert "unexpectedly" not in out
 
 
+@pytest.mark.long
 def test_damaged_settings_and_files_are_told_in_sentences(tmp_path: Path) -> None:
     (tmp_path / "config" / "layouts").mkdir(parents=True)
     started(tmp_path)
@@ -147,6 +149,7 @@ def test_a_last_run_that_is_gone_is_no_trouble(tmp_path: Path) -> None:
     assert (out.strip(), complaints(error, tmp_path)) == ("run 0 False", [])
 
 
+@pytest.mark.long
 def test_without_a_display_a_run_and_pictures_are_left(tmp_path: Path) -> None:
     target = tmp_path / "out"
     nothing = environment(tmp_path, QT_QPA_PLATFORM=None, DISPLAY=None, WAYLAND_DISPLAY=None)
