@@ -250,7 +250,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
 
     def set_thinning(self, on: bool) -> None:
         self._p.prefer(self._p.preferences.replace(thinning=on))
-        self._p.session.set_thinning(on)
+        self._p.session.training.set_thinning(on)
 
     def toggle_panel(self, id: str) -> None:
         dock = self._p.window.holders[id]

@@ -94,7 +94,7 @@ class DockGrip(QWidget):
         self.setObjectName("dockGrip")
         self.setFixedWidth(6)
         self.setCursor(Qt.CursorShape.SizeAllCursor)
-        self.setToolTip(tr("Drag to move {windowtitle}").format(windowtitle=dock.windowTitle()))
+        self.setToolTip(tr("Drag to move {title}").format(title=dock.windowTitle()))
 
 
 class Place(QWidget):

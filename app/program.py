@@ -88,8 +88,8 @@ class Program(QObject):
         self.player.tempi = preferences.tempi
         self.player.staged = not preferences.reduced_motion
         self.session = Session(self.workspace, self.controller, self.player, paths.runs, self)
-        self.session.limit = round(preferences.size_limit * 1e9)
-        self.session.thin = preferences.thinning
+        self.session.training.limit = round(preferences.size_limit * 1e9)
+        self.session.training.thin = preferences.thinning
         paths.runs.mkdir(parents=True, exist_ok=True)
         self.session.new_run(Settings())
         self.layouts = Layouts(paths.layouts)

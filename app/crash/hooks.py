@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from grpo_core.errors import GrpoError
+from grpo_core.text import tr
 
 DISTINCT = 100
 """Different tracebacks that are reported in one session; later ones are logged only."""
@@ -134,7 +135,9 @@ def _place(trace: TracebackType | None) -> tuple[tuple[str, int], ...]:
 def _sentence(error: BaseException) -> str:
     text = _safe_text(error).splitlines() or [""]
     detail = f"{type(error).__name__}: {text[0][:200]}" if text[0] else type(error).__name__
-    return f"Something went wrong inside the program ({detail}). Your runs are on disk; you can go on."
+    return tr("Something went wrong inside the program ({detail}). Your runs are on disk; you can go on.").format(
+        detail=detail
+    )
 
 
 def _safe_text(error: BaseException) -> str:

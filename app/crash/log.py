@@ -14,6 +14,8 @@ from typing import Any, TextIO
 
 from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 
+from grpo_core.text import tr
+
 LARGEST = 1_000_000
 """Bytes of one log file; three older ones are kept."""
 
@@ -58,7 +60,9 @@ class LogFiles:
             self._fault = self.fault_path.open("a" if old < LARGEST else "w", encoding="utf-8")
             print(f"started {time.strftime('%Y-%m-%d %H:%M:%S')}, process {os.getpid()}", file=self._fault, flush=True)
         except OSError as error:
-            return f"No log can be written in {self.path.parent}: {error.strerror or error}."
+            return tr("No log can be written in {folder}: {error}.").format(
+                folder=self.path.parent, error=error.strerror or error
+            )
         faulthandler.enable(self._fault, all_threads=True)
         return None
 

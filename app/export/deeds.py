@@ -60,14 +60,14 @@ class ExportDeeds:
 
     def _save_sequence(self, choice: Choice) -> None:
         panel = self._p.window.panels[choice.panel]
-        folder = self._folder(tr("Export image sequence into"), f"{panel.title} pictures")
+        folder = self._folder(tr("Export image sequence into"), tr("{title} pictures").format(title=panel.title))
         if folder is not None:
             self._p.exports.sequence(folder, choice)
 
     def export_run(self) -> None:
         run = self._p.workspace.run
         assert run is not None
-        folder = self._folder(tr("Export run as CSV into"), f"{run.title} tables")
+        folder = self._folder(tr("Export run as CSV into"), tr("{title} tables").format(title=run.title))
         if folder is not None:
             self._p.exports.tables_of_run(folder)
 

@@ -143,7 +143,9 @@ class ExportDesk(QObject):
             except OSError as error:
                 self._p.say(tr("{path} cannot be written: {error}.").format(path=path, error=reason(error)), "error")
                 return
-        self._p.say(tr("{what} is written to {str}.").format(what=what, str=" and ".join(map(str, files))), "info")
+        self._p.say(
+            tr("{what} is written to {places}.").format(what=what, places=tr(" and ").join(map(str, files))), "info"
+        )
 
     # -- in a process ------------------------------------------------------------------------------------------------
 
@@ -153,7 +155,7 @@ class ExportDesk(QObject):
         workspace = self._p.workspace
         scale = workspace.scale if choice.scale is None else choice.scale
         self._send(
-            folder, f"{len(choice.steps)} pictures",
+            folder, tr("{count} pictures").format(count=len(choice.steps)),
             *self._look(choice.panel, choice.theme or workspace.theme.name, scale),
             "--steps", f"{choice.steps[0]}:{choice.steps[-1]}",
             *(() if choice.size is None else ("--size", "{}x{}".format(*choice.size))),

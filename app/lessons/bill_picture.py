@@ -23,8 +23,12 @@ STRENGTHS = {"weights": 0.85, "gradients": 0.6, "optimizer states": 0.35}
 
 def size_of(blocks: Sequence[Block]) -> str:
     """The bytes of some blocks, in words."""
-    size = sum(block.bytes for block in blocks)
-    return f"{shown(size / GIB, 1)} GiB" if size >= 0.05 * GIB else f"{shown(size / 2**20, 1)} MiB"
+    return in_words(sum(block.bytes for block in blocks))
+
+
+def in_words(size: float) -> str:
+    """Bytes, in words: GiB to a tenth, less to a hundredth of a MiB."""
+    return f"{shown(size / GIB, 1)} GiB" if size >= 0.05 * GIB else f"{shown(size / 2**20, 2)} MiB"
 
 
 class BillPicture(QWidget):

@@ -112,7 +112,11 @@ class DragBars(Plot):
         if not 0 <= place < len(self._heights):
             return []
         lines = [(f"{self._label} {self._names[place]}", "muted"), (shown(float(self._heights[place]), 6), "text")]
-        return [*lines, (f"frame {shown(float(self._beside[place]), 6)}", "muted")] if len(self._beside) else lines
+        return (
+            [*lines, (tr("frame {height}").format(height=shown(float(self._beside[place]), 6)), "muted")]
+            if len(self._beside)
+            else lines
+        )
 
     def label_below(self, there: bool) -> None:
         """Whether the axis says what its places are; where there is little room, the heights need it more."""

@@ -89,8 +89,10 @@ class Histogram(Plot):
         bar = self._bar_at(x)
         if bar is None:
             return []
-        span = f"{self._label} {shown(float(self.edges[bar]))} to {shown(float(self.edges[bar + 1]))}"
-        return [(span, "muted"), (f"{int(self.counts[bar])} samples", "text")]
+        span = tr("{label} {low} to {high}").format(
+            label=self._label, low=shown(float(self.edges[bar])), high=shown(float(self.edges[bar + 1]))
+        )
+        return [(span, "muted"), (tr("{count} samples").format(count=int(self.counts[bar])), "text")]
 
     def _bar_at(self, x: float) -> int | None:
         if not len(self.counts):

@@ -85,5 +85,5 @@ class LogBars(Plot):
             return []
         return [
             (f"{self._label} {self._names[place]}", "muted"),
-            (f"ratio  {shown(float(self.ratio[place]), 6)}", "text"),
+            (tr("ratio  {ratio}").format(ratio=shown(float(self.ratio[place]), 6)), "text"),
         ]

@@ -11,10 +11,10 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Runner
-from app.lessons.bill_picture import BillPicture, size_of
+from app.lessons.bill_picture import BillPicture, in_words, size_of
 from app.lessons.grouped_bars import GroupedBars, Part
 from app.lessons.interactive import Interactive
-from app.lessons.real_ledger import Counted, counted, mib
+from app.lessons.real_ledger import Counted, counted
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
 from app.plotting.axis import Scale
@@ -233,11 +233,11 @@ class MemoryBill(Interactive):
             return self.said
         between = [block for block in self.real.blocks if block.part != "gradients"]
         said = tr("{blocks} of real tensors. Between updates {between}; all tensors of its process: {held}.").format(
-            blocks=size_of(self.real.blocks), between=size_of(between), held=mib(self.real.held)
+            blocks=size_of(self.real.blocks), between=size_of(between), held=in_words(self.real.held)
         )
         if self.real.allocated is None:
             return said
-        return said + tr(" torch says it has handed out {allocated}.").format(allocated=mib(self.real.allocated))
+        return said + tr(" torch says it has handed out {allocated}.").format(allocated=in_words(self.real.allocated))
 
     def summary(self, view: View) -> str:
         return f"{self.total.text()} {self.picture.accessibleDescription()}"

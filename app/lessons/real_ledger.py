@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.experiments.runner import Poll
-from app.plotting.numbers import shown
-from app.training.lm_process import ModelProcess, RemoteLearner
+from app.experiments.runner import Poll, model_process
+from app.training.lm_process import RemoteLearner
 from grpo_core.config import language_settings
-from grpo_core.errors import Cancelled
 from grpo_core.memory import Block
 
 
@@ -35,24 +33,8 @@ def counted(poll: Poll) -> Iterator[object]:
         GrpoError: torch is missing, or the process has ended.
         Cancelled: ``poll`` raised it.
     """
-
-    def cancelled() -> bool:
-        try:
-            poll()
-        except Cancelled:
-            return True
-        return False
-
-    process = ModelProcess()
-    try:
+    with model_process(poll) as (process, cancelled):
         next(RemoteLearner(process, language_settings(), [], cancelled))
         found = process.ask({"do": "count"}, cancelled)
         blocks = [Block(**block) for block in found["blocks"]]
         yield Counted(blocks=blocks, held=found["held"], allocated=found["allocated"])
-    finally:
-        process.close()
-
-
-def mib(size: float) -> str:
-    """Bytes in MiB, in words."""
-    return f"{shown(size / 2**20, 2)} MiB"

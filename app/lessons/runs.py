@@ -88,7 +88,7 @@ class LessonRuns:
         Raises:
             GrpoError: the run cannot be continued; the message says why.
         """
-        self._session.make_ready()
+        self._session.training.make_ready()
         self._controller.set_speed(None)
         self._controller.run(update - run.head)
 

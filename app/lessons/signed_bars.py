@@ -99,7 +99,10 @@ class SignedBars(Plot):
         place = round(x) - 1
         if not 0 <= place < len(self._heights):
             return []
-        return [(f"sample {self._names[place]}", "muted"), (shown(float(self._heights[place]), 6), "text")]
+        return [
+            (tr("sample {name}").format(name=self._names[place]), "muted"),
+            (shown(float(self._heights[place]), 6), "text"),
+        ]
 
     def choose(self, place: int) -> None:
         """Choose a bar for the keys."""

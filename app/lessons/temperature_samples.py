@@ -7,12 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from app.experiments.runner import Poll
+from app.experiments.runner import Poll, model_process
 from app.lessons.grouped_bars import Part
 from app.plotting.numbers import share, shown
-from app.training.lm_process import ModelProcess, RemoteLearner
+from app.training.lm_process import RemoteLearner
 from grpo_core.config import Settings
-from grpo_core.errors import Cancelled
 from grpo_core.experiments.temperatures import (
     LANGUAGE_TEMPERATURES,
     TEMPERATURES,
@@ -76,21 +75,10 @@ def language_groups(poll: Poll) -> Iterator[object]:
         GrpoError: torch is missing, or the process has ended.
         Cancelled: ``poll`` raised it.
     """
-
-    def cancelled() -> bool:
-        try:
-            poll()
-        except Cancelled:
-            return True
-        return False
-
-    process = ModelProcess()
-    try:
+    with model_process(poll) as (process, cancelled):
         for temperature in LANGUAGE_TEMPERATURES:
             learner = RemoteLearner(process, language_at(temperature), [], cancelled)
             yield temperature, groups_of(next(learner))
-    finally:
-        process.close()
 
 
 def told_of_groups(settings: Settings) -> str:

@@ -126,13 +126,16 @@ class BarsPlot(Plot):
         what, a = self._picture, round(x) - 1
         if what is None or not 0 <= a < len(what.names):
             return []
-        lines = [(f"action {what.names[a]}", "muted"), (f"now  {shown(float(what.now[a]), 6)}", "policy")]
-        lines.append((f"before  {shown(float(what.old[a]), 6)}", "old"))
+        lines = [
+            (tr("action {name}").format(name=what.names[a]), "muted"),
+            (tr("now  {height}").format(height=shown(float(what.now[a]), 6)), "policy"),
+        ]
+        lines.append((tr("before  {height}").format(height=shown(float(what.old[a]), 6)), "old"))
         if what.reference is not None:
-            lines.append((f"reference  {shown(float(what.reference[a]), 6)}", "reference"))
+            lines.append((tr("reference  {height}").format(height=shown(float(what.reference[a]), 6)), "reference"))
         if what.rewards is not None:
-            lines.append((f"reward  {shown(float(what.rewards[a]), 6)}", "reward"))
-        return [*lines, (f"samples  {int(what.samples[a])}", "text")]
+            lines.append((tr("reward  {height}").format(height=shown(float(what.rewards[a]), 6)), "reward"))
+        return [*lines, (tr("samples  {count}").format(count=int(what.samples[a])), "text")]
 
     # -- input -------------------------------------------------------------------------------------------------------
 

@@ -97,7 +97,9 @@ class BreakpointRow(QWidget):
             self.place.setText(text)
             self.place.setEnabled(first is not None)
             self.place.setToolTip(tr("Show the first update of this run at which it became true.") if first else "")
-            self.place.setAccessibleName(f"{self.one.words}: {f'update {first}' if first else 'not yet'}")
+            self.place.setAccessibleName(
+                self.one.words + ": " + (tr("update {update}").format(update=first) if first else tr("not yet"))
+            )
 
 
 class BreakpointsPanel(Panel):

@@ -169,7 +169,11 @@ class EvolutionPanel(Panel):
             self.answers.setFont(theme.font("mono", scale))
             self.answers.clear()
             for text, change in answers.items():
-                item = QListWidgetItem(f"update {change.step:<4} {GLYPHS[change.verdict.right]} {text or '(nothing)'}")
+                item = QListWidgetItem(
+                    tr("update {step:<4} {glyph} {answer}").format(
+                        step=change.step, glyph=GLYPHS[change.verdict.right], answer=text or tr("(nothing)")
+                    )
+                )
                 item.setData(Qt.ItemDataRole.UserRole, change.step)
                 item.setToolTip(
                     tr("First given at update {step}: {words}").format(

@@ -201,5 +201,5 @@ def _told(background: Background | None) -> str:
             text = tr("Done: {count} runs of {updates:,} updates.").format(count=len(queue.runs), updates=queue.updates)
     troubles = [one.trouble for one in far if one.trouble]
     if troubles:
-        text += tr(" Stopped early: {count} ({split}).").format(count=len(troubles), split=troubles[0].split(". ")[0])
+        text += tr(" Stopped early: {count} ({reason}).").format(count=len(troubles), reason=troubles[0].split(". ")[0])
     return text

@@ -17,7 +17,9 @@ from grpo_core.experiments.queue import Held, Queue
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
-MEASURES = (("accuracy_greedy", "held-out"), ("accuracy", "right"), ("reward_mean", "reward"), ("kl", "KL"))
+MEASURES = (
+    ("accuracy_greedy", tr("held-out")), ("accuracy", tr("right")), ("reward_mean", tr("reward")), ("kl", tr("KL")),
+)  # fmt: skip
 UPDATES = "updates"
 
 
@@ -57,12 +59,12 @@ def columns(queue: Queue) -> list[Column]:
     for path in queue.axes:
         rule = described_at(path)
         found.append(Column(path, rule.symbol or rule.title, chars=8, help=f"{rule.title}. {rule.help}", kind="text"))
-    found.append(Column("seed", "seed", chars=4, help=tr("The seed of the run.")))
-    found.append(Column(UPDATES, "updates", chars=16, kind="text", help=tr("Updates done, and wanted.")))
+    found.append(Column("seed", tr("seed"), chars=4, help=tr("The seed of the run.")))
+    found.append(Column(UPDATES, tr("updates"), chars=16, kind="text", help=tr("Updates done, and wanted.")))
     for name, title in MEASURES:
         help = tr("{title}, as last measured. {help}").format(title=METRICS[name].title, help=METRICS[name].help)
         found.append(Column(name, title, chars=6.5, unit=METRICS[name].unit, help=help))
-    found.append(Column("left", "left", chars=13, kind="text", help=tr("Time that the run still takes.")))
+    found.append(Column("left", tr("left"), chars=13, kind="text", help=tr("Time that the run still takes.")))
     return found
 
 
@@ -83,21 +85,21 @@ def _left(one: Held, queue: Queue, training: bool, seconds: float | None, asleep
     if one.trouble:
         return tr("stopped early")
     if one.finished(queue):
-        return "done"
+        return tr("done")
     if training and seconds is not None:
         return duration(seconds)
-    return ABSENT if asleep else "waiting"
+    return ABSENT if asleep else tr("waiting")
 
 
 def duration(seconds: float) -> str:
     """A time in words, no finer than it is known."""
     if seconds < 90:
-        return f"{max(round(seconds), 1)} s"
+        return tr("{seconds} s").format(seconds=max(round(seconds), 1))
     minutes = round(seconds / 60)
     return (
-        f"{minutes} min"
+        tr("{minutes} min").format(minutes=minutes)
         if minutes < 90
-        else tr("{minutes} h {minutes2} min").format(minutes=minutes // 60, minutes2=minutes % 60)
+        else tr("{hours} h {minutes} min").format(hours=minutes // 60, minutes=minutes % 60)
     )
 
 

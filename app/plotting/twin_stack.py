@@ -111,7 +111,7 @@ class TwinStack(QWidget):
         other = tr("Plot") if self.shows_table else tr("Table")
         self.button.setText(other)
         self.button.setToolTip(
-            tr("Show the {value} (T)").format(value="plot" if self.shows_table else tr("same data as a table"))
+            tr("Show the {value} (T)").format(value=tr("plot") if self.shows_table else tr("same data as a table"))
         )
         self.button.setAccessibleName(
             tr("{title}: show the {other}").format(title=self.plot.title, other=other.lower())

@@ -95,7 +95,7 @@ class SessionDesk(QObject):
 
     def _saved(self, target: Path, manifest: Manifest) -> None:
         count = sum(run.listed for run in manifest.runs)
-        runs = tr("no run") if not count else tr("1 run") if count == 1 else f"{count} runs"
+        runs = tr("no run") if not count else tr("1 run") if count == 1 else tr("{count} runs").format(count=count)
         size = target.stat().st_size / 1e6 if target.exists() else 0.0
         self._p.say(
             tr("The session is saved as {target}: {runs}, {size:.1f} MB.").format(target=target, runs=runs, size=size),

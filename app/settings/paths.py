@@ -11,11 +11,14 @@ from pathlib import Path
 from platformdirs import PlatformDirs
 
 from app.settings.files import reason
+from grpo_core.text import tr
 
 HOME_VARIABLE = "GRPO_LAB_HOME"
 """Environment variable that puts all four folders below one folder."""
 
-_PURPOSE = {"data": "runs", "config": "preferences", "cache": "temporary pictures", "log": "log files"}
+_PURPOSE = {
+    "data": tr("runs"), "config": tr("preferences"), "cache": tr("temporary pictures"), "log": tr("log files"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,16 +78,17 @@ def _told(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
     names = [_PURPOSE[kind] for kind in refused]
     places, reasons = zip(*refused.values(), strict=True)
     if len(names) == 1:
-        start = f"The folder for {names[0]}, {places[0]},"
+        start = tr("The folder for {what}, {place},").format(what=names[0], place=places[0])
     else:
-        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        listed = tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
         one_drive = len({place.drive for place in places}) == 1
-        shown = f"below {os.path.commonpath(places)}" if one_drive else ", ".join(map(str, places))
-        start = f"The folders for {listed}, {shown},"
-    return (
-        f"{start} cannot be written: {reasons[0]}. "
-        f"Until that is put right they go to {root}, which the system may clear."
-    )
+        shown = (
+            tr("below {place}").format(place=os.path.commonpath(places)) if one_drive else ", ".join(map(str, places))
+        )
+        start = tr("The folders for {names}, {places},").format(names=listed, places=shown)
+    return tr(
+        "{start} cannot be written: {reason}. Until that is put right they go to {root}, which the system may clear."
+    ).format(start=start, reason=reasons[0], root=root)
 
 
 def _wanted(home: str) -> dict[str, Path]:

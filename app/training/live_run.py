@@ -251,8 +251,8 @@ class LiveRun:
                 raise RunFileError(
                     tr(
                         "{name} holds {committed} updates, but this run goes on from "
-                        "update {committed2}; open the file again, or branch into a new one."
-                    ).format(name=self._begin.path.name, committed=writer.committed, committed2=self._buffer.committed)
+                        "update {head}; open the file again, or branch into a new one."
+                    ).format(name=self._begin.path.name, committed=writer.committed, head=self._buffer.committed)
                 )
             self._appended = writer.committed
         return self._writer

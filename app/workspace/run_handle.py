@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -219,8 +220,19 @@ class RunHandle:
             return reader.last
 
     def rest(self) -> None:
-        """The learner has left this run: everything is in its file now."""
+        """The learner has left this run: everything is in its file now, an update that was not taken in yet too."""
         self.elsewhere = _nowhere
+        with suppress(RunFileError):  # whoever asks for an update will be told
+            if self.path.exists() and self.on_disk > self.head:
+                self._take_from_file()
+
+    def _take_from_file(self) -> None:
+        head = self.head
+        with RunReader.open(self.path) as reader:
+            self.extend({name: reader.series(name)[head:] for name in METRICS}, reader.last)
+            for step, settings in reader.settings_changes():
+                if step > head:
+                    self.note_settings(step, settings)
 
     def let_go(self) -> None:
         """Let go of the file; it is opened again when a step is asked for."""

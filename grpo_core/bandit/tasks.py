@@ -112,7 +112,7 @@ def _length(config: BanditTask) -> Task:
         reward=lambda prompt, tokens, mask: levels[prompt] + (tokens[..., 0] == 0),
         vocabulary=(tr("right / more"), tr("wrong / stop")),
         prompts=_prompts(config),
-        context_names=_contexts(config, ("answer", tr("after a right answer"), tr("after a wrong answer"))),
+        context_names=_contexts(config, (tr("answer"), tr("after a right answer"), tr("after a wrong answer"))),
     )
 
 
@@ -145,7 +145,7 @@ def _chain(config: BanditTask) -> Task:
         step_rewards=step_rewards,
         vocabulary=_numbered(config.actions),
         prompts=_prompts(config),
-        context_names=_contexts(config, tuple(f"decision {t + 1}" for t in position)),
+        context_names=_contexts(config, tuple(tr("decision {number}").format(number=t + 1) for t in position)),
         reward_names=tuple(tr("decision {t} right").format(t=t + 1) for t in position),
     )
 

@@ -55,7 +55,7 @@ class About:
             return tr("one of ") + ", ".join(self.choices) + none
         if self.text:
             return tr("a text")
-        lower = f"above {self.low:g}" if self.above else f"from {self.low:g}"
+        lower = (tr("above {low:g}") if self.above else tr("from {low:g}")).format(low=self.low)
         if math.isinf(self.high):
             return (
                 tr("any finite number") if math.isinf(self.low) else tr("a number {lower}").format(lower=lower)

@@ -83,8 +83,10 @@ def std(n: Numbers, q: Quantity) -> Formula:
     symbol = r"\sigma" if q.group is None else rf"\sigma_{{{q.group + 1}}}"
     below, letter = "n" if freedom == free else "n - 1", _letter(n)
     if freedom < 1:
-        note = tr("With {free} scored {value} there is no standard deviation.").format(
-            free=free, value="completion" if free == 1 else "completions"
+        note = (
+            tr("With one scored completion there is no standard deviation.")
+            if free == 1
+            else tr("With {free} scored completions there is no standard deviation.").format(free=free)
         )
         return Formula(symbol=symbol, value=math.nan, inputs=tuple(inputs), note=note)
     return Formula(

@@ -32,8 +32,10 @@ def gradient(n: Numbers, q: Quantity) -> Formula:
     a, b = n[push], n[pull]
     note = tr("Neither pushed nor pulled.")
     if a + b:
-        note = tr("A step against it {value} this token's probability.").format(
-            value="raises" if a + b < 0 else "lowers"
+        note = (
+            tr("A step against it raises this token's probability.")
+            if a + b < 0
+            else tr("A step against it lowers this token's probability.")
         )
     return Formula(
         symbol=f"g_{n.at(q)}", general=rf"g_{n.it} = \frac{{\partial L}}{{\partial \log \pi_{n.it}}} = "

@@ -55,7 +55,7 @@ def read_lesson(path: Path, text: str, vocabulary: Vocabulary) -> Lesson:
         found = re.search(r"\(at line (\d+)", str(error))
         line = int(found[1]) if found else max(len(text.splitlines()), 1)
         raise LessonError(
-            path.name, line, tr("this is not TOML ({partition})").format(partition=str(error).partition(" (at")[0])
+            path.name, line, tr("this is not TOML ({reason})").format(reason=str(error).partition(" (at")[0])
         ) from None
     except RecursionError:
         raise LessonError(path.name, 1, tr("tables are nested too deeply")) from None

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from grpo_core.lm.policy import Policy
 from grpo_core.memory import Block
+from grpo_core.text import tr
 
 
 def counted(policy: Policy) -> list[Block]:
@@ -53,5 +54,7 @@ def _block(model: str, part: str, tensors: Iterable[Tensor]) -> Block:
     kinds = sorted({str(x.dtype).removeprefix("torch.") for x in storages.values()})
     return Block(
         model=model, part=part, bytes=float(size),
-        formula=f"{numbers:,} numbers of {' and '.join(kinds)} in {len(storages):,} tensors",
+        formula=tr("{numbers:,} numbers of {kinds} in {count:,} tensors").format(
+            numbers=numbers, kinds=tr(" and ").join(kinds), count=len(storages)
+        ),
     )  # fmt: skip

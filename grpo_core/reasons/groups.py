@@ -15,6 +15,8 @@ BARE_SPREAD = 1e-6
 """A spread of rewards below this, relative to max(1, |r|), is more likely a rounding error than a judgement."""
 WIDE = 0.1
 """An advantage above this from such a spread has been blown up."""
+WRONG, ALONE = tr("all wrong"), "G = 1"
+"""What a group with equal rewards is called."""
 RELATIVE = ("group_mean", "leave_one_out")
 """Baselines under which equal rewards mean no advantage."""
 
@@ -49,8 +51,9 @@ def _what(scored: np.ndarray) -> str:
     if len(scored) == 0:
         return tr("not scored")
     if len(scored) == 1:
-        return "G = 1"
-    return {0.0: tr("all wrong"), 1.0: tr("all right")}.get(float(scored[0]), f"all {plain(float(scored[0]))}")
+        return ALONE
+    paid = float(scored[0])
+    return {0.0: WRONG, 1.0: tr("all right")}.get(paid, tr("all {reward}").format(reward=plain(paid)))
 
 
 def _why(scored: np.ndarray) -> str:
@@ -122,7 +125,7 @@ def dead_groups(facts: Facts) -> Reason | None:
         if total > 1
         else tr("All rewards are equal")
     )
-    if set(counted) == {"G = 1"}:
+    if set(counted) == {ALONE}:
         said = tr("Groups of one completion have nothing to be compared with")
     if np.any(facts.numbers.advantage[np.isin(facts.step.group, dead)]):
         return Reason(
@@ -140,9 +143,9 @@ def dead_groups(facts: Facts) -> Reason | None:
     sentence = tr("{said}, so every advantage there is 0 and {effect}. ").format(said=said, effect=effect)
     if np.any(facts.pull(facts.passed)[np.isin(facts.step.group, dead)]):
         sentence += tr("The KL term still pulls on them. ")
-    wrong = count == total and set(counted) == {"all wrong"}
+    wrong = count == total and set(counted) == {WRONG}
     sentence += _remedy(facts.rewards[dead[0]][~np.isnan(facts.rewards[dead[0]])])
-    kind = "unhealthy" if wrong or set(counted) == {"G = 1"} else "note"
+    kind = "unhealthy" if wrong or set(counted) == {ALONE} else "note"
     return Reason(key="dead_groups", chip=chip, sentence=sentence.strip(), kind=kind, quantities=at)
 
 

@@ -27,6 +27,7 @@ from grpo_core.runs.files import replacing
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
 from grpo_core.runs.thinning import stretch_at, told
+from grpo_core.text import tr
 
 SERIES, SAMPLES, SETTINGS = "series.csv", "samples.csv", "settings.json"
 LOG_PROBABILITIES = ("old_logp", "logp", "ref_logp")
@@ -76,7 +77,9 @@ def export_folder(
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunFileError(f"The folder {folder} cannot be made: {error.strerror}.") from None
+            raise RunFileError(
+                tr("The folder {folder} cannot be made: {reason}.").format(folder=folder, reason=error.strerror)
+            ) from None
         with _writing(targets[0]) as file:
             _write_series(file, reader)
         with _writing(targets[1]) as file:
@@ -98,10 +101,11 @@ def export_step(run: Path, target: Path, number: int, *, passed: int | None = No
     with RunReader.open(run) as reader, closing(Lineage(reader, run.parent)) as lineage:
         _refuse_existing([target], force)
         if not target.parent.is_dir():
-            raise RunFileError(f"There is no folder {target.parent}; choose one that exists.")
+            raise RunFileError(tr("There is no folder {folder}; choose one that exists.").format(folder=target.parent))
         step = lineage.step(number)
         if passed is not None and not 0 <= passed < step.passes:
-            raise RunFileError(f"Update {number} has no pass {passed + 1}; it has passes 1 to {step.passes}.")
+            said = tr("Update {number} has no pass {asked}; it has passes 1 to {last}.")
+            raise RunFileError(said.format(number=number, asked=passed + 1, last=step.passes))
         passes = None if passed is None else (passed,)
         text = step_script(step, reader.origin, title=reader.meta.title, passes=passes)
     with _writing(target) as file:
@@ -115,19 +119,21 @@ def checked(steps: range, reader: RunReader) -> range:
         RunFileError: it has not.
     """
     if not reader.last:
-        raise RunFileError(f"{reader.path.name} has no update yet.")
+        raise RunFileError(tr("{name} has no update yet.").format(name=reader.path.name))
     for step in (steps[0], steps[-1]):
         if not 1 <= step <= reader.last:
-            raise RunFileError(f"{reader.path.name} has no update {step}; it has updates 1 to {reader.last}.")
+            said = tr("{name} has no update {step}; it has updates 1 to {last}.")
+            raise RunFileError(said.format(name=reader.path.name, step=step, last=reader.last))
     return steps
 
 
 def _refuse_existing(targets: list[Path], force: bool) -> None:
     for target in targets:
         if target.is_dir():
-            raise RunFileError(f"{target} is a folder; choose the name of a file.")
+            raise RunFileError(tr("{target} is a folder; choose the name of a file.").format(target=target))
         if target.exists() and not force:
-            raise RunFileError(f"{target} exists already; choose another name, or add --force to replace it.")
+            said = tr("{target} exists already; choose another name, or add --force to replace it.")
+            raise RunFileError(said.format(target=target))
 
 
 @contextmanager

@@ -94,7 +94,7 @@ class Manifest:
             _check(
                 len(texts) <= LONGEST_LIST,
                 name,
-                f"{len(texts)} entries",
+                tr("{count} entries").format(count=len(texts)),
                 tr("a list of at most {longest_list}").format(longest_list=LONGEST_LIST),
             )
             for text in texts:

@@ -97,7 +97,9 @@ def _ratios(w: WhatIf, passed: int) -> Iterator[str]:
         turned = {d.path for d in w.differences} & CLIPPING
         once = all(side.passes == 1 for side in w.sides)
         begun = tr("One pass: every ratio is 1") if once else tr("First pass: every ratio is 1")
-        yield tr("{begun}, so no clip can {value}.").format(begun=begun, value="differ" if turned else "act")
+        yield (tr("{begun}, so no clip can differ.") if turned else tr("{begun}, so no clip can act.")).format(
+            begun=begun
+        )
     elif np.array_equal(terms[0].clipped, terms[1].clipped):
         count = int(terms[0].clipped.sum())
         one = tr("The same token is clipped in both.")

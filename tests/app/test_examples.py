@@ -70,7 +70,7 @@ def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
     driver.settle()
     assert program.workspace.cursor.step == UPDATES
     with pytest.raises(GrpoError, match="nothing is computed"):
-        program.session.make_ready()
+        program.session.training.make_ready()
     assert program.controller.state is State.IDLE
     program.actions["open_example"].trigger()
     driver.settle()

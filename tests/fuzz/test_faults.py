@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import resource
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QLocale
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.crash.safe_mode import StartMarker
@@ -26,25 +23,7 @@ from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.session import open_session, read_manifest
 from tests.app.conftest import Driver, make, take_down
 from tests.app.stories.hands import row_of, type_into
-from tests.core.runs.conftest import permissions_count  # noqa: F401
-
-
-@pytest.fixture
-def driver(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]:
-    made = make(qtbot, tmp_path / "home")
-    yield made
-    take_down(made)
-
-
-@contextmanager
-def largest_file(limit: int) -> Iterator[None]:
-    """The system refuses to write files beyond ``limit`` bytes, as a full disk does."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+from tests.core.runs.conftest import largest_file, permissions_count  # noqa: F401
 
 
 def saved(driver: Driver, target: Path) -> None:

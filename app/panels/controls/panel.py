@@ -312,9 +312,7 @@ class ControlsPanel(Panel):
         self.preset_note.setVisible(bool(warnings))
 
     def summary(self, view: View) -> str:
-        return tr("Settings of update {head}: {currenttext}.").format(
-            head=view.head + 1, currenttext=self.preset.currentText()
-        )
+        return tr("Settings of update {head}: {preset}.").format(head=view.head + 1, preset=self.preset.currentText())
 
 
 def _default(cls: type, name: str) -> Any:

@@ -45,11 +45,14 @@ class Restraints(QFrame):
             widget.setEnabled(not is_locked)
             widget.setVisible(not is_hidden)
         said = [
-            f"{count} {'control is' if count == 1 else 'controls are'} {what}"
-            for count, what in ((locked, "locked"), (hidden, "hidden"))
+            (one if count == 1 else many).format(count=count)
+            for count, one, many in (
+                (locked, tr("{count} control is locked"), tr("{count} controls are locked")),
+                (hidden, tr("{count} control is hidden"), tr("{count} controls are hidden")),
+            )
             if count
         ]
-        self.text.setText(tr("{said} for this session.").format(said=" and ".join(said)))
+        self.text.setText(tr("{said} for this session.").format(said=tr(" and ").join(said)))
         self.setVisible(bool(said))
 
 

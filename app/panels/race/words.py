@@ -22,7 +22,11 @@ BANDS = tr("Bands hold the middle half of the seeds.")
 
 def joined(names: Sequence[str]) -> str:
     """Names in a sentence: "A, B and C"."""
-    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)
+    return (
+        tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
+        if len(names) > 1
+        else "".join(names)
+    )
 
 
 def said(desk: Desk, wanted: Plan, remark: str, *, settling: bool) -> str:
@@ -50,7 +54,7 @@ def said(desk: Desk, wanted: Plan, remark: str, *, settling: bool) -> str:
 def of_same(results: Results) -> str:
     """Which algorithms coincide; empty where none do."""
     return " ".join(
-        f"{joined([spoken(name) for name in group])} coincide: the same runs, seed by seed."
+        tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
         for group in results.coinciding()
     )
 

@@ -133,7 +133,7 @@ class FrontierPlot(SweepPlot):
         kl, reward = (spread.middle[near] for spread in self._points[self.row])
         over = self._results.sweep.over
         return [(f"{over.symbol} {name(over.values[near])}", "muted"), (f"KL  {shown(kl)}", "kl"),
-                (f"reward  {shown(reward)}", "reward")]  # fmt: skip
+                (tr("reward  {reward}").format(reward=shown(reward)), "reward")]  # fmt: skip
 
     def table(self) -> tuple[list[Column], Rows]:
         """One row a point: its value, KL and reward with their middle halves."""

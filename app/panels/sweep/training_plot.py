@@ -109,7 +109,7 @@ class TrainingPlot(SweepPlot):
     def read_at(self, x: float) -> list[tuple[str, str]]:
         """What the runs under the hand, and the one that is shown, had reached at update ``x``."""
         update = round(x)
-        lines = [(f"update {update}", "muted")]
+        lines = [(tr("update {update}").format(update=update), "muted")]
         if self._runs is not None and update < len(self._runs.measures["kl"]):
             middle, low, high = (float(v[update]) for v in course(self._runs, self.measure))
             lines.append(

@@ -34,7 +34,7 @@ def rows_of(view: StepView, group: int, tint: Tint, values: np.ndarray | None, *
             return _of_token(view, row, token, texts[n][token], tint, values)
         said = answers.words(step, row, view.origin)
         return tr("Completion {row}: {said}. Reward {rewards}.").format(
-            row=row + 1, said=said or "reward", rewards=shown(float(step.rewards[row]))
+            row=row + 1, said=said or tr("reward"), rewards=shown(float(step.rewards[row]))
         )
 
     return Rows(

@@ -73,11 +73,14 @@ class Policies(QWidget):
 
     @Slot()
     def _name(self) -> None:
-        other = tr("Plot") if self.twins and self.twins[0].shows_table else tr("Table")
+        plots = bool(self.twins) and self.twins[0].shows_table
+        other = tr("Plot") if plots else tr("Table")
         self.button.setText(other)
         self.button.setAccessibleName(tr("Policies after the update: show the {other}").format(other=other.lower()))
         self.button.setToolTip(
-            tr("Show both as {value}; T turns the one in focus.").format(value="plots" if other == "Plot" else "tables")
+            tr("Show both as plots; T turns the one in focus.")
+            if plots
+            else tr("Show both as tables; T turns the one in focus.")
         )
 
     def show_picture(self, picture: Picture, view: View, context: int) -> None:

@@ -97,7 +97,7 @@ def _notes(view: StepView, terms: Terms, shares: np.ndarray, row: int) -> list[N
     advantage = advantage_of(view, row) or 0.0
     sign = "push_up" if advantage > 0 else "push_down" if advantage < 0 else "muted"
     clipped = int(terms.clipped[row].sum())
-    stopped = f"{clipped} clipped" if clipped else ""
+    stopped = tr("{count} clipped").format(count=clipped) if clipped else ""
     return [
         (f"A {marked(advantage)}", sign),
         (tr("{shares} of weight").format(shares=percent(shares[row], 1)), "muted"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -44,6 +45,36 @@ def test_only_literals_are_said_so_that_lupdate_finds_them() -> None:
         (said,) = call.args
         literal = isinstance(said, ast.Constant) and isinstance(said.value, str)
         assert literal or path.name in DATA, f"{path.name}:{call.lineno}: {ast.unparse(call)}"
+
+
+TERMINAL = {
+    "__main__.py", "build.py", "headless.py", "language.py", "log.py", "cli.py", "inspection.py", "command.py",
+    "pretrain_command.py", "queue_command.py", "export_command.py", "export_script.py", "export_loss.py",
+    "export_advantage.py", "export_words.py", "export.py", "assignments.py",
+}  # fmt: skip
+"""Files that speak in a terminal, before a language is chosen, or into files that programs read."""
+NO_PROSE = re.compile(r"\\|<|px|%|^[\w.+-]*:?$|\.\w+|PRAGMA|=")
+"""Formulas, markup, style sheets, names of files and of things inside the program."""
+
+
+def test_no_sentence_is_put_together_where_lupdate_does_not_look() -> None:
+    """lupdate reads literals alone, so that words in an f-string would never reach a translator."""
+    found = []
+    for package in ("app", "grpo_core"):
+        for path in (ROOT / package).rglob("*.py"):
+            if path.name in TERMINAL or "self_test" in path.parts or path.parent.name == "lm":
+                continue
+            tree = ast.parse(path.read_text("utf-8"))
+            raised = {id(part) for node in ast.walk(tree) if isinstance(node, INTERNAL) for part in ast.walk(node)}
+            for node in ast.walk(tree):
+                if isinstance(node, ast.JoinedStr) and id(node) not in raised:
+                    words = " ".join(str(part.value) for part in node.values if isinstance(part, ast.Constant)).strip()
+                    if re.search(r"[a-z]{3,}", words) and not NO_PROSE.search(words):
+                        found.append(f"{path.name}:{node.lineno}: {words}")
+    assert found == []
+
+
+INTERNAL = (ast.Raise, ast.Assert)
 
 
 def test_the_catalogue_holds_every_sentence_and_keeps_what_is_translated(tmp_path: Path) -> None:

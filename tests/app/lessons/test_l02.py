@@ -107,7 +107,7 @@ def test_a_ledger_of_real_tensors_is_drawn_as_well(qtbot: QtBot) -> None:
     picture.grab()
     QTest.mouseClick(picture, Qt.MouseButton.LeftButton, pos=QPoint(150, 60))
     assert picture.block == real[0]
-    assert size_of(real) == "0.4 MiB"
+    assert size_of(real) == "0.39 MiB"
     assert "teacher, weights" in picture.accessibleDescription()
 
 

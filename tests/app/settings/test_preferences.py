@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,22 +18,12 @@ from app.settings.preferences import (
 )
 from grpo_core.config.fields import described
 from grpo_core.errors import SettingsError
+from tests.core.runs.conftest import largest_file
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "preferences.json"
-
-
-@contextmanager
-def largest_file(limit: int) -> Iterator[None]:
-    """The system refuses to write files beyond ``limit`` bytes, as a full disk does."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_what_is_saved_is_loaded(file: Path) -> None:

@@ -172,6 +172,7 @@ def test_a_lesson_that_is_asked_for_after_a_crash_stays(driver: Driver) -> None:
     present(program, "3")
     driver.qtbot.waitUntil(lambda: not conductor.busy, timeout=20_000)
     mine = program.workspace.run
+    assert program.controller.commit(10)  # its file is there
     place.offer()
     assert driver.messages == []
     assert not stale.exists()

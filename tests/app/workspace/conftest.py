@@ -53,7 +53,7 @@ class Desk:
         self.qtbot.waitUntil(
             lambda: self.controller.state in STILL and self.player.mode is Mode.RESTING, timeout=10_000
         )
-        self.session.take()
+        self.session.training.take()
 
     def run(self, updates: int) -> None:
         """So many updates from where the cursor is."""

@@ -339,7 +339,7 @@ def test_a_file_that_is_gone_is_told(desk: Desk) -> None:
 
 
 def test_at_its_size_limit_a_run_pauses_with_a_sentence_and_keeps_everything(desk: Desk) -> None:
-    desk.session.limit = 200_000
+    desk.session.training.limit = 200_000
     desk.player.set_length(None)
     desk.player.run()
     desk.qtbot.waitUntil(lambda: bool(desk.said), timeout=10_000)

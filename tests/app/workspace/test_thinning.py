@@ -16,8 +16,8 @@ def thin(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """A desk that thins in small blocks under a small limit."""
     monkeypatch.setattr(thinning, "BLOCK", 32)
     monkeypatch.setattr(thinning, "NEWEST", 64)
-    desk.session.limit = LIMIT
-    desk.session.set_thinning(True)
+    desk.session.training.limit = LIMIT
+    desk.session.training.set_thinning(True)
     return desk
 
 
@@ -88,7 +88,7 @@ def test_a_thinned_run_opens_again_branches_and_goes_on(thin: Desk) -> None:
 def test_a_run_that_stopped_at_its_limit_goes_on_once_it_may_thin(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thinning, "BLOCK", 32)
     monkeypatch.setattr(thinning, "NEWEST", 64)
-    desk.session.limit = LIMIT
+    desk.session.training.limit = LIMIT
     desk.player.set_length(None)
     desk.player.run()
     desk.qtbot.waitUntil(lambda: bool(desk.said), timeout=10_000)
@@ -96,7 +96,7 @@ def test_a_run_that_stopped_at_its_limit_goes_on_once_it_may_thin(desk: Desk, mo
     stopped = desk.shown.head
     assert "thin out" in desk.said[0]
     assert desk.shown.thinned == ()
-    desk.session.set_thinning(True)
+    desk.session.training.set_thinning(True)
     desk.run(50)
     assert desk.shown.head == stopped + 50
     assert desk.shown.thinned

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.record import Step
 from grpo_core.runs import writer as writing
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, rebuild_series
+from tests.core.runs.conftest import largest_file
 from tests.core.steps import random_origin, random_step, random_steps, same
 
 
@@ -205,19 +205,6 @@ def test_a_file_that_is_being_written_opens_for_reading_only(tmp_path: Path) -> 
 
 
 # No space
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """No file of this process may grow beyond ``size`` bytes: writing fails as on a failing disk."""
-    import resource  # POSIX only
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs file size limits")

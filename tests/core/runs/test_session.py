@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import struct
 import tempfile
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +30,7 @@ from grpo_core.runs.session import (
     read_manifest,
     save_session,
 )
+from tests.core.runs.conftest import largest_file
 from tests.core.steps import random_steps
 
 FULL = Manifest(
@@ -276,17 +275,6 @@ def test_cancelling_leaves_nothing(session: Path, run: Path) -> None:
 
 
 # -- where it is written ---------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def largest_file(limit: int) -> Iterator[None]:
-    """The system refuses to write files beyond ``limit`` bytes, as a full disk does."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_full_disk_keeps_the_old_session_and_leaves_no_piece(session: Path, run: Path) -> None:

@@ -22,7 +22,7 @@ from grpo_core.runs.export import export_folder
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, rebuild_series
 from grpo_core.runs.thinning import Stretch, stretch_at, told
-from tests.core.runs.test_run_file_errors import largest_file
+from tests.core.runs.conftest import largest_file
 
 LIMIT, BLOCK, NEWEST = 1_200_000, 128, 256
 MADE = [next(learner) for learner in [learners.learner(Settings())] for _ in range(20)]

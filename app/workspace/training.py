@@ -1,0 +1,152 @@
+"""Which run the one learner has, and the updates that arrive from it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Slot
+
+from app.training.controller import Controller, Failure, State
+from app.workspace.player import Player
+from app.workspace.run_handle import RunHandle
+from app.workspace.workspace import Workspace
+from grpo_core.errors import GrpoError
+from grpo_core.text import tr
+
+
+class Training(QObject):
+    """Gives the active run to the learner when it is to go on, and takes in what the learner makes of it.
+
+    A run that is left gives up the update in progress, but may have finished it before it hears so: what its file
+    holds beyond what was taken is taken when the file is closed, or when the run is to go on again.
+
+    Attributes:
+        limit: bytes at which a run pauses.
+        thin: at the limit, rather thin out older updates, but for language models.
+    """
+
+    def __init__(
+        self, workspace: Workspace, controller: Controller, player: Player, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._controller = controller
+        self._player = player
+        self._leaving: set[str] = set()
+        self.limit: int | None = None
+        self.thin = False
+        player.prepare = self.make_ready
+        workspace.pull.connect(controller.hold)
+        workspace.pull.connect(self.take)
+        workspace.drawn.connect(controller.go_on)
+        workspace.editing.changed.connect(self._on_edited)
+        controller.failed.connect(self._on_failed)
+        controller.closed.connect(self._on_closed)
+
+    def set_thinning(self, on: bool) -> None:
+        """Thin out or not; the run that is at hand minds it the next time it is run."""
+        self.thin, training = on, self._workspace.training
+        if training is not None and self._controller.state in (State.PAUSED, State.FAILED):
+            self.take()
+            self._leaving.add(training.id)
+            self._controller.close_run()
+            self._workspace.training = None
+
+    def make_ready(self) -> None:
+        """Give the active run to the learner, unless it already has it.
+
+        Raises:
+            GrpoError: the run cannot be continued; the message says why.
+        """
+        run = self._workspace.run
+        assert run is not None
+        if run is self._workspace.training and self._controller.state is not State.IDLE:
+            return
+        if run.id in self._leaving:
+            self._controller.settle()
+            self._rest(run)
+        if run.read_only:
+            raise GrpoError(run.read_only)
+        resume = run.step(run.head) if run.head else None
+        held = resume is not None and (resume.resume or run.origin.settings.is_language)  # a model is replayed
+        if run.head and not held:
+            raise GrpoError(
+                tr("{title} can be looked at, but not continued: its last update holds no policy.").format(
+                    title=run.title
+                )
+            )
+        parent = None
+        if run.parent is not None and run.branched_at == run.head and not run.path.exists():
+            parent = run.parent.file_with(run.head), run.head
+        if self._workspace.training is not None:
+            self._controller.pause()
+            self._controller.commit()
+            self.take()
+            self._leaving.add(self._workspace.training.id)
+        run.let_go()
+        settings = self._workspace.editing.settings
+        self._controller.begin(
+            settings,
+            run.path,
+            resume=resume,
+            parent=parent,
+            title=run.title,
+            limit=self.limit,
+            thin=self.thin,
+            run_id=run.id,
+        )
+        self._workspace.training = run
+        if self._controller.buffer is not None:
+            run.elsewhere = self._controller.buffer.uncommitted
+
+    @Slot()
+    def take(self) -> None:
+        """Take in the updates that have arrived since the last frame."""
+        run = self._workspace.training
+        fresh = self._controller.take() if run is not None else None
+        if run is None or fresh is None or fresh.run_id != run.id:
+            return
+        run.extend(fresh.scalars, fresh.head)
+        self._take_thinned(run)
+        for step, settings in fresh.changes:
+            run.note_settings(step, settings)
+        run.keep(fresh.last)
+        if run is self._workspace.run:
+            self._workspace.head_moved()
+            self._player.on_new_head()
+
+    def _take_thinned(self, run: RunHandle) -> None:
+        buffer, known = self._controller.buffer, run.own_thinned
+        if buffer is None or buffer.thinned in ((), known):
+            return
+        run.note_thinned(buffer.thinned)
+        if not known:
+            sentence = tr(
+                "{title} has reached its size limit: from now on only some of its older updates are kept. "
+                "Its curves stay whole; the timeline shows where."
+            ).format(title=run.title)
+            self._workspace.problem.emit(sentence, "info")
+
+    @Slot(str)
+    def _on_closed(self, run_id: str) -> None:
+        run = next((run for run in self._workspace.runs if run.id == run_id), None)
+        if run_id in self._leaving and run is not None:
+            self._rest(run)
+        self._leaving.discard(run_id)
+
+    def _rest(self, run: RunHandle) -> None:
+        """The learner has left it."""
+        self._leaving.discard(run.id)
+        head = run.head
+        run.rest()
+        if run is self._workspace.run and run.head > head:
+            self._workspace.head_moved()
+
+    @Slot()
+    def _on_edited(self) -> None:
+        """What the controls say holds from the next update on, if the run that is shown is the one that trains."""
+        if self._workspace.training is not None and self._workspace.training is self._workspace.run:
+            self._controller.set_settings(self._workspace.editing.settings)
+
+    @Slot(object)
+    def _on_failed(self, failure: Failure) -> None:
+        self.take()
+        self._workspace.problem.emit(failure.sentence, "error")

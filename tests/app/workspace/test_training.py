@@ -1,0 +1,97 @@
+"""A run that is left in the middle of an update which it finishes all the same."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.training.controller import Controller
+from app.workspace.session import Session
+from grpo_core.config import Settings
+from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.record import Step
+from tests.app.workspace.conftest import Desk
+
+ENTERED = threading.Event()
+"""A late learner is in the middle of an update."""
+
+
+class Late:
+    """A learner that is always past the last place at which it asks whether it should give up."""
+
+    def __init__(self, real: Learner, cancelled: Callable[[], bool]) -> None:
+        self._real, self._cancelled = real, cancelled
+        self.note = ""
+
+    @property
+    def settings(self) -> Settings:
+        return self._real.settings
+
+    @settings.setter
+    def settings(self, settings: Settings) -> None:
+        self._real.settings = settings
+
+    def __iter__(self) -> Late:
+        return self
+
+    def __next__(self) -> Step:
+        ENTERED.set()
+        never = threading.Event()
+        while not self._cancelled():
+            never.wait(0.001)
+        return next(self._real)
+
+
+def late(settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]) -> Learner:
+    made = learner(settings, resume=resume, earlier=earlier, cancelled=lambda: False)
+    return Late(made, cancelled) if settings.seed == 1 else made
+
+
+def begin_update(desk: Desk) -> None:
+    """Press Step and wait, deaf to what the worker says, until it is in the middle of the update."""
+    ENTERED.clear()
+    desk.player.step()
+    assert ENTERED.wait(10)
+
+
+@pytest.fixture
+def hasty(desk: Desk, qtbot: QtBot, tmp_path: Path) -> Desk:
+    """A desk whose runs of seed 1 finish the update in which they are left."""
+    assert desk.controller.shutdown(10)
+    desk.controller = Controller(desk.workspace, learners=late)
+    desk.player._controller = desk.controller
+    desk.controller.state_changed.connect(desk.player._on_state)
+    desk.session = Session(desk.workspace, desk.controller, desk.player, desk.folder, desk.workspace)
+    return desk
+
+
+def test_an_update_finished_after_its_run_was_left_is_not_forgotten(hasty: Desk) -> None:
+    left = hasty.session.new_run(Settings(seed=1))
+    begin_update(hasty)
+    hasty.session.new_run(Settings(seed=2))
+    hasty.player.step()
+    hasty.rest()
+    assert (left.head, left.on_disk) == (1, 1)
+    assert left.step(1) is not None
+    assert len(left.series["loss"].values) == 1
+    assert hasty.said == []
+
+
+def test_a_run_left_and_taken_up_again_at_once_goes_on_behind_that_update(hasty: Desk) -> None:
+    left = hasty.session.new_run(Settings(seed=1))
+    begin_update(hasty)
+    other = hasty.session.new_run(Settings(seed=2))
+    hasty.player.step()
+    hasty.session.show(left)
+    begin_update(hasty)
+    assert left.head == 1
+    hasty.session.show(other)
+    hasty.player.step()
+    hasty.rest()
+    assert (left.head, left.on_disk) == (2, 2)
+    assert other.head == other.on_disk
+    assert hasty.said == []
