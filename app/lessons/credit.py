@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
-from app.experiments.runner import Poll, Runner
+from app.experiments.runner import Poll
 from app.lessons.band_plot import BandPlot, Line
 from app.lessons.credit_rows import first_and_rest, laid_out
+from app.lessons.findings import Findings
 from app.lessons.interactive import Interactive
 from app.panels.tokens.grid import TokenGrid
 from app.panels.tokens.legend import Legend
@@ -67,12 +68,7 @@ class Credit(Interactive):
         column.addWidget(self.foot)
         self._view: StepView | None = None
         self._wanted: Settings | None = None
-        self._coming: Settings | None = None
-        self.found: dict[Settings, Lengths] = {}
-        self.problem = ""
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self.findings: Findings[Settings, Lengths] = Findings(self, _tried, self.touched)
 
     def _tokens(self) -> QWidget:
         whole = QWidget()
@@ -88,41 +84,25 @@ class Credit(Interactive):
     @property
     def lengths(self) -> Lengths | None:
         """What the seeds have come to under the settings shown."""
-        return None if self._wanted is None else self.found.get(self._wanted)
+        return self.findings.get(self._wanted)
 
     @property
     def ready(self) -> bool:
-        return self.step.show != "lengths" or self.lengths is not None or bool(self.problem)
+        return self.step.show != "lengths" or self.lengths is not None or bool(self.findings.problem)
 
     @property
     def said(self) -> str:
-        if self.problem:
-            return self.problem
+        if self.findings.problem:
+            return self.findings.problem
         waiting = tr("{seeds} runs of {updates} updates are being computed…").format(seeds=len(SEEDS), updates=UPDATES)
         return "" if self.ready else waiting
 
     def _train(self, settings: Settings) -> None:
         own = settings.replace({"seed": 0})  # they have seeds of their own
         if own != self._wanted:
-            self._wanted, self.problem = own, ""
-        if own in self.found or own == self._coming or self.problem:
-            return
-        self._coming = own
-
-        def compute(poll: Poll) -> Iterator[object]:
-            yield own, lengths.tried(own, poll=poll)
-
-        self._runner.start(compute)
-
-    @Slot(object)
-    def _on_arrived(self, result: tuple[Settings, Lengths]) -> None:
-        self.found[result[0]] = result[1]
-        self.touched.emit()
-
-    @Slot(str)
-    def _on_ended(self, sentence: str) -> None:
-        self._coming, self.problem = None, sentence
-        self.touched.emit()
+            self._wanted = own
+            self.findings.again()
+        self.findings.want(own)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -222,4 +202,8 @@ class Credit(Interactive):
         return float(short / long) if long else math.nan
 
     def let_go(self) -> None:
-        self._runner.close()
+        self.findings.close()
+
+
+def _tried(settings: Settings, poll: Poll) -> Lengths:
+    return lengths.tried(settings, poll=poll)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
-from app.experiments.runner import Poll, Runner
+from app.experiments.runner import Poll
 from app.lessons.band_plot import BandPlot, Line
 from app.lessons.credit_rows import judged
+from app.lessons.findings import Findings
 from app.lessons.interactive import Interactive
 from app.panels.tokens.grid import TokenGrid
 from app.panels.tokens.legend import Legend
@@ -79,12 +80,7 @@ class StepCredit(Interactive):
         self._lanes: tuple[str, ...] = CREDITS
         self._updates = 100
         self._base: Settings | None = None
-        self._coming: Key | None = None
-        self.found: dict[Key, Course] = {}
-        self.problem = ""
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self.findings: Findings[Key, Course] = Findings(self, _tried, self.touched)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -100,19 +96,18 @@ class StepCredit(Interactive):
 
     def course(self, lane: str) -> Course | None:
         """What the seeds of one kind of credit have come to."""
-        key = self._key(lane)
-        return None if key is None else self.found.get(key)
+        return self.findings.get(self._key(lane))
 
     @property
     def ready(self) -> bool:
-        if (self.step.show or SHOWS[0]) == "tokens" or self.problem:
+        if (self.step.show or SHOWS[0]) == "tokens" or self.findings.problem:
             return True
         return all(self.course(lane) is not None for lane in self._lanes)
 
     @property
     def said(self) -> str:
-        if self.problem or self.ready:
-            return self.problem
+        if self.findings.problem or self.ready:
+            return self.findings.problem
         return tr("{seeds} runs of {updates} updates are being computed…").format(
             seeds=len(SEEDS), updates=self._updates
         )
@@ -121,29 +116,11 @@ class StepCredit(Interactive):
         """Compute the first lane that is missing; the next follows when it has come."""
         base = settings.replace({"seed": 0, "objective.credit": "outcome"})  # seeds and lanes are this picture's own
         if base != self._base:
-            self._base, self.problem = base, ""
-        if self.problem:
-            return
-        missing = next((lane for lane in self._lanes if self.course(lane) is None), None)
-        if missing is None or self._coming == (key := self._key(missing)) or key is None:
-            return
-        self._coming = key
-
-        def compute(poll: Poll) -> Iterator[object]:
-            base, lane, updates = key
-            yield key, chain.tried(base.replace({"objective.credit": lane}), updates, poll=poll)
-
-        self._runner.start(compute)
-
-    @Slot(object)
-    def _on_arrived(self, result: tuple[Key, Course]) -> None:
-        self.found[result[0]] = result[1]
-        self.touched.emit()
-
-    @Slot(str)
-    def _on_ended(self, sentence: str) -> None:
-        self._coming, self.problem = None, sentence
-        self.touched.emit()
+            self._base = base
+            self.findings.again()
+        missing = next((key for lane in self._lanes if (key := self._key(lane)) and not self.findings.get(key)), None)
+        if missing is not None:
+            self.findings.want(missing)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -194,7 +171,7 @@ class StepCredit(Interactive):
         what = self.step.show or SHOWS[0]
         if what == "tokens":
             return ""
-        if not self.ready or self.problem:
+        if not self.ready or self.findings.problem:
             return self.said
         if what == "race":
             ends = [f"{LINES[lane].label} {_updates(self._needed(lane))}" for lane in self._lanes]
@@ -226,7 +203,12 @@ class StepCredit(Interactive):
         }
 
     def let_go(self) -> None:
-        self._runner.close()
+        self.findings.close()
+
+
+def _tried(key: Key, poll: Poll) -> Course:
+    base, lane, updates = key
+    return chain.tried(base.replace({"objective.credit": lane}), updates, poll=poll)
 
 
 def _updates(count: float) -> str:
