@@ -1,26 +1,87 @@
-"""What a start offers in a bar, never in a dialog: the run that a crash interrupted."""
+"""What a start offers, in a bar, never in a dialog: where to begin, what a crash interrupted, what may be deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.crash.report_bar import BarAction, Message, Severity
+from grpo_core.errors import GrpoError
 from grpo_core.runs import library
 from grpo_core.text import tr
 
+if TYPE_CHECKING:
+    from app.program import Program
 
-def unfinished(folder: Path, shown: Collection[Path], open_path: Callable[[Path], None]) -> Message | None:
-    """An offer to open the newest run of ``folder`` that nobody closed; None where there is none, or it is shown."""
-    for entry in library.entries(folder):
-        if entry.meta is not None and not entry.meta.ended and not entry.in_use and entry.steps:
-            if entry.path in shown:
-                return None
-            text = tr(
-                "The program ended unexpectedly the last time. “{title}” was being written then; "
-                "its {steps:,} updates are safe."
-            ).format(title=entry.meta.title, steps=entry.steps)
-            action = BarAction(text=tr("Open it"), run=partial(open_path, entry.path))
-            return Message(text=text, severity=Severity.INFO, actions=(action,), id="unfinished")
-    return None
+
+class Offers:
+    """The offers of one window."""
+
+    def __init__(self, program: Program) -> None:
+        self._p = program
+
+    def welcome(self) -> None:
+        """What can be done first, in one line that goes away with the first update, or with another kind of run."""
+        text = tr(
+            "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7."
+        )
+        deeds = self._p.deeds
+        actions = (
+            BarAction(text=tr("Language model"), run=deeds.new_language_run, closes=False),
+            BarAction(text=tr("Lessons"), run=deeds.show_lessons, closes=False),
+            BarAction(text=tr("Open a run…"), run=deeds.open_run, closes=False),
+        )
+        self._post(Message(text=text, severity=Severity.INFO, actions=actions, id="welcome"))
+
+    def unfinished(self) -> None:
+        """After a crash: the newest run that nobody closed, unless it is shown."""
+        for entry in library.entries(self._p.paths.runs):
+            if entry.meta is not None and not entry.meta.ended and not entry.in_use and entry.steps:
+                if entry.path in self._shown:
+                    return
+                text = tr(
+                    "The program ended unexpectedly the last time. “{title}” was being written then; "
+                    "its {steps:,} updates are safe."
+                ).format(title=entry.meta.title, steps=entry.steps)
+                action = BarAction(text=tr("Open it"), run=partial(self._p.deeds.open_path, entry.path))
+                self._post(Message(text=text, severity=Severity.INFO, actions=(action,), id="unfinished"))
+                return
+
+    def clean_up(self) -> None:
+        """Ask before runs that saved themselves are deleted, once there are more than are kept."""
+        keep, size = self._p.preferences.kept_runs, round(self._p.preferences.kept_size * 1e9)
+        too_many = library.surplus(self._p.paths.runs, keep=keep, limit=size)
+        surplus = [path for path in too_many if path not in self._shown]
+        if not surplus:
+            return
+        delete = BarAction(
+            text=tr("Delete the oldest {count}").format(count=len(surplus)),
+            run=partial(self._p.deeds.clean_up, surplus),
+        )
+        text = tr(
+            "More than {keep} runs have saved themselves, or they take more than {size:g} GB. "
+            "Runs that you saved elsewhere stay."
+        ).format(keep=keep, size=size / 1e9)
+        self._post(Message(text=text, severity=Severity.INFO, actions=(delete,), id="surplus"))
+
+    def reopen(self, path: Path) -> None:
+        """Show a run of an earlier session, paused; the untouched new run makes room for it.
+
+        A run that cannot be opened is told, and the new one stays.
+        """
+        session, blank = self._p.session, self._p.workspace.run
+        try:
+            session.open(path)
+        except GrpoError as error:
+            self._p.say(str(error), "warning")
+            return
+        if blank is not None and blank.head == 0:
+            session.close_run(blank)
+
+    @property
+    def _shown(self) -> set[Path]:
+        return {run.path for run in self._p.workspace.runs}
+
+    def _post(self, message: Message) -> None:
+        self._p.window.messages.post(message)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,7 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app import offers
+from app.closing import Closing
 from app.commands.actions import Actions
 from app.commands.menus import fill_menus
 from app.commands.palette import CommandPalette
@@ -19,11 +17,12 @@ from app.commands.sheet import ShortcutSheet
 from app.commands.table import commands
 from app.crash.bell import Bell
 from app.crash.hooks import CrashHooks
-from app.crash.report_bar import BarAction, Message, Severity
+from app.crash.report_bar import Severity
 from app.deeds import Deeds
 from app.export.desk import ExportDesk
 from app.lessons.giving import Lessons
 from app.main_window import MainWindow
+from app.offers import Offers
 from app.panels.base import Panel
 from app.panels.controls.panel import ControlsPanel
 from app.plotting.look import Look
@@ -43,10 +42,7 @@ from app.workspace.session import Session
 from app.workspace.workspace import Workspace
 from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings
-from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
-from grpo_core.runs import library
-from grpo_core.text import tr
 
 T = TypeVar("T")
 SEVERITIES = {"info": Severity.INFO, "warning": Severity.WARNING, "error": Severity.ERROR}
@@ -70,6 +66,8 @@ class Program(QObject):
         desk: session files.
         exports: pictures, tables and scripts.
         lessons: the lessons, and who gives them.
+        offers: what a start offers.
+        closing: the end of the window.
     """
 
     def __init__(
@@ -110,6 +108,7 @@ class Program(QObject):
         )  # fmt: skip
         self.desk = SessionDesk(self)
         self.exports = ExportDesk(self)
+        self.offers = Offers(self)
         self._save = QTimer(self)
         self._save.setSingleShot(True)
         self._save.setInterval(SETTLE_MS)
@@ -121,26 +120,23 @@ class Program(QObject):
             self.window.panels["queue"],  # type: ignore[arg-type]
             paths.data / "queues", self.window.messages, self.say, self.deeds.show_queue, self,
         )  # fmt: skip
+        self.closing = Closing(self)
         self._connect()
         self.look.dress()
         self.window.show_layout(preferences.layout)
 
     def _connect(self) -> None:
         self.look.changed.connect(self._on_look)
-        self.workspace.pull.connect(self.controller.hold)
-        self.workspace.drawn.connect(self.controller.go_on)
         self.workspace.frame.connect(self._on_frame)
         self.workspace.problem.connect(self.say)
         self.player.changed.connect(self._on_player)
         self.actions.rebuilt.connect(self._on_rebuilt)
         self.actions.ran.connect(self._on_ran)
-        self.window.closing.connect(self.close)
+        self.window.closing.connect(self.closing.close)
         self.window.dropped.connect(self._on_dropped)
         self.window.panel_made.connect(self._on_panel)
         for panel in self.window.panels.made.values():
             self._on_panel(panel)
-        self.controller.finished.connect(self._on_finished)
-        self.controller.still_busy.connect(self._on_still_busy)
         self._app.focusChanged.connect(self._on_focus)
         if self._hooks is not None:  # a report must show although the frame timer rests
             self._bell = Bell(self)
@@ -173,41 +169,6 @@ class Program(QObject):
         """Tell the user something, without standing in the way."""
         self.window.messages.say(sentence, SEVERITIES[severity])
 
-    def welcome(self) -> None:
-        """What can be done first, in one line that goes away with the first update, or with another kind of run."""
-        text = tr(
-            "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7."
-        )
-        actions = (
-            BarAction(text=tr("Language model"), run=self.deeds.new_language_run, closes=False),
-            BarAction(text=tr("Lessons"), run=self.deeds.show_lessons, closes=False),
-            BarAction(text=tr("Open a run…"), run=self.deeds.open_run, closes=False),
-        )
-        self.window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id="welcome"))
-
-    def offer_unfinished(self) -> None:
-        """After a crash: offer the run that it interrupted."""
-        shown = {run.path for run in self.workspace.runs}
-        message = offers.unfinished(self.paths.runs, shown, self.deeds.open_path)
-        if message is not None:
-            self.window.messages.post(message)
-
-    def offer_clean_up(self) -> None:
-        """Ask before runs that saved themselves are deleted, once there are more than are kept."""
-        keep, size = self.preferences.kept_runs, round(self.preferences.kept_size * 1e9)
-        shown = {run.path for run in self.workspace.runs}
-        surplus = [path for path in library.surplus(self.paths.runs, keep=keep, limit=size) if path not in shown]
-        if not surplus:
-            return
-        delete = BarAction(
-            text=tr("Delete the oldest {count}").format(count=len(surplus)), run=partial(self.deeds.clean_up, surplus)
-        )
-        text = tr(
-            "More than {keep} runs have saved themselves, or they take more than {size:g} GB. "
-            "Runs that you saved elsewhere stay."
-        ).format(keep=keep, size=size / 1e9)
-        self.window.messages.post(Message(text=text, severity=Severity.INFO, actions=(delete,), id="surplus"))
-
     def rebuild_commands(self) -> None:
         """The commands have changed, as after a layout was saved."""
         self.actions.set_commands(commands(self.deeds))
@@ -216,6 +177,11 @@ class Program(QObject):
         """Other preferences; they are written a little later."""
         self.preferences = preferences
         self._save.start()
+
+    def save_now(self) -> str | None:
+        """Write the preferences; a sentence where they cannot be written."""
+        self._save.stop()
+        return save_preferences(self.preferences, self.paths.preferences)
 
     def _keep(self, breakpoints: tuple[Breakpoint, ...]) -> None:
         self.prefer(self.preferences.replace(breakpoints=breakpoints))
@@ -301,62 +267,7 @@ class Program(QObject):
 
     @Slot()
     def _on_save(self) -> None:
-        self.say(save_preferences(self.preferences, self.paths.preferences))
-
-    # -- the end -----------------------------------------------------------------------------------------------------
-
-    @Slot()
-    def close(self) -> None:
-        """Stop the worker, then close the window; while an update is finishing, say so."""
-        self.lessons.conductor.leave()
-        self.player.stop()
-        if self.controller.shutdown(timeout=0.2):
-            self._on_finished()
-        else:
-            self.say(
-                tr("Finishing update {head}, then the window closes.").format(head=self.controller.head + 1), "info"
-            )
-
-    @Slot()
-    def _on_finished(self) -> None:
-        if self.window.may_close:
-            return
-        run = self.workspace.run
-        if run is not None and run.path.exists():
-            self.preferences = self.preferences.replace(last_run=str(run.path))
-        self._save.stop()
-        self.queues.close()
-        self.desk.close()
-        self.exports.close()
-        self.presenter.close()
-        save_preferences(self.preferences, self.paths.preferences)
-        self.layouts.save(self.window)
-        for panel in self.window.panels.made.values():
-            panel.let_go()
-        self.workspace.close()
-        self.window.may_close = True
-        self.window.close()
-        self._app.quit()
-
-    @Slot()
-    def _on_still_busy(self) -> None:
-        quit_now = BarAction(text=tr("Quit now"), run=lambda: os._exit(0))
-        text = tr("The update is still being computed. Every finished update is on disk; you can wait or quit now.")
-        self.window.messages.post(Message(text=text, severity=Severity.WARNING, actions=(quit_now,), id="busy"))
-
-    def reopen(self, path: Path) -> None:
-        """Show a run of an earlier session, paused; the untouched new run makes room for it.
-
-        A run that cannot be opened is told, and the new one stays.
-        """
-        blank = self.workspace.run
-        try:
-            self.session.open(path)
-        except GrpoError as error:
-            self.say(str(error), "warning")
-            return
-        if blank is not None and blank.head == 0:
-            self.session.close_run(blank)
+        self.say(self.save_now())
 
 
 def _above(widget: QWidget | None, kind: type[T]) -> T | None:

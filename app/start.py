@@ -87,17 +87,17 @@ def _windowed(options: argparse.Namespace) -> int:
     program.workspace.drawn.connect(_note_first_frame, Qt.ConnectionType.SingleShotConnection)
     program.window.show()
     if first:
-        program.welcome()
+        program.offers.welcome()
     interrupt = Interrupt(program)
-    interrupt.requested.connect(program.close)
+    interrupt.requested.connect(program.closing.close)
     for sentence in (*sentences, marker.sentence):
         program.say(sentence)
     _first_run(program, options, safe)
     application.open_with(program.deeds.open_path)
     if marker.crashed_before:
         program.desk.place.offer()
-        program.offer_unfinished()
-    QTimer.singleShot(1500, program, program.offer_clean_up)
+        program.offers.unfinished()
+    QTimer.singleShot(1500, program, program.offers.clean_up)
     QTimer.singleShot(1500, program, program.queues.offer)
     QTimer.singleShot(round(EARLY_SECONDS * 1000), program, marker.settle)
     status = application.exec()
@@ -127,7 +127,7 @@ def _first_run(program: object, options: argparse.Namespace, safe: bool) -> None
     if options.present is not None:
         present(program, options.present)
     elif last and not options.files and not safe and not options.new and exists(last):
-        program.reopen(Path(last))
+        program.offers.reopen(Path(last))
 
 
 __all__ = ["start"]

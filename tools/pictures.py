@@ -66,7 +66,7 @@ def main(wanted: list[str]) -> int:
         else:
             sheets(program, wanted)
         program.controller.finished.connect(application.quit)
-        program.close()
+        program.closing.close()
         settle(200)
     return 0
 

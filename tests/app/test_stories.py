@@ -324,7 +324,7 @@ def test_the_last_run_is_offered_again(qtbot: QtBot, qapp: QApplication, tmp_pat
     last = load_preferences(preferences)[0].last_run
     assert last is not None
     second = make(qtbot, tmp_path / "home")
-    second.program.reopen(Path(last))
+    second.program.offers.reopen(Path(last))
     second.settle()
     assert (second.head, len(second.program.workspace.runs)) == (4, 1)
     second.run(1)
@@ -374,7 +374,7 @@ def test_the_oldest_of_too_many_runs_go_only_when_asked(driver: Driver) -> None:
         old.let_go()
     driver.program.workspace.runs = driver.program.workspace.runs[-1:]
     driver.program.preferences = driver.program.preferences.replace(kept_runs=2)
-    driver.program.offer_clean_up()
+    driver.program.offers.clean_up()
     assert len(list(driver.program.paths.runs.glob("*.grpo"))) == 5
     line = driver.program.window.messages.lines[-1]
     line.buttons[0].click()

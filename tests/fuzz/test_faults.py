@@ -78,7 +78,7 @@ def test_a_clock_that_goes_backwards(qtbot: QtBot, tmp_path: Path, monkeypatch: 
     assert len(open_session(tmp_path / "x.grposession", tmp_path / "runs")[1]) == 3
     again = make(qtbot, tmp_path / "home")
     assert load_preferences(preferences)[1] == ()
-    again.program.reopen(found[0].path)
+    again.program.offers.reopen(found[0].path)
     again.run(1)
     assert again.head == 5
     take_down(again)

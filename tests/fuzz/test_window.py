@@ -60,7 +60,7 @@ for _ in range(rounds):  # with the right checksum, so that the values are looke
 path.write_bytes(good)
 assert layouts.restore(window, "Mine") is None
 application.processEvents()
-program.close()
+program.closing.close()
 while not window.may_close:
     application.processEvents()
 print("fine", refused > rounds * 0.9)

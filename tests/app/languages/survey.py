@@ -151,13 +151,13 @@ def main(home: str, what: str) -> None:
     program = Program(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
     program.window.resize(1920, 1080)
     program.window.show()
-    program.welcome()
+    program.offers.welcome()
     found: dict[str, dict[str, str]] = {"untranslated": {}, "clipped": {}, "turned": {}}
     settle()
     (lessons if what == "lessons" else panels)(program, found)
     print(json.dumps(found, ensure_ascii=False, indent=1))
     program.controller.finished.connect(application.quit)
-    program.close()
+    program.closing.close()
     settle(300)
 
 

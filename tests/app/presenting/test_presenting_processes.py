@@ -42,7 +42,7 @@ def where(widget):
     return next((s.name() for s in application.screens() if s.geometry().contains(widget.geometry().center())), None)
 """
 END = """
-program.close()
+program.closing.close()
 while not window.may_close:
     application.processEvents()
 """

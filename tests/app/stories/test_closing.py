@@ -109,6 +109,6 @@ def test_the_layout_survives_a_restart_and_can_be_reset(qtbot: QtBot, qapp: QApp
 
 def test_a_second_press_on_close_does_no_harm(driver: Driver) -> None:
     running(driver)
-    driver.program.close()
-    driver.program.close()
+    driver.program.closing.close()
+    driver.program.closing.close()
     assert driver.program.window.may_close

@@ -101,7 +101,7 @@ def test_a_checkpoint_is_chosen_in_a_dialog_and_waits_for_a_new_run(
 
 
 def test_the_first_strip_offers_a_model_the_lessons_and_a_run(driver: Driver) -> None:
-    driver.program.welcome()
+    driver.program.offers.welcome()
     line = next(line for line in driver.program.window.messages.lines if line.message.id == "welcome")
     assert [button.text() for button in line.buttons] == ["Language model", "Lessons", "Open a run…"]
     line.buttons[1].click()
@@ -111,7 +111,7 @@ def test_the_first_strip_offers_a_model_the_lessons_and_a_run(driver: Driver) ->
 
 
 def test_the_strip_about_the_bandit_goes_with_the_bandit(driver: Driver, tmp_path: Path) -> None:
-    driver.program.welcome()
+    driver.program.offers.welcome()
     driver.settle()
     assert driver.messages
     driver.program.deeds.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
