@@ -38,6 +38,6 @@ class RunningMeans(Plot):
             first = min(SKIPPED, count - 1)
             curve.series, curve.first = Pyramid(means[name][first:]), float(first + 1)
         self.exact.set_points(np.array([0.0, float(count)]), np.array([exact, exact]))
-        self.set_notes([Note(count * 0.12, exact, "exact")])
+        self.set_notes([Note(count * 0.12, exact, tr("exact"))])
         self.set_extent(exact, exact)
         self.refresh()

@@ -84,10 +84,11 @@ class BarsPlot(Plot):
         marked = np.array([action] if action is not None and action < count else [], dtype=int)
         self.chosen_bar.set_heights(np.maximum(what.now, what.old)[marked] + 0.02, x[marked])
         self.reference.set_heights(np.full(count, np.nan) if what.reference is None else what.reference, x)
-        self.rewards.set_points(x, self._reward_heights(what, count))
+        rewards = self._reward_heights(what, count)
+        self.rewards.set_points(x, rewards)
         places, heights = _stacks(what.samples)
         self.samples.set_points(places, heights)
-        self.set_notes(_notes(what, action))
+        self.set_notes(_notes(what, action, rewards))
         self.refresh()
 
     def _reward_heights(self, what: PolicyPicture, count: int) -> np.ndarray:
@@ -187,7 +188,8 @@ def _stacks(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return places.astype(float), 0.02 + rank * step
 
 
-def _notes(what: PolicyPicture, action: int | None) -> list[Note]:
+def _notes(what: PolicyPicture, action: int | None, rewards: np.ndarray) -> list[Note]:
     """The height of the tallest bar, and of the chosen one."""
     named = {int(what.now.argmax())} | ({action} if action is not None and action < len(what.names) else set())
-    return [Note(a + 1.0, float(max(what.now[a], what.old[a])) + 0.03, f"{what.now[a]:.2f}") for a in sorted(named)]
+    tops = np.maximum(what.now, what.old) + 0.03
+    return [Note(a + 1.0, float(tops[a]), f"{what.now[a]:.2f}", clear_of=float(rewards[a])) for a in sorted(named)]

@@ -22,18 +22,21 @@ from app.plotting.ranges import held_range
 from app.plotting.theme import LIGHT, Theme
 
 Item = TypeVar("Item")
+MARKER = 8.0
+"""Pixels from the middle of a marker to a text beside it."""
 PAD = 7.0
 """Pixels kept free above and below, so that lines and markers at the end of a range are whole."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """A short text centred above the point (x, y) of the data."""
+    """A short text centred above the point (x, y) of the data, and above a marker at ``clear_of`` if they meet."""
 
     x: float
     y: float
     text: str
     meaning: str = "text"
+    clear_of: float = math.nan
 
 
 class Canvas(pg.GraphicsView):  # type: ignore[misc]
@@ -233,9 +236,12 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             [(c.label, c.meaning, self.to_pixels(*end)) for c, end in ends if end is not None], self.words, self._room()
         )
         for note in self._notes:
-            at = self.to_pixels(note.x, note.y)
-            shift = QPointF(-self.words.width(note.text) / 2, -self.words.line * 0.6)
-            placed.append(Word(note.text, at + shift, note.meaning))
+            at = self.to_pixels(note.x, note.y) - QPointF(self.words.width(note.text) / 2, self.words.line * 0.6)
+            if math.isfinite(note.clear_of):
+                gap, marker = self.words.line / 2 + MARKER * self.factor, self.to_pixels(note.x, note.clear_of).y()
+                if abs(at.y() - marker) < gap:
+                    at.setY(marker - gap)
+            placed.append(Word(note.text, at, note.meaning))
         self.words.place(placed)
 
     def _dress_margins(self) -> None:

@@ -157,6 +157,21 @@ def test_bars_with_everything_on_them_are_drawn(qtbot: QtBot) -> None:
     assert [word.text for word in plot.words._words] == ["0.83"]
 
 
+@pytest.mark.parametrize("height", [150, 200, 500])
+@pytest.mark.parametrize("marker", [0.9, 0.97, 1.0])
+def test_a_note_stands_clear_of_a_marker_and_inside_the_plot(qtbot: QtBot, height: int, marker: float) -> None:
+    plot = Plot("Bars", Scale(low=0, high=2), Scale(low=0, high=1.1))
+    qtbot.addWidget(plot)
+    plot.resize(300, height)
+    plot.show()
+    plot.set_look(LIGHT, 1.0)
+    plot.set_notes([Note(1.0, 0.95, "0.92", clear_of=marker)])
+    plot.refresh()
+    (word,) = plot.words._words
+    assert abs(word.at.y() - plot.to_pixels(1.0, marker).y()) >= plot.words.line / 2 + 5.5  # half a diamond
+    assert word.at.y() - plot.words.line / 2 >= 0
+
+
 def test_a_plot_has_a_name_and_a_sentence_for_screen_readers(qtbot: QtBot) -> None:
     plot = history(qtbot, np.arange(3.0), shown=False)
     plot.set_summary("Reward rose from 0 to 2.")
