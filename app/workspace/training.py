@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from PySide6.QtCore import QObject, Slot
 
 from app.training.controller import Controller, Failure, State
@@ -30,7 +32,7 @@ class Training(QObject):
         self._workspace = workspace
         self._controller = controller
         self._player = player
-        self._leaving: set[str] = set()
+        self._leaving: Counter[str] = Counter()  # files still to be closed, by run
         self.limit: int | None = None
         self.thin = False
         player.prepare = self.make_ready
@@ -46,7 +48,7 @@ class Training(QObject):
         self.thin, training = on, self._workspace.training
         if training is not None and self._controller.state in (State.PAUSED, State.FAILED):
             self.take()
-            self._leaving.add(training.id)
+            self._leaving[training.id] += 1
             self._controller.close_run()
             self._workspace.training = None
 
@@ -60,8 +62,8 @@ class Training(QObject):
         assert run is not None
         if run is self._workspace.training and self._controller.state is not State.IDLE:
             return
-        if run.id in self._leaving:
-            self._controller.settle()
+        if self._leaving[run.id]:
+            self._controller.settle(timeout=5.0)
             self._rest(run)
         if run.read_only:
             raise GrpoError(run.read_only)
@@ -80,7 +82,7 @@ class Training(QObject):
             self._controller.pause()
             self._controller.commit()
             self.take()
-            self._leaving.add(self._workspace.training.id)
+            self._leaving[self._workspace.training.id] += 1
         run.let_go()
         settings = self._workspace.editing.settings
         self._controller.begin(
@@ -127,14 +129,13 @@ class Training(QObject):
 
     @Slot(str)
     def _on_closed(self, run_id: str) -> None:
+        self._leaving[run_id] = max(self._leaving[run_id] - 1, 0)
         run = next((run for run in self._workspace.runs if run.id == run_id), None)
-        if run_id in self._leaving and run is not None:
+        if run is not None and run is not self._workspace.training:
             self._rest(run)
-        self._leaving.discard(run_id)
 
     def _rest(self, run: RunHandle) -> None:
         """The learner has left it."""
-        self._leaving.discard(run.id)
         head = run.head
         run.rest()
         if run is self._workspace.run and run.head > head:
