@@ -12,8 +12,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QWidget
 
 from app.about import about
+from app.arrangements import LAYOUTS, layout_for
 from app.commands.command import State
-from app.docks import LAYOUTS, layout_for
 from app.examples import example
 from app.export.deeds import ExportDeeds
 from app.lessons.deeds import LessonDeeds

@@ -6,8 +6,9 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
+from app.arrangements import arrange, centre
 from app.crash.report_bar import MessageBar
-from app.docks import Dock, arrange, centre
+from app.docks import Dock
 from app.panels.base import Panel
 from app.panels.breakpoints import BreakpointsPanel
 from app.panels.comparison import ComparisonPanel

@@ -40,6 +40,7 @@ from app.transport import Transport
 from app.workspace.player import Player
 from app.workspace.session import Session
 from app.workspace.workspace import Workspace
+from app.zooming import Zooming
 from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings
 from grpo_core.explain import Quantity
@@ -68,6 +69,7 @@ class Program(QObject):
         lessons: the lessons, and who gives them.
         offers: what a start offers.
         closing: the end of the window.
+        zooming: larger and smaller type.
     """
 
     def __init__(
@@ -121,6 +123,7 @@ class Program(QObject):
             paths.data / "queues", self.window.messages, self.say, self.deeds.show_queue, self,
         )  # fmt: skip
         self.closing = Closing(self)
+        self.zooming = Zooming(self)
         self._connect()
         self.look.dress()
         self.window.show_layout(preferences.layout)
@@ -226,6 +229,7 @@ class Program(QObject):
         self.actions.refresh_icons()
         self.transport.dress(self.look.scale)
         self.workspace.set_look(self.look.theme, self.look.scale)
+        self.zooming.adapt()
         if not self.presenter.active:
             self.prefer(self.preferences.replace(theme=self.look.choice, scale=self.look.scale))
 

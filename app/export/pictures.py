@@ -13,7 +13,7 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop, QSize, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
-from app.docks import LANGUAGE
+from app.arrangements import LANGUAGE
 from app.export.files import refuse_existing, write
 from app.export.stage import Studio, caption_of, settle, themed, usual_size
 from app.panels.base import Panel

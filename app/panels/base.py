@@ -19,6 +19,10 @@ def in_window(widget: QWidget) -> bool:
     return widget.isVisible() and window.rect().intersects(here)
 
 
+ROW = 110
+"""Pixels below which a row of cards or of formulas may not be squeezed, at 100 %; what it asks for may be more."""
+
+
 class Panel(QWidget):
     """A dock's content. It draws the workspace's current view, once a frame at most, and only while it is visible.
 
@@ -72,7 +76,7 @@ class Panel(QWidget):
         """Never so much that a large scale would push the window beyond a small screen."""
         scale = self.workspace.scale
         least = super().minimumSizeHint().boundedTo(QSize(round(220 * scale), round(80 * scale)))
-        return QSize(least.width(), self.row_height) if self.row_height else least
+        return QSize(least.width(), min(self.row_height, round(ROW * scale))) if self.row_height else least
 
     def sizeHint(self) -> QSize:
         hint = super().sizeHint()

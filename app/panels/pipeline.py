@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
@@ -51,7 +60,7 @@ class StageButton(QAbstractButton):
     def show_stage(self, theme: Theme, scale: float, text: str, reached: bool, current: bool) -> None:
         """Show where the update stands."""
         self._theme, self._scale, self._reached, self._current = theme, scale, reached, current
-        state = "shown" if current else "done" if reached else tr("to come")
+        state = tr("shown") if current else tr("done") if reached else tr("to come")
         self.setAccessibleName(
             tr("Stage {stage}: {text}, {state}").format(stage=self.stage + 1, text=text, state=state)
         )
@@ -105,6 +114,12 @@ class PipelinePanel(Panel):
         self.strip = TermStrip(late=True)
         self.strip.typeset.connect(self.redraw)
         self.strip.term_activated.connect(self._on_term)
+        self.area = QScrollArea()  # large type on a small screen leaves a long objective less room than it needs
+        self.area.setWidget(self.strip)
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.setMinimumHeight(1)
         self.which = QLabel()
         self.which.setObjectName("muted")
         top = QHBoxLayout()
@@ -123,8 +138,7 @@ class PipelinePanel(Panel):
         column.setContentsMargins(8, 6, 12, 4)
         column.setSpacing(4)
         column.addLayout(top)
-        column.addWidget(self.strip)
-        column.addStretch(1)
+        column.addWidget(self.area, 1)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

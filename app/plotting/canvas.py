@@ -216,7 +216,8 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             )  # fmt: skip
             low, high = (held[0] if low is None else low), (held[1] if high is None else high)
         height = max(self.view_box.height(), 1.0)
-        room = PAD * self.factor / max(height - 2 * PAD * self.factor, 1.0) * (high - low)
+        pad = min(PAD * self.factor, height / 6)
+        room = pad / (height - 2 * pad) * (high - low)
         if self._y_range != (low, high, room):
             self._held["y"], self._y_range = (low, high), (low, high, room)
             self.view_box.setYRange(low - room, high + room, padding=0)
@@ -241,6 +242,8 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
                 gap, marker = self.words.line / 2 + MARKER * self.factor, self.to_pixels(note.x, note.clear_of).y()
                 if abs(at.y() - marker) < gap:
                     at.setY(marker - gap)
+                    if at.y() < self.words.line / 2:  # no room above it either
+                        continue
             placed.append(Word(note.text, at, note.meaning))
         self.words.place(placed)
 

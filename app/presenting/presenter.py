@@ -185,6 +185,10 @@ class Presenter(QObject):
             screens.fill(self._window, shown)
         screens.put_beside(self.speaker, screens.speaker_screen(there, shown) if self.active else None, there)
 
+    def arrange_again(self) -> None:
+        """The docks for another size of type."""
+        self._arrange_later()
+
     def _arrange_later(self) -> None:
         self._later.start(SETTLE_MS if self.active else LEAVE_MS)
         self._workspace.request_frame()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
+from app.arrangements import LAYOUTS, layout_for
 from app.crash.report_bar import BarAction, Message, Severity
-from app.docks import LAYOUTS, layout_for
 from app.sessions.errand import Errand, Work
 from app.sessions.place import LessonPlace, found
 from app.workspace.run_handle import RunHandle

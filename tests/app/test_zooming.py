@@ -1,0 +1,97 @@
+"""Larger and smaller type: the window stays within its screen, no dock lies over another, and the way back is one."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from PySide6.QtCore import QSize
+
+from app.arrangements import size_class
+from app.plotting.look import SCALES
+from tests.app.conftest import Driver
+from tests.app.lessons.held import lesson_of
+
+SCREEN = QSize(1366, 768)
+
+
+def zoom(driver: Driver, scale: float) -> None:
+    driver.program.look.set(scale=scale)
+    driver.settle()
+    driver.qtbot.waitUntil(lambda: not driver.program.zooming.busy, timeout=5000)
+    for _ in range(3):
+        driver.settle()
+
+
+def overlapping(driver: Driver) -> list[tuple[str, str]]:
+    seen = {id: dock for id, dock in driver.program.window.docks.items() if not dock.visibleRegion().isEmpty()}
+    return [(a, b) for a, b in combinations(seen, 2) if seen[a].geometry().intersects(seen[b].geometry())]
+
+
+@pytest.mark.parametrize(
+    ("layout", "scales"),
+    [
+        ("Bandit", (1.25, 1.5, 2.5, 1.0)),
+        pytest.param("Compare", SCALES, marks=pytest.mark.long),
+        pytest.param("Present", SCALES, marks=pytest.mark.long),
+    ],
+)
+def test_the_window_fits_its_screen_in_every_size_of_type(
+    driver: Driver, layout: str, scales: tuple[float, ...]
+) -> None:
+    window = driver.program.window
+    window.resize(SCREEN)
+    driver.program.deeds.set_layout(layout)
+    driver.run(3)
+    for scale in scales:
+        zoom(driver, scale)
+        assert window.size() == SCREEN, scale
+        assert window.minimumSizeHint().height() <= SCREEN.height(), scale
+        assert overlapping(driver) == [], scale
+
+
+def test_docks_that_were_moved_are_found_again_on_the_way_back(driver: Driver) -> None:
+    window = driver.program.window
+    window.resize(SCREEN)
+    window.tabifyDockWidget(window.docks["policy_bars"], window.docks["explain"])
+    window.docks["training_history"].hide()
+    zoom(driver, 1.1)
+    assert window.docks["explain"] in window.tabifiedDockWidgets(window.docks["policy_bars"])
+    zoom(driver, 2.0)
+    assert window.docks["training_history"].isVisible()
+    zoom(driver, 1.0)
+    assert window.docks["explain"] in window.tabifiedDockWidgets(window.docks["policy_bars"])
+    assert not window.docks["training_history"].isVisible()
+
+
+def test_a_layout_that_is_chosen_meanwhile_stays(driver: Driver) -> None:
+    window = driver.program.window
+    window.resize(SCREEN)
+    window.docks["training_history"].hide()
+    zoom(driver, 2.0)
+    driver.program.deeds.set_layout("Compare")
+    zoom(driver, 1.0)
+    assert window.docks["what_if"].isVisible()
+    assert window.docks["training_history"].isVisible()
+
+
+def test_after_a_lesson_in_large_type_the_docks_have_room(driver: Driver) -> None:
+    window, conductor = driver.program.window, driver.program.lessons.conductor
+    window.resize(SCREEN)
+    conductor.open(lesson_of("one_update"))
+    driver.qtbot.waitUntil(lambda: not conductor.busy, timeout=20_000)
+    zoom(driver, 2.0)
+    assert window.docks["lesson"].isVisible()
+    conductor.leave()
+    zoom(driver, 2.0)
+    assert not window.docks["lesson"].isVisible()
+    assert window.minimumSizeHint().height() <= SCREEN.height()
+    assert overlapping(driver) == []
+
+
+def test_classes_of_sizes_grow_with_the_type_and_with_less_room() -> None:
+    for size in (SCREEN, QSize(1920, 1080), QSize(1280, 680), QSize(3840, 2160)):
+        classes = [size_class(size, scale) for scale in SCALES]
+        assert classes == sorted(classes)
+    assert [size_class(SCREEN, scale) for scale in (1.0, 1.25, 1.5)] == [0, 1, 2]
+    assert size_class(QSize(1920, 1080), 1.5) == 0
