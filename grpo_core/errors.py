@@ -47,9 +47,9 @@ class NonFiniteError(GrpoError):
         self.what = what
         super().__init__(
             tr(
-                "Update {step}: {what} is not a finite number. The run stands at update {step2}; "
+                "Update {step}: {what} is not a finite number. The run stands at update {head}; "
                 "lower the learning rate, or branch from an earlier update."
-            ).format(step=step, what=what, step2=step - 1)
+            ).format(step=step, what=what, head=step - 1)
         )
 
 

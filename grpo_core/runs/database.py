@@ -107,9 +107,9 @@ def _read_only(path: Path) -> sqlite3.Connection:
         if log.exists() and log.stat().st_size:
             raise RunFileError(
                 tr(
-                    "{name} was not closed: its last updates lie in {name2}, and they cannot be joined in a "
+                    "{name} was not closed: its last updates lie in {log}, and they cannot be joined in a "
                     "read-only folder. Copy both files to another folder and open the run there."
-                ).format(name=path.name, name2=log.name)
+                ).format(name=path.name, log=log.name)
             ) from None
         return _connection(path, "immutable=1")
 

@@ -86,7 +86,7 @@ def usual(about: About) -> str:
     parts = (
         []
         if about.usual is None
-        else [tr("Usual: {usual:g} to {usual2:g}.").format(usual=about.usual[0], usual2=about.usual[1])]
+        else [tr("Usual: {low:g} to {high:g}.").format(low=about.usual[0], high=about.usual[1])]
     )
     parts.append(tr("Allowed: {allowed}.").format(allowed=about.allowed))
     return " ".join(parts)

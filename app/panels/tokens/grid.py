@@ -74,6 +74,9 @@ class TokenGrid(QAbstractScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName(tr("Completions"))
+        self.setAccessibleDescription(
+            tr("Arrow keys choose a token; in a lesson, where Left and Right walk, hold Shift. Return explains it.")
+        )
         self._look: tuple[Theme, float] | None = None
 
     def show_rows(self, rows: Rows, theme: Theme, scale: float, selected: tuple[int, int] | None) -> None:

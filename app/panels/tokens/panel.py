@@ -168,7 +168,7 @@ class TokenInspectorPanel(Panel):
         self.tally.setText(
             ""
             if right is None
-            else tr("{sum} of {sum2} right").format(sum=int(right[here].sum()), sum2=int(here.sum()))
+            else tr("{right} of {count} right").format(right=int(right[here].sum()), count=int(here.sum()))
         )
         self.asked.setToolTip(prompt)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 
 from app.lessons.step_credit import StepCredit
 from grpo_core import learners, recompute
@@ -32,6 +33,19 @@ def both(step: int, count: int, first: int) -> tuple[Course, Course]:
         tried(settings.replace({"objective.credit": credit}), count, seeds=seeds) for credit in ("outcome", "process")
     )
     return outcome, process
+
+
+def test_shift_and_an_arrow_choose_a_token_while_the_arrow_alone_walks(pupil: Pupil) -> None:
+    pupil.open("process_reward")
+    picture = pupil.picture
+    assert isinstance(picture, StepCredit)
+    picture.grid.setFocus()
+    pupil.driver.settle()
+    QTest.keyClick(picture.grid, Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    pupil.wait()
+    assert (pupil.driver.program.workspace.view.selection.token, pupil.conductor.place) == (1, 0)
+    pupil.press(Key.Key_Right)
+    assert pupil.conductor.place == 1
 
 
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
