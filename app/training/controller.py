@@ -26,6 +26,7 @@ from app.training.mailbox import (
     SetBreakpoints,
     SetSettings,
     SetSpeed,
+    Settle,
     Shutdown,
 )
 from app.training.worker import Failure, Report, State, Worker
@@ -174,13 +175,19 @@ class Controller(QObject):
         still = self.state not in (State.RUNNING, State.STOPPING)
         if self.buffer is None or (still and self.buffer.committed == self.buffer.head):
             return True
-        return self.settle(timeout) and self.buffer.committed == self.buffer.head
-
-    def settle(self, timeout: float = 0.5) -> bool:
-        """Wait until the worker has obeyed every command so far, for at most ``timeout`` seconds; whether it has."""
         done = threading.Event()
         self.go_on()
         self._mailbox.post(Commit(run_id=self.run_id, done=done))
+        return done.wait(timeout) and self.buffer.committed == self.buffer.head
+
+    def settle(self, timeout: float = 5.0) -> bool:
+        """Wait until the worker has obeyed every command so far, for at most ``timeout`` seconds; whether it has.
+
+        The update in progress is given up for it.
+        """
+        done = threading.Event()
+        self.go_on()
+        self._mailbox.post(Settle(done=done))
         return done.wait(timeout)
 
     # -- how it moves ----------------------------------------------------------------------------------------------

@@ -95,6 +95,14 @@ class Commit(RunCommand):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Settle(Command):
+    """Say that every command before it has been carried out, by setting ``done``."""
+
+    urgent: ClassVar[bool] = True
+    done: threading.Event
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ask(RunCommand):
     """Answer a question between two updates."""
 

@@ -27,6 +27,7 @@ from app.training.mailbox import (
     SetBreakpoints,
     SetSettings,
     SetSpeed,
+    Settle,
     Shutdown,
 )
 from app.training.pace import Pace
@@ -206,7 +207,7 @@ class Worker(QThread):
                 self._ended = True
             case RunCommand(run_id=run_id) if self._live is not None and run_id == self._live.id:
                 self._obey_run(command, self._live)
-            case Commit(done=done):
+            case Commit(done=done) | Settle(done=done):
                 done.set()
 
     def _obey_run(self, command: Command, live: LiveRun) -> None:

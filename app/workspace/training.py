@@ -63,7 +63,8 @@ class Training(QObject):
         if run is self._workspace.training and self._controller.state is not State.IDLE:
             return
         if self._leaving[run.id]:
-            self._controller.settle(timeout=5.0)
+            self._let_finish()
+            self._controller.settle()
             self._rest(run)
         if run.read_only:
             raise GrpoError(run.read_only)
@@ -79,9 +80,7 @@ class Training(QObject):
         if run.parent is not None and run.branched_at == run.head and not run.path.exists():
             parent = run.parent.file_with(run.head), run.head
         if self._workspace.training is not None:
-            self._controller.pause()
-            self._controller.commit()
-            self.take()
+            self._let_finish()
             self._leaving[self._workspace.training.id] += 1
         run.let_go()
         settings = self._workspace.editing.settings
@@ -98,6 +97,12 @@ class Training(QObject):
         self._workspace.training = run
         if self._controller.buffer is not None:
             run.elsewhere = self._controller.buffer.uncommitted
+
+    def _let_finish(self) -> None:
+        """The update in progress, if it does not take long."""
+        self._controller.pause()
+        self._controller.commit()
+        self.take()
 
     @Slot()
     def take(self) -> None:
