@@ -64,6 +64,7 @@ def make(qtbot: QtBot, home: Path, **preferences: object) -> Driver:
     """A program whose folders are below ``home``."""
     application = QApplication.instance()
     assert isinstance(application, QApplication)
+    application.setStyleSheet("")  # a window is made bare, as at a start, and dressed once
     wanted = Preferences(**{"theme": "light", "speed": None, **preferences})  # type: ignore[arg-type]
     program = Program(application, find_paths({"GRPO_LAB_HOME": str(home)}), wanted)
     program.window.show()
