@@ -26,7 +26,7 @@ class Zooming(QObject):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self._p = program
-        self._class = size_class(program.window.size(), program.look.scale)
+        self._scale = program.look.scale
         self._kept: dict[int, QByteArray] = {}
         self._at_work = False
         self._again = QTimer(self)
@@ -43,19 +43,19 @@ class Zooming(QObject):
 
     @Slot()
     def adapt(self) -> None:
-        """Arrange the docks for the size of type that there is now, if that is of another class."""
-        program, window = self._p, self._p.window
-        wanted = size_class(program.window.size(), program.look.scale)
-        if wanted == self._class:
+        """Arrange the docks for the size of type that there is now, if another one wants them otherwise."""
+        program, window, scale = self._p, self._p.window, self._p.look.scale
+        size = window.size()
+        before, wanted = size_class(size, self._scale), size_class(size, scale)
+        if scale == self._scale or program.lessons.given:
             return
         if program.presenter.active:
             program.presenter.arrange_again()
             return
-        if program.lessons.given:
+        self._scale = scale
+        if wanted == before:
             return
-        size = window.size()
-        self._kept[self._class] = window.saveState()
-        self._class = wanted
+        self._kept[before] = window.saveState()
         former = self._kept.pop(wanted, None)
         if former is None or not window.restoreState(former):
             self._arrange()
@@ -77,7 +77,7 @@ class Zooming(QObject):
     @Slot()
     def _on_arranged(self) -> None:
         """Somebody has chosen a layout: there is nothing to go back to."""
-        if not self._at_work:
+        if not self._at_work and not self._p.presenter.active:
             self._again.stop()
-            self._class = size_class(self._p.window.size(), self._p.look.scale)
+            self._scale = self._p.look.scale
             self._kept.clear()

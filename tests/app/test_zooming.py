@@ -75,6 +75,23 @@ def test_a_layout_that_is_chosen_meanwhile_stays(driver: Driver) -> None:
     assert window.docks["training_history"].isVisible()
 
 
+def test_presenting_and_lessons_leave_docks_that_were_moved_where_they_are(driver: Driver) -> None:
+    window, presenter = driver.program.window, driver.program.presenter
+    window.resize(SCREEN)
+    window.docks["training_history"].hide()
+    window.resize(1000, 600)  # less room, and the same type
+    presenter.start()
+    driver.qtbot.waitUntil(lambda: not presenter._later.isActive(), timeout=5000)
+    presenter.stop()
+    driver.qtbot.waitUntil(lambda: not presenter._later.isActive(), timeout=5000)
+    driver.program.lessons.conductor.open(lesson_of("one_update"))
+    driver.qtbot.waitUntil(lambda: not driver.program.lessons.conductor.busy, timeout=20_000)
+    driver.program.lessons.conductor.leave()
+    zoom(driver, 1.0)
+    assert not window.docks["training_history"].isVisible()
+    assert window.docks["policy_bars"].isVisible()
+
+
 def test_after_a_lesson_in_large_type_the_docks_have_room(driver: Driver) -> None:
     window, conductor = driver.program.window, driver.program.lessons.conductor
     window.resize(SCREEN)
