@@ -28,7 +28,8 @@ from tests.app.conftest import Driver, make, take_down
 SECONDS = int(os.environ.get("GRPO_LAB_ENDURANCE", "180"))
 EVERY = min(60.0, SECONDS / 6)
 """Seconds between two looks."""
-MEMORY = 500e6
+GROWTH = 280
+"""Megabytes on top of what a window takes that has just been opened, about 220: 500 in all, in a process of its own."""
 SIZE = max(SECONDS * 1e5, 18e6)
 """Bytes of the file: a tenth or so of what the updates would take."""
 
@@ -85,7 +86,7 @@ def test_a_long_run_at_full_speed_keeps_its_size(driver: Driver) -> None:
     QApplication.processEvents()
     first, last = curve[0], curve[-1]
     assert last["updates"] > first["updates"] + 1000
-    assert max(row["rss_mb"] for row in curve) * 1e6 < MEMORY
+    assert max(row["rss_mb"] for row in curve) < first["rss_mb"] + GROWTH
     assert max(row["handles"] for row in curve) <= first["handles"] + 4
     assert max(row["threads"] for row in curve) <= first["threads"] + 4
     assert abs(last["widgets"] - first["widgets"]) < 60  # explain has more or fewer inputs

@@ -162,10 +162,10 @@ def test_a_file_opens_full_screen_from_the_command_line(tmp_path: Path) -> None:
         "    run = window.workspace.run\n"
         "    print(window.isFullScreen(), window.workspace.theme.name, run.title, run.head)\n"
         "    window.close()\n"
-        "from app.program import Program\n"
+        "from app.offers import Offers\n"
         "def late(self):\n"
         "    QTimer.singleShot(800, look)\n"
-        "Program.welcome = late\n"
+        "Offers.welcome = late\n"
         f"sys.exit(start(['--present', {str(path)!r}]))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
