@@ -135,6 +135,7 @@ class Program(QObject):
         self.player.changed.connect(self._on_player)
         self.actions.rebuilt.connect(self._on_rebuilt)
         self.actions.ran.connect(self._on_ran)
+        self.lessons.conductor.changed.connect(self._on_lesson)
         self.window.closing.connect(self.closing.close)
         self.window.dropped.connect(self._on_dropped)
         self.window.panel_made.connect(self._on_panel)
@@ -232,6 +233,10 @@ class Program(QObject):
         self.zooming.adapt()
         if not self.presenter.active:
             self.prefer(self.preferences.replace(theme=self.look.choice, scale=self.look.scale))
+
+    @Slot()
+    def _on_lesson(self) -> None:
+        self.presenter.set_lesson(self.lessons.given)
 
     @Slot()
     def _on_player(self) -> None:

@@ -25,7 +25,7 @@ class FormulaLabel(QWidget):
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
         self.latex, self.plain, self._meaning = "", "", "text"
-        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)  # fixed: no second line
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.show_latex(latex, self.theme, self.factor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 
 from PySide6.QtCore import Qt, QUrl, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
@@ -23,6 +24,10 @@ from app.plotting.theme import LIGHT, Theme
 from grpo_core.text import tr
 
 _ID = Qt.ItemDataRole.UserRole
+BESIDE = 460
+"""Width at 100 % from which list and definition stand side by side."""
+LIST = 0.38
+"""The list's share of the room."""
 
 
 class GlossaryPanel(QWidget):
@@ -32,12 +37,14 @@ class GlossaryPanel(QWidget):
         super().__init__(parent)
         self._glossary = words or glossary()
         self._theme, self._scale = LIGHT, 1.0
+        self._arranged: Qt.Orientation | None = None
         self.line = QLineEdit(self)
         self.line.setPlaceholderText(tr("Search a term"))
         self.line.setAccessibleName(tr("Search the glossary"))
         self.line.setClearButtonEnabled(True)
         self.list = QListWidget(self)
         self.list.setAccessibleName(tr("Terms"))
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.empty = QLabel(tr("No term contains these words."), self)
         self.empty.setWordWrap(True)
         self._page = _Definition(self)
@@ -49,7 +56,7 @@ class GlossaryPanel(QWidget):
         column.addWidget(self.empty)
         left = QWidget(self)
         left.setLayout(column)
-        split = QSplitter(Qt.Orientation.Horizontal, self)
+        split = self._split = QSplitter(Qt.Orientation.Vertical, self)
         split.addWidget(left)
         scroll = QScrollArea(self)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -85,9 +92,24 @@ class GlossaryPanel(QWidget):
         self.list.setCurrentRow(self.shown().index(entry.id))
         return True
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Side by side, or one above the other where that would leave the definition a column of single words."""
+        wide = self.width() >= BESIDE * self._scale
+        wanted = Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical
+        if wanted is not self._arranged:
+            self._arranged = wanted
+            self._split.setOrientation(wanted)
+            room = self.width() if wide else self.height()
+            self._split.setSizes([round(LIST * room), round((1 - LIST) * room)])
+
     def set_look(self, theme: Theme, scale: float) -> None:
         """Draw the formula in the colours and size of the window."""
         self._theme, self._scale = theme, scale
+        self._arrange()
         self._on_chosen()
 
     @Slot(str)

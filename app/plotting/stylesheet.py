@@ -35,6 +35,8 @@ QStatusBar {{ background: {surface}; border-top: 1px solid {border}; }}
 
 QPushButton, QToolButton {{ background: {ground}; color: {text}; border: 1px solid {border};
   border-radius: {radius}px; padding: {s4}px {s12}px; }}
+QFileDialog QToolButton {{ padding: {s4}px; }}
+QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
 QPushButton:hover, QToolButton:hover {{ background: {hover}; }}
 QPushButton:pressed, QToolButton:pressed {{ background: {border}; }}
 QPushButton:focus, QToolButton:focus {{ border: {ring}px solid {selection}; padding: {focus4}px {focus12}px; }}

@@ -64,6 +64,7 @@ class Presenter(QObject):
         self._before: _Before | None = None
         self._screen = ""
         self.active = False
+        self._lesson = False
         self._awake = Awake()
         self.maximizer = Maximizer(window, window.docks)
         self.blank, self.ring, self.counter = Blank(window), PointerRing(window), StepCounter(window)
@@ -113,7 +114,7 @@ class Presenter(QObject):
         self._actions.set_context("present")
         window.menuBar().hide()
         self.speaker.set_presenting(True)
-        self.counter.switch(True)
+        self.counter.switch(not self._lesson)
         window.installEventFilter(self)
         self._place()
         if screens.speaker_screen(screens.screens(), self._class_screen()) is not None:
@@ -140,6 +141,16 @@ class Presenter(QObject):
         self.active = False
         put_back(self._window, self._window.docks, self._before.docks)
         self._arrange_later()  # again, once the panels have found their sizes for that look
+
+    def set_lesson(self, given: bool) -> None:
+        """A lesson takes less room than a run, and counts its own steps."""
+        if given is self._lesson:
+            return
+        self._lesson = given
+        if self.active:
+            self.counter.switch(not given)
+            self._place()
+            self._arrange_later()
 
     def leave(self) -> None:
         """One step back: from a blank screen or a single panel to the whole picture, from that to the desk."""
@@ -180,7 +191,8 @@ class Presenter(QObject):
             return
         if self.active:
             assert self._before is not None
-            scale = max(screens.fitting_scale(shown.geometry()), self._before.scale)
+            needed = screens.LESSON_ROOM if self._lesson else screens.ROOM
+            scale = max(screens.fitting_scale(shown.geometry(), needed), self._before.scale)
             self._look.set("projector", scale)
             screens.fill(self._window, shown)
         screens.put_beside(self.speaker, screens.speaker_screen(there, shown) if self.active else None, there)
@@ -188,6 +200,13 @@ class Presenter(QObject):
     def arrange_again(self) -> None:
         """The docks for another size of type."""
         self._arrange_later()
+
+    def _lift(self) -> None:
+        """A dock that is placed anew, or that a lesson brings to the front, does not stay over what lies over all."""
+        over = [one for one in (self.counter, self.ring, self.blank) if not one.isHidden()]
+        if over and [one for one in self._window.children() if isinstance(one, QWidget)][-len(over) :] != over:
+            for one in over:
+                one.raise_()
 
     def _arrange_later(self) -> None:
         self._later.start(SETTLE_MS if self.active else LEAVE_MS)
@@ -198,8 +217,7 @@ class Presenter(QObject):
         """The docks, now that the window has its size and the panels theirs."""
         if self.active and self.maximizer.panel is None:
             self._window.show_layout("Present")
-            for over in (self.counter, self.ring, self.blank):  # docks that are placed anew come to the front
-                over.raise_()
+            self._lift()
             if not self.blank.isHidden():
                 self.blank.setFocus(Qt.FocusReason.OtherFocusReason)
         elif not self.active and self._before is not None:
@@ -233,6 +251,8 @@ class Presenter(QObject):
     @Slot()
     def _on_frame(self) -> None:
         view = self._workspace.view
+        if self.active:
+            self._lift()
         self.speaker.show_view(view)
         if not self.counter.isHidden():
             self.counter.show_view(view)

@@ -14,6 +14,8 @@ from grpo_core.text import tr
 
 ROOM = (1180, 720)
 """Width and height, in pixels, that the layout Present fills well at 100 %."""
+LESSON_ROOM = (1080, 610)
+"""The same of a lesson, which has fewer things around it."""
 
 
 def screens() -> list[QScreen]:
@@ -53,9 +55,9 @@ def described(screen: QScreen, place: int) -> str:
     )
 
 
-def fitting_scale(room: QRect) -> float:
-    """The largest scale at which the layout Present is complete on a screen of this size."""
-    most = min(room.width() / ROOM[0], room.height() / ROOM[1])
+def fitting_scale(room: QRect, needed: tuple[int, int] = ROOM) -> float:
+    """The largest scale at which what takes ``needed`` at 100 % is complete on a screen of this size."""
+    most = min(room.width() / needed[0], room.height() / needed[1])
     return max((scale for scale in SCALES if scale <= most), default=SCALES[0])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.formula import render
@@ -83,6 +83,18 @@ def test_a_formula_without_room_shrinks_and_then_wraps_as_text(qtbot: QtBot) -> 
     label.resize(60, label.heightForWidth(60))
     assert label.heightForWidth(60) > wide.height()
     assert grey(label, QColor("white")).min() < 90
+
+
+def test_a_layout_leaves_room_for_the_second_line(qtbot: QtBot) -> None:
+    whole, label = QWidget(), FormulaLabel()
+    column = QVBoxLayout(whole)
+    column.addWidget(label)
+    column.addStretch(1)
+    qtbot.addWidget(whole)
+    whole.resize(200, 400)
+    whole.show()
+    label.show_latex("L = " + " + ".join(["0.06298"] * 8), LIGHT, 1.0)
+    qtbot.waitUntil(lambda: label.height() >= label.heightForWidth(label.width()) > label.sizeHint().height())
 
 
 def test_formulas_are_drawn_without_a_home_folder() -> None:

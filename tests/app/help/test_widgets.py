@@ -185,3 +185,16 @@ def test_without_a_browser_the_address_is_told(qtbot: QtBot) -> None:
     with qtbot.waitSignal(panel.refused) as told:
         panel.open_page(QUrl("relative-nothing:"))
     assert "No browser could be opened" in told.args[0]
+
+
+@pytest.mark.parametrize(("width", "beside"), [(340, False), (700, True)])
+def test_a_definition_has_room_in_a_narrow_panel_too(qtbot: QtBot, width: int, beside: bool) -> None:
+    panel = GlossaryPanel()
+    qtbot.addWidget(panel)
+    panel.resize(width, 330)
+    panel.show()
+    panel.show_term("clip range")
+    upper, lower = panel._split.widget(0).geometry(), panel._split.widget(1).geometry()
+    assert (upper.right() < lower.left()) is beside
+    assert lower.width() > 300
+    assert lower.height() > 150

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton
+from pytestqt.qtbot import QtBot
 
 from app.plotting.look import CHOICES, Look, apply, choose
 from app.plotting.stylesheet import stylesheet
@@ -134,3 +135,21 @@ def test_high_contrast_is_for_eyes_that_need_it() -> None:
 
 def test_system_is_light_or_dark(qapp: QApplication) -> None:
     assert choose(qapp, "system").name in ("light", "dark")
+
+
+def test_the_buttons_of_qts_own_file_dialog_show_their_icons(qtbot: QtBot, qapp: QApplication) -> None:
+    """It stands in where the desktop has none; padding made for words would leave its icons no room."""
+    apply(qapp, "light", 1.0)
+    dialog = QFileDialog()
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    buttons = [
+        button for button in dialog.findChildren(QToolButton) if button.isVisible() and not button.icon().isNull()
+    ]
+    assert len(buttons) >= 4
+    for button in buttons:
+        image = button.grab().toImage()
+        inner = image.copy(image.rect().adjusted(6, 6, -6, -6))
+        colours = {inner.pixel(x, y) for x in range(inner.width()) for y in range(inner.height())}
+        assert len(colours) > 8, button.objectName()

@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.presenting.maximize import put_back
+from app.presenting.screens import LESSON_ROOM, ROOM, fitting_scale
 from app.settings.preferences import load_preferences
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver, make, take_down
+from tests.app.lessons.held import lesson_of
 from tests.app.stories.hands import activate, drag, panel, press
 
 Key = Qt.Key
@@ -292,3 +294,34 @@ def test_pressing_the_key_again_and_again_ends_well(driver: Driver) -> None:
     settle(driver)
     assert not driver.program.window.isFullScreen()
     assert places(driver) == before
+
+
+def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_black_screen(driver: Driver) -> None:
+    program, presenter = driver.program, driver.program.presenter
+    start(driver)
+    run_scale = program.look.scale
+    assert not presenter.counter.isHidden()
+    program.lessons.conductor.open(lesson_of("one_update"))
+    driver.qtbot.waitUntil(lambda: not program.lessons.conductor.busy, timeout=20_000)
+    settle(driver)
+    assert presenter.counter.isHidden(), "it would lie over the lesson's buttons"
+    assert program.look.scale >= run_scale
+    presenter.toggle_blank()
+    program.window.docks["lesson"].raise_()
+    driver.settle()
+    over = [one for one in program.window.children() if isinstance(one, QWidget)]
+    assert over[-1] is presenter.blank
+    presenter.toggle_blank()
+    program.lessons.conductor.leave()
+    settle(driver)
+    assert not presenter.counter.isHidden()
+    assert program.look.scale == run_scale
+    presenter.stop()
+    settle(driver)
+    assert presenter.counter.isHidden()
+
+
+def test_a_lesson_fills_a_screen_with_larger_type_than_a_run() -> None:
+    sizes = [(QRect(0, 0, *size), ROOM, LESSON_ROOM) for size in ((1366, 768), (1920, 1080), (1280, 720), (800, 600))]
+    scales = [(fitting_scale(room, run), fitting_scale(room, lesson)) for room, run, lesson in sizes]
+    assert scales == [(1.0, 1.25), (1.5, 1.75), (1.0, 1.1), (0.8, 0.8)]
