@@ -29,6 +29,7 @@ from app.panels.timeline import TimelinePanel
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.training_history import TrainingHistoryPanel
 from app.panels.what_if.panel import WhatIfPanel
+from app.users_docks import UsersDocks
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
@@ -68,6 +69,7 @@ class MainWindow(QMainWindow):
     Attributes:
         panels: by id; one that is not there yet is made when it is asked for.
         docks: by the panel's id.
+        users_docks: how the docks stood before a lesson or a class.
         messages: the non-modal bars under the toolbar.
 
     Signals:
@@ -99,6 +101,7 @@ class MainWindow(QMainWindow):
             dock.wanted.connect(self.panels.__getitem__)
         for name in EAGER:
             self.panels[name]
+        self.users_docks = UsersDocks(self, self.docks)
         self.messages = MessageBar(self)
         self.resize(1366, 768)
         arrange(self, self.docks)

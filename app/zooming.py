@@ -47,10 +47,11 @@ class Zooming(QObject):
         program, window, scale = self._p, self._p.window, self._p.look.scale
         size = window.size()
         before, wanted = size_class(size, self._scale), size_class(size, scale)
-        if scale == self._scale or program.lessons.given:
+        if scale == self._scale:
             return
-        if program.presenter.active:
+        if program.presenter.active and not program.lessons.given:
             program.presenter.arrange_again()
+        if window.users_docks.lent:
             return
         self._scale = scale
         if wanted == before:
@@ -77,7 +78,7 @@ class Zooming(QObject):
     @Slot()
     def _on_arranged(self) -> None:
         """Somebody has chosen a layout: there is nothing to go back to."""
-        if not self._at_work and not self._p.presenter.active:
+        if not (self._at_work or self._p.window.users_docks.lent):
             self._again.stop()
             self._scale = self._p.look.scale
             self._kept.clear()

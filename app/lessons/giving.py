@@ -46,7 +46,7 @@ class Lessons(QObject):
             speaker,
         )
         self.progress = Progress(file)
-        self._layout = LessonLayout(window, window.docks)
+        self._layout = LessonLayout(window, window.docks, window.users_docks)
         self.conductor = Conductor(workspace, session, controller, player, self._layout, self.progress, self)
         panel = window.panels[LESSON]
         assert isinstance(panel, LessonPanel)

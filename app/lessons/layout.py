@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
 
 from app.docks import GRIPPED, Dock
 from app.panels.timeline import TimelinePanel
+from app.users_docks import UsersDocks
 
 LESSON = "lesson"
 """The panel that gives the lesson."""
@@ -30,9 +31,8 @@ class LessonLayout:
         panels: what stands beside the lesson; None while no lesson has the window.
     """
 
-    def __init__(self, window: QMainWindow, docks: Mapping[str, Dock]) -> None:
-        self._window, self._docks = window, docks
-        self._before: QByteArray | None = None
+    def __init__(self, window: QMainWindow, docks: Mapping[str, Dock], users: UsersDocks) -> None:
+        self._window, self._docks, self._users = window, docks, users
         self._bars: list[QWidget] = []
         self._crowded = False
         self._share = SHARE
@@ -43,8 +43,7 @@ class LessonLayout:
 
         ``again`` even if they stand there already.
         """
-        if self._before is None:
-            self._before = self._window.saveState()
+        self._users.borrow(LESSON)
         crowded, share = scale >= CROWDED, SHARE if picture or not panels else WORDS_ALONE
         if (tuple(panels), crowded, share) == (self.panels, self._crowded, self._share) and not again:
             self._docks[LESSON].raise_()
@@ -112,10 +111,9 @@ class LessonLayout:
 
     def give_back(self) -> None:
         """Every dock as it was before the lesson."""
-        before, self._before, self.panels = self._before, None, None
+        self.panels = None
         for bar in self._bars:
             bar.show()
         self._bars = []
-        if before is not None:
-            self._window.restoreState(before)
-            self._titles()
+        if self._users.give_back(LESSON):
+            self._users.settle()

@@ -8,15 +8,8 @@ from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtWidgets import QMainWindow, QWidget
 from shiboken6 import Shiboken
 
-from app.docks import GRIPPED, Dock
-
-
-def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) -> None:
-    """Every dock as ``state`` of this very window has it; among tabs the title bars go again."""
-    window.restoreState(state)
-    for id, dock in docks.items():
-        if id not in GRIPPED:
-            dock.refresh_title()
+from app.docks import Dock
+from app.users_docks import put_back
 
 
 def focus_of(window: QMainWindow) -> QWidget | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QRect, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Slot
 from PySide6.QtGui import QScreen
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -15,7 +15,7 @@ from app.presenting import screens
 from app.presenting.awake import Awake
 from app.presenting.blank import Blank
 from app.presenting.counter import StepCounter
-from app.presenting.maximize import Maximizer, focus_again, focus_of, put_back
+from app.presenting.maximize import Maximizer, focus_again, focus_of
 from app.presenting.notes import NotesFile
 from app.presenting.ring import PointerRing
 from app.presenting.speaker import BUTTONS, KEYS, SpeakerWindow
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from app.plotting.look import Look
     from app.workspace.workspace import Workspace
 
+BORROWER = "presenting"
 SETTLE_MS, LEAVE_MS = 60, 250
 """The docks are arranged this long after the window has its size: two frames, in which every panel asks for its own.
 On the way back a window manager may take longer to say what that size is."""
@@ -35,7 +36,6 @@ On the way back a window manager may take longer to say what that size is."""
 class _Before:
     """How the window was before the class saw it."""
 
-    docks: QByteArray
     state: Qt.WindowState
     box: QRect
     focus: QWidget | None
@@ -105,10 +105,11 @@ class Presenter(QObject):
         if self._before is None:  # else it has just ended, and the docks are still on their way back
             full = window.isFullScreen() or window.isMaximized()
             self._before = _Before(
-                docks=window.saveState(), state=window.windowState(), focus=focus_of(window),
+                state=window.windowState(), focus=focus_of(window),
                 choice=self._look.choice,                theme=self._look.theme, scale=self._look.scale,
                 box=window.normalGeometry() if full else window.geometry(),
             )  # fmt: skip
+        window.users_docks.borrow(BORROWER)
         self.active = True
         self._awake.keep()
         self._actions.set_context("present")
@@ -139,7 +140,7 @@ class Presenter(QObject):
         self._window.setGeometry(self._before.box)  # first: it says on which screen the next state is
         self._window.setWindowState(self._before.state)
         self.active = False
-        put_back(self._window, self._window.docks, self._before.docks)
+        self._window.users_docks.give_back(BORROWER)
         self._arrange_later()  # again, once the panels have found their sizes for that look
 
     def set_lesson(self, given: bool) -> None:
@@ -223,7 +224,10 @@ class Presenter(QObject):
         elif not self.active and self._before is not None:
             if self._before.state == Qt.WindowState.WindowNoState:  # the way back from full screen may end elsewhere
                 self._window.setGeometry(self._before.box)
-            put_back(self._window, self._window.docks, self._before.docks)
+            if self._window.users_docks.give_back(BORROWER):
+                self._window.users_docks.settle()
+            else:
+                self._window.arranged.emit()  # a lesson goes on, in smaller type
             self._window.removeEventFilter(self)
             focus_again(self._window, self._before.focus)
             self._before = None

@@ -194,7 +194,10 @@ def test_a_definition_has_room_in_a_narrow_panel_too(qtbot: QtBot, width: int, b
     panel.resize(width, 330)
     panel.show()
     panel.show_term("clip range")
-    upper, lower = panel._split.widget(0).geometry(), panel._split.widget(1).geometry()
+    first, second = (panel._split.widget(n) for n in (0, 1))
+    assert first is not None
+    assert second is not None
+    upper, lower = first.geometry(), second.geometry()
     assert (upper.right() < lower.left()) is beside
     assert lower.width() > 300
     assert lower.height() > 150

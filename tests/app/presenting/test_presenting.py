@@ -12,9 +12,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.presenting.maximize import put_back
 from app.presenting.screens import LESSON_ROOM, ROOM, fitting_scale
 from app.settings.preferences import load_preferences
+from app.users_docks import put_back
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver, make, take_down
 from tests.app.lessons.held import lesson_of
@@ -319,6 +319,32 @@ def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_bl
     presenter.stop()
     settle(driver)
     assert presenter.counter.isHidden()
+
+
+@pytest.mark.parametrize("lesson_first", [True, False])
+@pytest.mark.parametrize("lesson_left_first", [True, False])
+def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
+    driver: Driver, lesson_first: bool, lesson_left_first: bool
+) -> None:
+    program, window = driver.program, driver.program.window
+    window.resize(1366, 768)
+    window.docks["training_history"].hide()
+    driver.settle()
+    before = set(places(driver))
+
+    def begin_lesson() -> None:
+        program.lessons.conductor.open(lesson_of("one_update"))
+        driver.qtbot.waitUntil(lambda: not program.lessons.conductor.busy, timeout=20_000)
+
+    coming = [begin_lesson, program.presenter.start]
+    going = [program.lessons.conductor.leave, program.presenter.stop]
+    for deed in (coming if lesson_first else coming[::-1]) + (going if lesson_left_first else going[::-1]):
+        deed()
+        settle(driver)
+        if program.lessons.given:
+            assert set(places(driver)) == {"lesson"}
+    assert set(places(driver)) == before
+    assert window.size().toTuple() == (1366, 768)
 
 
 def test_a_lesson_fills_a_screen_with_larger_type_than_a_run() -> None:
