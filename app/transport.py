@@ -10,6 +10,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from app.commands.actions import Actions
+from app.examples import is_example
+from app.plotting.numbers import in_bytes
 from app.status import Status
 from app.workspace.player import Mode, Player
 from app.workspace.session import Session
@@ -101,10 +103,9 @@ class Transport(QToolBar):
         run = self._workspace.run
         if run is None:
             return
+        how = tr("recorded") if is_example(run.path) else tr("saved") if run.saved else tr("autosaved")
         kept = run.path.exists()  # a branch has no file before its first own update
-        said = (
-            (tr("saved") if run.saved else tr("autosaved")) + f" · {_size(run.path)}" if kept else tr("no update yet")
-        )
+        said = f"{how} · {_size(run.path)}" if kept else tr("no update yet")
         if self._workspace.training not in (None, run) and self._player.mode is Mode.COMPUTING:
             said = tr("{title} is training").format(title=self._workspace.training.title)
         self._wait()
@@ -139,7 +140,7 @@ def _size(path: Path) -> str:
     for part in (path, path.with_name(path.name + "-wal")):
         with suppress(OSError):
             total += part.stat().st_size
-    return f"{total / 1e6:.1f} MB" if total < 1e9 else f"{total / 1e9:.2f} GB"
+    return in_bytes(total)
 
 
 def _nearest(values: list[float | None] | list[int | None], value: float | None) -> int:

@@ -106,3 +106,11 @@ def _minus(text: str) -> str:
     if text.startswith("-") and not text.strip("-0.% "):
         text = text[1:]
     return text.replace("-", MINUS)
+
+
+def in_bytes(size: int) -> str:
+    """The size of a file: 950 kB, 1.2 MB, 2.05 GB."""
+    for unit, name, digits in ((1e9, "GB", 2), (1e6, "MB", 1)):
+        if size >= unit:
+            return f"{size / unit:.{digits}f} {name}"
+    return f"{size / 1e3:.0f} kB"

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 
 from app.arrangements import LAYOUTS, layout_for
 from app.crash.report_bar import BarAction, Message, Severity
+from app.plotting.numbers import in_bytes
 from app.sessions.errand import Errand, Work
 from app.sessions.place import LessonPlace, found
 from app.workspace.run_handle import RunHandle
@@ -96,11 +97,13 @@ class SessionDesk(QObject):
     def _saved(self, target: Path, manifest: Manifest) -> None:
         count = sum(run.listed for run in manifest.runs)
         runs = tr("no run") if not count else tr("1 run") if count == 1 else tr("{count} runs").format(count=count)
-        size = target.stat().st_size / 1e6 if target.exists() else 0.0
-        self._p.say(
-            tr("The session is saved as {target}: {runs}, {size:.1f} MB.").format(target=target, runs=runs, size=size),
-            "info",
-        )
+        parts = [runs, in_bytes(target.stat().st_size if target.exists() else 0)]
+        lesson = self._p.lessons.conductor.lesson
+        if manifest.lesson and lesson is not None:
+            step = tr("lesson {number} at step {step}").format(number=lesson.number, step=manifest.lesson_step + 1)
+            parts.insert(0, step)
+        said = tr("The session is saved as {target}: {parts}.").format(target=target, parts=", ".join(parts))
+        self._p.say(said, "info")
         self._p.deeds.remember(target)
 
     # -- opening -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.plotting.numbers import Missing, full, hover, plain, share, shown, signed
+from app.plotting.numbers import Missing, full, hover, in_bytes, plain, share, shown, signed
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,9 @@ def test_a_push_carries_its_sign() -> None:
 def test_a_share_that_is_not_all_never_reads_as_all() -> None:
     shares = [share(value) for value in (0.25, 0.999, 0.001, 1.0, None)]
     assert shares == ["25 %", "> 99 %", "< 1 %", "100 %", "—"]
+
+
+def test_sizes_of_files_are_told_in_the_unit_that_suits() -> None:
+    assert [in_bytes(size) for size in (0, 1_400, 999_400, 1_250_000, 2_050_000_000)] == [
+        "0 kB", "1 kB", "999 kB", "1.2 MB", "2.05 GB",
+    ]  # fmt: skip
