@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSlider, QVBoxLayout, QWidget
+from PySide6.QtCore import QSignalBlocker, Slot
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.lessons.interactive import Interactive
+from app.panels.calm import CalmSlider
 from app.plotting.axis import Scale
 from app.plotting.numbers import shown
 from app.plotting.plot import Plot
@@ -107,7 +108,7 @@ class Clip(Interactive):
         self._step: Step | None = None
         self._objective = Objective()
         self.sides = {1: SidePlot(tr("Praised, A > 0"), 1), -1: SidePlot(tr("Blamed, A < 0"), -1)}
-        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider = CalmSlider()
         self.slider.setAccessibleName(tr("Inner pass"))
         self.slider.setRange(1, 1)
         self.slider.valueChanged.connect(self._on_slid)

@@ -7,11 +7,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QVBoxLayout, QWidget
+from PySide6.QtCore import QSignalBlocker, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.lessons.interactive import Interactive
 from app.lessons.tiles import Tiles
+from app.panels.calm import CalmSlider
 from app.plotting.axis import Scale
 from app.plotting.numbers import share
 from app.plotting.plot import Plot
@@ -72,7 +73,7 @@ class DeadGroups(Interactive):
         self.line = self.curve.add_curve("expected", "", "dead", Pyramid(), first=0.0)
         self.line.spacing = 1 / (PLACES - 1)
         self.point = self.curve.add_points("text", "o", 10, filled=True)
-        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider = CalmSlider()
         self.slider.setRange(0, 100)
         self.slider.setAccessibleName(tr("Chance of a right answer"))
         self.slider.valueChanged.connect(self._on_slid)

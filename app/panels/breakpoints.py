@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.base import Panel
+from app.panels.calm import CalmBox
 from app.panels.controls.scale import parsed
 from app.workspace.breakpoints import Found
 from app.workspace.run_handle import RunHandle
@@ -144,13 +145,13 @@ class BreakpointsPanel(Panel):
         workspace.breakpoints.changed.connect(self.redraw)
 
     def _build_form(self) -> QVBoxLayout:
-        self.series = QComboBox()
+        self.series = CalmBox()
         self.series.setAccessibleName(tr("Series"))
         for name in OFFERED:
             self.series.addItem(METRICS[name].title, name)
             self.series.setItemData(self.series.count() - 1, METRICS[name].help, Qt.ItemDataRole.ToolTipRole)
         self.series.setCurrentIndex(OFFERED.index("max_prob"))
-        self.relation = QComboBox()
+        self.relation = CalmBox()
         self.relation.setAccessibleName(tr("Relation"))
         for name, words in RELATIONS.items():
             self.relation.addItem(words, name)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.bars_plot import BarsPlot
 from app.panels.base import Panel
+from app.panels.calm import CalmBox
 from app.panels.policy_data import PolicyPicture, picture
 from app.plotting.legend import Entry
 from app.plotting.twin_stack import TwinStack
@@ -48,7 +49,7 @@ class PolicyBarsPanel(Panel):
         self.context = 0
         self._picture: PolicyPicture | None = None
         self._rewards: tuple[object, np.ndarray | None] | None = None
-        self.choice = QComboBox()
+        self.choice = CalmBox()
         self.choice.setAccessibleName(tr("Context"))
         self.choice.activated.connect(self._on_context)
         self.plot = BarsPlot()

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QPushButton, QWidget
 
+from app.panels.calm import CalmBox
 from app.panels.controls.scale import parsed
 from app.plotting.theme import Theme
 from grpo_core.assignments import described_settings
@@ -82,7 +83,7 @@ class QueueForm(QWidget):
         self._on_setting()
 
     def _choice(self, name: str, *, optional: bool = False) -> QComboBox:
-        box = QComboBox()
+        box = CalmBox()
         box.setAccessibleName(name)
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.setMinimumContentsLength(16)

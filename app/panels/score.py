@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import (
-    QComboBox,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.base import Panel
+from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.placed_strip import PlacedStrip
 from app.plotting.numbers import shown
@@ -56,7 +56,7 @@ class ScorePanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.prompt = QComboBox()
+        self.prompt = CalmBox()
         self.prompt.setAccessibleName(tr("Prompt"))
         self.prompt.activated.connect(self._on_prompt)
         self.field = QLineEdit()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
+from app.panels.calm import CalmBox
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
@@ -63,7 +64,7 @@ class StepDetailPanel(Panel):
         super().__init__(workspace, parent)
         self._columns: tuple[step_table.Column, ...] = ()
         self._rows: list[step_table.Row] = []
-        self.passes = QComboBox()
+        self.passes = CalmBox()
         self.passes.setAccessibleName(tr("Pass"))
         self.passes.activated.connect(self._on_pass)
         self.table = TableTwin(title=tr("Step detail"))

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.base import Panel
+from app.panels.calm import CalmBox
 from app.panels.controls.kinds import KINDS, ONLY, PARTS, applies, described_model
 from app.panels.controls.restraints import Restraints, control_under, restraint_menu
 from app.panels.controls.row import Row
@@ -62,7 +63,7 @@ class ControlsPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._rows: list[Row] = []
-        self.preset = QComboBox()
+        self.preset = CalmBox()
         self.preset.setAccessibleName(tr("Algorithm"))
         self.preset.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         for name, preset in PRESETS.items():
@@ -71,7 +72,7 @@ class ControlsPanel(Panel):
             self.preset.setItemData(self.preset.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         self.preset.activated.connect(self._on_preset)
         self.preset_note = _muted("")
-        self.kind = QComboBox()
+        self.kind = CalmBox()
         self.kind.setAccessibleName(tr("Policy"))
         self.kind.addItems(KINDS)
         self.kind.setToolTip(tr("Choosing the other kind starts a new run; the one you leave stays in the list."))

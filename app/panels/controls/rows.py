@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.panels.calm import CalmBox, CalmSlider
 from app.panels.controls.row import Row
 from app.panels.controls.scale import SliderScale, parsed, shown
 from grpo_core.config import About
@@ -45,7 +46,7 @@ class NumberRow(Row):
         self.slider: QSlider | None = None
         if about.usual is not None:
             self._scale = SliderScale.of(about, whole)
-            self.slider = QSlider(Qt.Orientation.Horizontal)
+            self.slider = CalmSlider()
             self.slider.setRange(0, self._scale.steps)
             self.slider.setPageStep(max(self._scale.steps // 10, 1))
             self.slider.setAccessibleName(about.title)
@@ -94,7 +95,7 @@ class ChoiceRow(Row):
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
-        self.box = QComboBox()
+        self.box = CalmBox()
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setMinimumContentsLength(10)
         for choice in about.choices:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QWidget
 
+from app.panels.calm import CalmBox
 from app.panels.race.entries import Entries
 from app.panels.race.measures import MEASURES
 from app.panels.race.plan import LEVELS, Plan
@@ -113,7 +114,7 @@ class Choices(QWidget):
 
     @staticmethod
     def _box(name: str, texts: Sequence[str], tips: Sequence[str] = ()) -> QComboBox:
-        box = QComboBox()
+        box = CalmBox()
         box.setAccessibleName(name)
         box.setToolTip(name)
         box.addItems(list(texts))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QSlider, QVBoxLayout, QWidget
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from app.panels.calm import CalmSlider
 from app.panels.combo import fill
 from app.panels.sweep.parts import box, dress, entry, inside, row, toggle
 from app.panels.sweep.places import Places, name
@@ -89,7 +90,7 @@ class Header(QWidget):
         self.setup = toggle(tr("Set up"), tr("Which settings are swept, over which values"))
         self.table = toggle(tr("Table"), tr("Show the numbers as tables (T)"), quiet=True)
         self.hand = QLabel()
-        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider = CalmSlider()
         self.slider.setAccessibleName(tr("Value, drag to train at others"))
         self.slider.setMinimumWidth(60)
         self.slider.setMaximumWidth(220)

@@ -6,6 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLineEdit, QScrollArea, QSlider, QToolButton, QWidget
 
+from app.panels.calm import CalmBox
+
 
 def row(*parts: QWidget | None) -> QScrollArea:
     """Widgets side by side; None takes what room is left. A narrow panel scrolls to what has the focus."""
@@ -43,7 +45,7 @@ def dress(widget: QWidget, font: QFont) -> None:
 
 def box(title: str) -> QComboBox:
     """A choice."""
-    made = QComboBox()
+    made = CalmBox()
     made.setAccessibleName(title)
     made.setToolTip(title)
     made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.base import Panel
+from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.tokens.detail import TokenDetail
 from app.panels.tokens.grid import TokenGrid
@@ -265,7 +266,7 @@ def _named(name: str, box: QComboBox) -> QWidget:
 
 
 def _combo(name: str, slot: object) -> QComboBox:
-    box = QComboBox()
+    box = CalmBox()
     box.setAccessibleName(name)
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
     box.activated.connect(slot)

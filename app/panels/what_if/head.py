@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
 
+from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.tokens.tints import TINTS
 from app.panels.what_if.question import AS_IT_RAN
@@ -114,7 +115,7 @@ class Head(QWidget):
 
 
 def _combo(name: str, slot: object) -> QComboBox:
-    box = QComboBox()
+    box = CalmBox()
     box.setAccessibleName(name)
     box.setToolTip(name)
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
@@ -63,3 +63,9 @@ def panel_of(widget: QWidget | None) -> str | None:
     while widget is not None and not isinstance(widget, Panel):
         widget = widget.parentWidget()
     return None if widget is None else widget.id
+
+
+def turn_wheel(window: QWidget, over: QWidget) -> None:
+    """One notch towards the user with the pointer over a widget."""
+    QTest.wheelEvent(window.windowHandle(), QPointF(over.mapTo(window, over.rect().center())), QPoint(0, -120))
+    QApplication.processEvents()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QToolButton
+from PySide6.QtWidgets import QApplication, QComboBox, QScrollArea, QSlider, QToolButton
 
+from app.panels.calm import CalmBox, CalmSlider
 from app.workspace.cursor import Stage
 from app.workspace.player import Mode
 from grpo_core.config import BanditTask, Settings
 from tests.app.conftest import Driver
-from tests.app.stories.hands import activate, drag, panel, panel_of, press, row_of, type_into
+from tests.app.stories.hands import activate, drag, panel, panel_of, press, row_of, turn_wheel, type_into
 
 SHIFT, CTRL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 LEFT = Qt.MouseButton.LeftButton
@@ -355,3 +356,29 @@ def test_tab_reaches_every_panel_that_can_be_seen(driver: Driver) -> None:
         met.add(panel_of(QApplication.focusWidget()))
     seen = {name for name, one in driver.program.window.panels.items() if one.seen}
     assert seen - met - {"explain"} == set()
+
+
+def test_the_wheel_scrolls_the_controls_and_turns_no_knob_on_its_way(driver: Driver) -> None:
+    window, controls = driver.program.window, panel(driver, "controls")
+    window.resize(1366, 600)
+    controls.more.setChecked(True)
+    driver.settle()
+    before, area = driver.program.workspace.editing.settings, controls.findChild(QScrollArea)
+    bar = area.verticalScrollBar()
+    slider = row_of(driver, "learner.group_size").slider
+    for knob in (controls.preset, controls.kind, slider):
+        bar.setValue(0)
+        turn_wheel(window, knob)
+        assert bar.value() > 20
+    assert driver.program.workspace.editing.settings == before
+    slider.setFocus()
+    turn_wheel(window, slider)
+    driver.settle()
+    assert driver.program.workspace.editing.settings != before, "what has the focus is meant"
+
+
+def test_no_panel_has_a_slider_or_a_choice_that_takes_the_wheel_unasked(driver: Driver) -> None:
+    every = [driver.program.window.panels[id] for id in driver.program.window.docks]
+    found = [part for one in every for part in (*one.findChildren(QSlider), *one.findChildren(QComboBox))]
+    assert len(found) > 40
+    assert [part.accessibleName() for part in found if not isinstance(part, (CalmSlider, CalmBox))] == []
