@@ -8,7 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtGui import QGuiApplication
 
 from app.application import Application
 from app.build import described
@@ -22,6 +23,8 @@ from app.settings.files import exists
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
 
+TITLE_BAR = 30
+"""Pixels that a desktop adds on top of a window, or more."""
 COMMANDS = "Without a window: grpo-lab train, inspect, race, sweep, export and more; grpo-lab train --help says how."
 
 
@@ -85,6 +88,9 @@ def _windowed(options: argparse.Namespace) -> int:
     if not (safe or options.reset_layout):
         sentences.append(program.layouts.restore(program.window))
     program.workspace.drawn.connect(_note_first_frame, Qt.ConnectionType.SingleShotConnection)
+    room = program.window.screen().availableGeometry().size()
+    if QGuiApplication.platformName() != "offscreen" and fills(program.window.size(), room):
+        program.window.setWindowState(program.window.windowState() | Qt.WindowState.WindowMaximized)
     program.window.show()
     if first:
         program.offers.welcome()
@@ -105,6 +111,11 @@ def _windowed(options: argparse.Namespace) -> int:
     hooks.uninstall()
     logs.close()
     return status
+
+
+def fills(window: QSize, screen: QSize) -> bool:
+    """Whether a window of that size would, with its title bar, reach beyond a screen with that much room."""
+    return window.width() > screen.width() or window.height() + TITLE_BAR > screen.height()
 
 
 def _note_first_frame() -> None:

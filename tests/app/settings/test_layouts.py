@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow
 from pytestqt.qtbot import QtBot
 
 from app.settings.layouts import LAST, Layouts, clamped
+from app.start import fills
 
 SIDES = (Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea)
 
@@ -150,3 +151,10 @@ def test_clamping_prefers_the_screen_that_shows_most_of_the_window() -> None:
     assert clamped(QRect(-50, -50, 300, 200), [left, right]) == QRect(0, 0, 300, 200)
     assert clamped(QRect(0, 0, 5000, 5000), [left, right]) == left
     assert clamped(QRect(9000, 9000, 300, 200), [left, right]) == QRect(700, 600, 300, 200)
+
+
+def test_a_window_that_would_reach_beyond_a_small_screen_fills_it() -> None:
+    usual = QSize(1366, 768)
+    assert [fills(usual, QSize(*room)) for room in ((1366, 768), (1366, 730), (1280, 1024), (1920, 1040))] == [
+        True, True, True, False,
+    ]  # fmt: skip
