@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QW
 from app.arrangements import arrange, centre
 from app.crash.report_bar import MessageBar
 from app.docks import Dock
-from app.panels.base import Panel
+from app.panels.base import Panel, in_window
 from app.panels.breakpoints import BreakpointsPanel
 from app.panels.comparison import ComparisonPanel
 from app.panels.controls.panel import ControlsPanel
@@ -143,12 +143,22 @@ class MainWindow(QMainWindow):
         language = self.workspace.run is not None and self.workspace.run.origin.settings.is_language
         arrange(self, self.docks, name, self.workspace.scale, language)
         self.panels["timeline"].show()
-        middle = self.panels[centre(name, language)]
+        self._focus(centre(name, language))
+        self.arranged.emit()
+
+    def focus_picture(self) -> None:
+        """The keyboard to the picture of the policy, where one is seen."""
+        for name in ("policy_bars", "token_inspector"):
+            if in_window(self.docks[name]):
+                self._focus(name)
+                return
+
+    def _focus(self, name: str) -> None:
+        middle = self.panels[name]
         if isinstance(middle, TokenInspectorPanel):
             middle.grid.setFocus(Qt.FocusReason.OtherFocusReason)
         elif isinstance(middle, PolicyBarsPanel):
             middle.focus_picture()
-        self.arranged.emit()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.may_close:

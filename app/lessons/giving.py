@@ -12,6 +12,7 @@ from app.lessons.conductor import Conductor
 from app.lessons.layout import LESSON, LessonLayout
 from app.lessons.progress import Progress
 from app.main_window import MainWindow
+from app.panels.base import in_window
 from app.panels.lesson import LessonPanel
 from app.presenting.speaker import SpeakerWindow
 from app.training.controller import Controller
@@ -84,6 +85,10 @@ class Lessons(QObject):
     def _on_left(self, sentence: str) -> None:
         if sentence:
             self._say(sentence, "info")
+        if in_window(self._window.docks[LESSON]):
+            self.panel.focus_list()
+        else:
+            self._window.focus_picture()
 
     @Slot()
     def _on_frame(self) -> None:

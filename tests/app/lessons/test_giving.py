@@ -8,6 +8,7 @@ import pytest
 from _pytest.mark import ParameterSet
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from app.docks import Dock
 from app.lessons.catalogue import lessons
@@ -17,6 +18,7 @@ from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings, language_settings
 from grpo_core.learners import NO_TORCH
 from grpo_core.lessons import Lesson, LessonStep, as_told
+from tests.app.lessons import held
 from tests.app.lessons.hands import Pupil
 
 Key = Qt.Key
@@ -259,3 +261,20 @@ def test_a_lesson_on_the_language_model_says_how_to_get_torch(pupil: Pupil, monk
     assert pupil.conductor.problem == NO_TORCH
     pupil.press(Key.Key_Escape)
     assert pupil.driver.program.workspace.run is own
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_the_keyboard_goes_to_what_is_seen_when_a_lesson_is_left(pupil: Pupil, listed: bool) -> None:
+    window = pupil.driver.program.window
+    if listed:
+        pupil.open("one_update")
+    else:
+        window.activateWindow()
+        pupil.conductor.open(held.lesson_of("one_update"))
+        pupil.wait()
+    pupil.press(Key.Key_Escape)
+    lessons, bars = pupil.driver.program.lessons.panel, window.panels["policy_bars"]
+    focus = QApplication.focusWidget()
+    assert focus is not None
+    assert focus is lessons.list if listed else bars.isAncestorOf(focus)
+    assert not listed or window.docks["lesson"].isVisible()
