@@ -14,6 +14,7 @@ from app.formula.render import picture
 from app.help.glossary import Glossary, GlossaryError, glossary, load_glossary, lookup, tooltip_html, tooltip_text
 from app.help.references import ReferencesError, load_references, references
 from grpo_core.config import PRESETS, Learner, Objective, Optimizer, described
+from grpo_core.shipped import resource
 
 TERMS = """policy optimization, group sampling, group-relative advantage, baseline, leave-one-out, clipping, clip range,
 dual clip, KL penalty, KL estimator, k1, k2, k3, ratio, surrogate, reference policy, old policy, entropy, entropy bonus,
@@ -87,6 +88,9 @@ def test_every_paper_named_as_a_source_is_among_the_references() -> None:
     for preset in PRESETS.values():
         for number in re.findall(r"arXiv:\d{4}\.\d{5}", preset.source):
             assert number in cited, preset.source
+    for lesson in (*sorted(resource("lessons").glob("*.toml")), resource("published.toml")):
+        for number in re.findall(r"arXiv:\d{4}\.\d{5}", lesson.read_text("utf-8")):
+            assert number in cited, (lesson.name, number)
 
 
 def test_every_formula_can_be_typeset(qapp: object) -> None:
