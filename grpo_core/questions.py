@@ -47,7 +47,6 @@ class Answer:
         dist_logp: (T, V) the whole distribution at each token's place.
         reward: what it is paid.
         parts: (K,) parts of the reward, before their weights.
-        words: what became of it, in a few words; empty where the task has none.
     """
 
     tokens: np.ndarray
@@ -56,7 +55,6 @@ class Answer:
     dist_logp: np.ndarray
     reward: float
     parts: np.ndarray
-    words: str = ""
 
     def to_json(self) -> str:
         """One line; :meth:`from_json` reads it back."""
@@ -71,15 +69,16 @@ class Answer:
             ValueError, TypeError: it is not such a line.
         """
         held: dict[str, Any] = json.loads(text)
+        held.pop("words", None)  # earlier files hold what now follows from the completion
         arrays: dict[str, Any] = {name: np.array(x) if isinstance(x, list) else x for name, x in held.items()}
         per_token: list[Any] = [arrays.get(name) for name in ("tokens", "logp", "ref_logp", "dist_logp")]
         if not all(isinstance(x, np.ndarray) and x.dtype.kind in "if" for x in (*per_token, arrays.get("parts"))):
             raise ValueError("what should be numbers are none")
         if len({len(x) for x in per_token}) > 1 or any(x.ndim != 1 for x in per_token[:3]):
             raise ValueError("its arrays do not fit together")
-        reward, words = arrays.get("reward"), arrays.get("words", "")
-        if isinstance(reward, bool) or not isinstance(reward, (int, float)) or not isinstance(words, str):
-            raise ValueError("the reward is no number, or the words are none")
+        reward = arrays.get("reward")
+        if isinstance(reward, bool) or not isinstance(reward, (int, float)):
+            raise ValueError("the reward is no number")
         return cls(**arrays)
 
 

@@ -52,6 +52,7 @@ class EvolutionPanel(Panel):
         self.answers.itemActivated.connect(self._on_answer)
         self.answers.itemClicked.connect(self._on_answer)
         self.note = QLabel()
+        self.note.setWordWrap(True)
         self.note.setObjectName("muted")
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())

@@ -22,6 +22,7 @@ from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.placed_strip import PlacedStrip
 from app.plotting.numbers import shown
+from app.workspace import answers
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -120,9 +121,12 @@ class ScorePanel(Panel):
             return
         stale = self._stale(step)
         rewards, advantages = placed(self._asked.step, self._asked.question.group, self._answer)
-        words = view.run.origin.vocabulary
-        self.strip.show_answer(view.theme, view.scale, words, self._answer, rewards, advantages, stale=stale)
-        told = _told(self._answer, self._asked.step.settings, rewards, advantages, view.run.origin)
+        vocabulary = view.run.origin.vocabulary
+        self.strip.show_answer(view.theme, view.scale, vocabulary, self._answer, rewards, advantages, stale=stale)
+        asked = self._asked
+        prompt = prompt_text(asked.step, asked.question.group, view.run.origin)
+        words = answers.words_for(prompt, asked.question.completion, view.run.origin)
+        told = _told(self._answer, words, asked.step.settings, rewards, advantages, view.run.origin)
         self.says.setText(f"{told} {self._of_then(step, view.run.origin)}" if stale else told)
         self.says.setEnabled(not stale)
 
@@ -215,10 +219,12 @@ class ScorePanel(Panel):
             self.workspace.select(row=int((step.group == index).argmax()))
 
 
-def _told(answer: Answer, settings: Settings, rewards: np.ndarray, advantages: np.ndarray, origin: Origin) -> str:
+def _told(
+    answer: Answer, words: str, settings: Settings, rewards: np.ndarray, advantages: np.ndarray, origin: Origin
+) -> str:
     """What became of the completion, in a few sentences."""
     total, advantage = float(answer.logp.sum()), float(advantages[-1])
-    verdict = f"{answer.words.capitalize()}. " if answer.words else ""
+    verdict = f"{words[:1].upper()}{words[1:]}. " if words else ""
     paid = tr("Reward {reward} ({answer})").format(reward=shown(answer.reward), answer=_parts(answer, settings, origin))
     sign = "+" if advantage > 0 else ""
     way = tr("pushed up") if advantage > 0 else tr("pushed down") if advantage < 0 else tr("neither pushed up nor down")

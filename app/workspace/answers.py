@@ -31,6 +31,11 @@ def words(step: Step, row: int, origin: Origin) -> str:
     return verdict(prompt_text(step, int(step.group[row]), origin), text, ended=ended).words
 
 
+def words_for(prompt: str, completion: str, origin: Origin) -> str:
+    """The same for a completion that somebody has typed."""
+    return verdict(prompt, completion).words if RIGHT in origin.reward_names else ""
+
+
 def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
     """The likeliest answer to fixed prompt ``place`` before the update, without its end sign, and its verdict."""
     assert step.watched_tokens is not None

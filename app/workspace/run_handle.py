@@ -85,7 +85,8 @@ class RunHandle:
             RunFileError: the file cannot be read; the message says why.
         """
         reader = RunReader.open(path)
-        handle = cls(title=reader.meta.title or path.stem, origin=reader.origin, path=path)
+        title = tr("Recorded example") if is_example(path) else reader.meta.title
+        handle = cls(title=title or path.stem, origin=reader.origin, path=path)
         handle._lineage = Lineage(reader, path.parent)
         handle.own_thinned, handle.thinned = reader.thinned, handle._lineage.thinned()
         handle.extend({name: reader.series(name) for name in METRICS}, reader.last)

@@ -11,7 +11,7 @@ import torch
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, NonFiniteError
-from grpo_core.lm import problems, rewards
+from grpo_core.lm import rewards
 from grpo_core.lm.layout import layout
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.scoring import score
@@ -115,5 +115,4 @@ def scored(learner: LanguageLearner, question: Question, step: Step) -> Answer:
         dist_logp=now.dist_logp.cpu().numpy(),
         reward=float(rewards.rewards(settings.language, parts[None])[0]),
         parts=parts,
-        words=problems.verdict(text, question.completion).words,
     )

@@ -15,6 +15,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from grpo_core.text import tr
+
 LARGEST = 99
 _PARTS = re.compile(r"\d+|[+*-]")
 _NUMBER = re.compile(r"-?\d+")
@@ -90,19 +92,19 @@ def verdict(prompt: str, text: str, *, ended: bool = True) -> Verdict:
     right = _NUMBER.fullmatch(last) is not None and int(last) == answer(expression)
     words = _words(expression, once, right)
     if once != text:
-        words += ", restated"
-    return Verdict(right, words if ended or right else "cut off")
+        words = tr("{words}, restated").format(words=words)
+    return Verdict(right, words if ended or right else tr("cut off"))
 
 
 def _words(expression: str, text: str, right: bool) -> str:
     wrong_way = working(expression, left_to_right=True)
     if right:
-        return "right" if well_formed(expression, text) else "right, but not a working"
+        return tr("right") if well_formed(expression, text) else tr("right, but not a working")
     if text == wrong_way:
-        return "went left to right"
+        return tr("went left to right")
     if not well_formed(expression, text):
-        return "not a working"
-    return "left to right, with a slip" if text.startswith(wrong_way.partition("=")[0]) else "a slip"
+        return tr("not a working")
+    return tr("left to right, with a slip") if text.startswith(wrong_way.partition("=")[0]) else tr("a slip")
 
 
 def _once(text: str) -> str:

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,7 +50,7 @@ from grpo_core.explain import Quantity
 
 PROPER = re.compile(
     r"GRPO|REINFORCE|PPO|DAPO|GSPO|CISPO|RLOO|SAPO|VESPO|GMPO|BNPO|LUSPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam"
-    r"|nats|PFLOP|GiB|CPU|CUDA|MPS|float|min\(|clip\(|hat|exp|[∂∇]|Williams"
+    r"|nats|PFLOP|[GM]iB|CPU|CUDA|MPS|float|min\(|clip\(|hat|exp|[∂∇]|Williams"
 )
 """Names of algorithms, programs, settings and units are the same in any language, and so are formulas."""
 QT = ("qt_", "ScrollLeftButton", "ScrollRightButton", "Export", "Export...")
@@ -118,6 +119,11 @@ def clipped(widget: QWidget) -> bool:
     return widget.width() + 1 < widget.minimumSizeHint().width()
 
 
+def cut_off(formula: FormulaLabel) -> bool:
+    """Whether a formula is lower than its lines."""
+    return formula.height() < formula.heightForWidth(formula.width()) and not formula.visibleRegion().isEmpty()
+
+
 def survey(window: QWidget, moment: str, found: dict[str, dict[str, str]]) -> None:
     for widget in [window, *window.findChildren(QWidget)]:
         if widget.objectName().startswith(QT):
@@ -130,6 +136,8 @@ def survey(window: QWidget, moment: str, found: dict[str, dict[str, str]]) -> No
             found["turned"].setdefault(type(widget).__name__, f"{moment}: {path}")
         if isinstance(widget, (QLabel, QAbstractButton)) and clipped(widget):
             found["clipped"].setdefault(widget.text(), f"{moment}: {path}")
+        if isinstance(widget, FormulaLabel) and cut_off(widget):
+            found["clipped"].setdefault(widget.plain, f"{moment}: {path}")
     for action in window.findChildren(QAction):
         for text in (action.text(), action.toolTip()):
             if untranslated(text) and not text.startswith(QT):
@@ -186,26 +194,36 @@ def panels(program: Program, found: dict[str, dict[str, str]]) -> None:
 
 
 def lessons(program: Program, found: dict[str, dict[str, str]]) -> None:
-    """Every step of every lesson that needs no language model, with its question and with its answer."""
+    """Every step of every lesson, with its question and with its answer."""
     program.window.resize(1366, 768)
     program.deeds.show_lessons()
     settle()
     conductor = program.lessons.conductor
     for lesson in program.lessons.panel.lessons:
-        if any(base is None or base.is_language for base in (lesson.start, *(step.base for step in lesson.steps))):
-            continue
         conductor.open(lesson)
         for place in range(len(lesson.steps)):
-            settle(400)
+            arrived(program)
             survey(program.window, f"lesson {lesson.number}, step {place + 1}", found)
             if conductor.covered:
                 conductor.skip()
-                settle(400)
+                arrived(program)
                 survey(program.window, f"lesson {lesson.number}, step {place + 1}, answered", found)
             if place + 1 < len(lesson.steps):
                 conductor.next()
         conductor.leave()
         settle()
+
+
+def arrived(program: Program) -> None:
+    """Wait until the lesson's run and picture are there, for a minute at most."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        settle(100)
+        page = program.lessons.panel.page
+        ready = page is None or page.interactive is None or page.interactive.ready
+        if ready and not program.lessons.conductor.busy:
+            break
+    settle(150)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,6 @@ def answer_to(text: str, reward: float) -> Answer:
     logp = dist[np.arange(len(tokens)), tokens]
     return Answer(
         tokens=tokens, logp=logp, ref_logp=logp, dist_logp=dist, reward=reward, parts=np.array([reward, 1.0, 1.0]),
-        words="right" if reward else "a slip",
     )  # fmt: skip
 
 
@@ -36,7 +35,7 @@ def panel(driver: Driver, front: Front[Panel], tmp_path: Path) -> ScorePanel:
     path = tmp_path / "run.grpo"
     lm_run(path, 4)
     with RunWriter.open(path) as writer:
-        for text, reward in (("2+12=14", 1.0), ("2+12=15", 0.0)):
+        for text, reward in (("2+9=11", 1.0), ("2+9=12", 0.0)):
             writer.keep_answer(Question(step=3, group=1, completion=text), answer_to(text, reward))
         writer.commit()
     driver.program.session.open(path)
@@ -57,18 +56,18 @@ def score(driver: Driver, panel: ScorePanel, text: str) -> str:
 
 
 def test_enter_scores_and_says_reward_odds_and_advantage(driver: Driver, panel: ScorePanel) -> None:
-    told = score(driver, panel, "2+12=14")
+    told = score(driver, panel, "2+9=11")
     step = driver.program.workspace.view.step.step
     assert step is not None
-    _, advantages = placed(step, 1, answer_to("2+12=14", 1.0))
+    _, advantages = placed(step, 1, answer_to("2+9=11", 1.0))
     assert told.startswith("Right. Reward 1.000 (right answer 1).")
-    assert "1 time in 256" in told  # eight tokens of one half each
+    assert "1 time in 128" in told  # seven tokens of one half each
     assert f"advantage +{advantages[-1]:.3f}: it would be pushed up" in told
     assert "2 −0.693" in panel.strip.accessibleDescription()
 
 
 def test_a_wrong_completion_would_be_pushed_down(driver: Driver, panel: ScorePanel) -> None:
-    told = score(driver, panel, "2+12=15")
+    told = score(driver, panel, "2+9=12")
     assert "A slip. Reward 0.000" in told
     assert "pushed down" in told
 
@@ -89,7 +88,7 @@ def test_nothing_typed_is_answered_with_what_to_do(driver: Driver, panel: ScoreP
 
 
 def test_an_answer_to_another_update_is_dimmed_and_says_so(driver: Driver, panel: ScorePanel) -> None:
-    fresh = score(driver, panel, "2+12=14")
+    fresh = score(driver, panel, "2+9=11")
     assert panel.says.isEnabled()
     driver.program.workspace.move_to(2)
     driver.settle()
@@ -105,11 +104,11 @@ def test_an_answer_to_another_update_is_dimmed_and_says_so(driver: Driver, panel
 def test_waiting_is_said_and_an_answer_to_something_else_is_left_alone(driver: Driver, panel: ScorePanel) -> None:
     workspace = driver.program.workspace
     workspace.asked.disconnect()  # nobody answers
-    assert score(driver, panel, "2+12=14").startswith("Asking the model")
+    assert score(driver, panel, "2+9=11").startswith("Asking the model")
     workspace.answered.emit(Question(step=3, group=1, completion="2"), answer_to("2", 0.0))
     driver.settle()
     assert panel.says.text().startswith("Asking the model")
-    workspace.answered.emit(Question(step=3, group=1, completion="2+12=14"), answer_to("2+12=14", 1.0))
+    workspace.answered.emit(Question(step=3, group=1, completion="2+9=11"), answer_to("2+9=11", 1.0))
     driver.settle()
     assert panel.says.text().startswith("Right.")
 
@@ -119,7 +118,7 @@ def test_a_refusal_is_shown_and_the_next_try_works(driver: Driver, panel: ScoreP
     assert workspace.run is not None
     workspace.run.read_only = "This run can be looked at only."
     assert score(driver, panel, "1") == "This run can be looked at only."
-    assert score(driver, panel, "2+12=14").startswith("Right.")
+    assert score(driver, panel, "2+9=11").startswith("Right.")
 
 
 def test_choosing_a_prompt_selects_its_first_completion_everywhere(driver: Driver, panel: ScorePanel) -> None:

@@ -208,7 +208,7 @@ def test_a_typed_completion_is_scored_by_the_policy_that_sampled_the_group(two: 
     assert len(rewards) == 5
     assert advantages.sum() == pytest.approx(0)
     again = Answer.from_json(answer.to_json())
-    assert np.array_equal(again.logp, np.asarray(answer.logp, dtype=float)) and again.words == answer.words
+    assert np.array_equal(again.logp, np.asarray(answer.logp, dtype=float))
 
 
 @pytest.mark.parametrize(("text", "said"), [("2+x", "does not know “x”"), ("1" * 20, "at most 14")])
