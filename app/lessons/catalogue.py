@@ -8,49 +8,11 @@ from pathlib import Path
 
 from app.examples import EXAMPLES
 from app.help.glossary import glossary
-from app.lessons.advantage_histogram import AdvantageHistogram
-from app.lessons.beta_sweep import BetaSweep
-from app.lessons.clip import Clip
-from app.lessons.credit import Credit
-from app.lessons.dead_groups import DeadGroups
-from app.lessons.fair_race import FairRace
-from app.lessons.family_tree import FamilyTree
-from app.lessons.flight_deck import FlightDeck
-from app.lessons.group import BuildGroup
-from app.lessons.group_size import GroupSize
-from app.lessons.interactive import Interactive
-from app.lessons.kl_explorer import KlExplorer
-from app.lessons.memory_bill import MemoryBill
-from app.lessons.one_update import OneUpdate
-from app.lessons.ratio_explorer import RatioExplorer
-from app.lessons.reported import Reported
-from app.lessons.step_credit import StepCredit
-from app.lessons.temperature import Temperature
 from app.resources import resource
 from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson, LessonError, Vocabulary, load_lesson
 from grpo_core.text import tr
 
-INTERACTIVES: dict[str, type[Interactive]] = {
-    "one_update": OneUpdate,
-    "build_group": BuildGroup,
-    "dead_groups": DeadGroups,
-    "clip": Clip,
-    "credit": Credit,
-    "step_credit": StepCredit,
-    "beta_sweep": BetaSweep,
-    "fair_race": FairRace,
-    "kl_explorer": KlExplorer,
-    "ratio_explorer": RatioExplorer,
-    "advantage_histogram": AdvantageHistogram,
-    "memory_bill": MemoryBill,
-    "group_size": GroupSize,
-    "temperature": Temperature,
-    "family_tree": FamilyTree,
-    "flight_deck": FlightDeck,
-    "reported": Reported,
-}
-"""What the files call the small interactives."""
 PANELS = (
     "policy_bars", "metrics", "training_history", "step_detail", "explain", "pipeline", "token_inspector", "evolution",
     "kl_over_beta", "comparison", "what_if", "score_your_own", "controls", "glossary",
@@ -74,6 +36,8 @@ class Broken:
 @cache
 def vocabulary() -> Vocabulary:
     """What lesson files may name."""
+    from app.lessons.interactives import INTERACTIVES
+
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
     offers = {name: interactive.offer for name, interactive in INTERACTIVES.items()}
     return Vocabulary(panels=PANELS, interactives=offers, terms=frozenset(terms - {""}), recorded=EXAMPLES)

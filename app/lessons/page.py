@@ -6,7 +6,6 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from app.lessons.catalogue import INTERACTIVES
 from app.lessons.conductor import Conductor
 from app.lessons.interactive import Interactive
 from app.lessons.knobs import Knobs
@@ -185,6 +184,8 @@ class LessonPage(QWidget):
 
     def _picture(self, name: str) -> None:
         """The lesson's interactive, made when it is first needed."""
+        from app.lessons.interactives import INTERACTIVES
+
         wanted = INTERACTIVES.get(name)
         if wanted is not None and type(self.interactive) is wanted:
             return

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.lessons.catalogue import INTERACTIVES, PANELS, lessons
+from app.lessons.catalogue import PANELS, lessons
+from app.lessons.interactives import INTERACTIVES
 from app.main_window import PANELS as THERE
 from app.resources import resource
 from grpo_core.lessons import Lesson
