@@ -34,6 +34,7 @@ def _answers(display: str) -> bool:
     xcb.xcb_connection_has_error.argtypes = [ctypes.c_void_p]
     xcb.xcb_disconnect.argtypes = [ctypes.c_void_p]
     connection = xcb.xcb_connect(display.encode(), None)
-    broken = bool(xcb.xcb_connection_has_error(connection))
-    xcb.xcb_disconnect(connection)
-    return not broken
+    answers = not xcb.xcb_connection_has_error(connection)
+    if not answers:  # else it stays open: a server whose last client leaves starts over, and may just then refuse Qt
+        xcb.xcb_disconnect(connection)
+    return answers
