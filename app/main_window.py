@@ -155,9 +155,7 @@ class MainWindow(QMainWindow):
 
     def _focus(self, name: str) -> None:
         middle = self.panels[name]
-        if isinstance(middle, TokenInspectorPanel):
-            middle.grid.setFocus(Qt.FocusReason.OtherFocusReason)
-        elif isinstance(middle, PolicyBarsPanel):
+        if isinstance(middle, (TokenInspectorPanel, PolicyBarsPanel)):
             middle.focus_picture()
 
     def closeEvent(self, event: QCloseEvent) -> None:

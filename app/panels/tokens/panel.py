@@ -119,6 +119,11 @@ class TokenInspectorPanel(Panel):
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
+    def focus_picture(self) -> None:
+        """Give the keyboard to the completions; without any to nobody, so that Space runs."""
+        target = self.grid if self.workspace.view.step.step is not None else self.window()
+        target.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def draw(self, view: View) -> None:
         step = view.step.step
         self._stack.setCurrentIndex(0 if step is not None else 1)

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.status import DOTS, LOADING, Status
@@ -277,3 +278,17 @@ def test_while_a_model_loads_run_can_be_pressed_and_is_not_called_pause(
     driver.program.player.toggle()
     driver.settle()
     assert driver.program.actions["run"].text() == "Run"
+
+
+def test_space_runs_a_new_language_model_and_opens_no_list(driver: Driver) -> None:
+    program, window = driver.program, driver.program.window
+    window.activateWindow()
+    driver.qtbot.waitUntil(window.isActiveWindow, timeout=2000)
+    program.deeds.new_language_run()
+    driver.settle()
+    focus = QApplication.focusWidget()
+    assert not isinstance(focus, (QComboBox, QAbstractButton)), focus
+    QTest.keyClick(focus or window, Qt.Key.Key_Space)
+    driver.qtbot.waitUntil(lambda: driver.head >= 1, timeout=30_000)
+    program.player.pause()
+    driver.rest()
