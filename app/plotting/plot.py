@@ -56,6 +56,7 @@ class Plot(Canvas):
         self.title, self.empty, self.zoomable = title, "", zoomable
         self._pressed: QPointF | None = None
         self._ringed = False
+        self._instead = ""
         self.cursor_band = self.add_item(Band("text", Qt.PenStyle.SolidLine, 1.5), z=30)
         self.hover_band = self.add_item(Band("muted", Qt.PenStyle.SolidLine, 1.0), z=31)
         self.read_out = ReadOut(self.frame)
@@ -130,6 +131,10 @@ class Plot(Canvas):
 
     def refresh(self) -> None:
         super().refresh()
+        instead = "" if any(len(curve.series) for curve in self.curves) else self.empty
+        if instead != self._instead:
+            self._instead = instead
+            self.viewport().update()  # all of it: the items say only where they themselves have changed
         bottom, top = self.view_box.viewRange()[1]
         self.cursor_band.refresh(bottom, top)
         self.hover_band.refresh(bottom, top)
@@ -152,17 +157,16 @@ class Plot(Canvas):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        blank = self.empty and not any(len(curve.series) for curve in self.curves)
-        if not (blank or self._ringed):
+        if not (self._instead or self._ringed):
             return
         painter = QPainter(self.viewport())
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        if blank:
+        if self._instead:
             painter.setPen(self.theme.colour("muted"))
             painter.setFont(self.theme.font("body", self.factor))
             wrapped = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.fillRect(self.viewport().rect(), self.theme.colour("ground"))
-            painter.drawText(QRectF(self.viewport().rect()).adjusted(24, 8, -24, -8), int(wrapped), self.empty)
+            painter.drawText(QRectF(self.viewport().rect()).adjusted(24, 8, -24, -8), int(wrapped), self._instead)
         if self._ringed:
             painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
             painter.drawRect(self.viewport().rect().adjusted(1, 1, -2, -2))

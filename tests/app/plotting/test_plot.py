@@ -132,7 +132,7 @@ def test_an_empty_plot_says_what_will_appear(qtbot: QtBot) -> None:
     plot = history(qtbot, np.empty(0))
     bare = picture(plot)
     plot.empty = "The reward of each update appears here."
-    plot.viewport().update()
+    plot.refresh()
     assert picture(plot) != bare
     qtbot.keyClick(plot, Qt.Key.Key_Left)
     assert plot.cursor_x is None
