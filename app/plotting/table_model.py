@@ -181,7 +181,7 @@ class TableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return what.help or None
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.data(self.index(0, section), role) if self._count else int(Qt.AlignmentFlag.AlignCenter)
+            return LEFT if what.kind in WORDS else RIGHT  # with rows or without: nothing repaints it when they come
         return None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
