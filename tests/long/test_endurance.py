@@ -33,7 +33,7 @@ GROWTH = 280
 SIZE = max(SECONDS * 1e5, 18e6)
 """Bytes of the file: a tenth or so of what the updates would take."""
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(SECONDS + 300)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3 * SECONDS + 300)]
 COLUMNS = ("seconds", "updates", "rss_mb", "handles", "threads", "widgets", "file_mb")
 
 
@@ -70,7 +70,7 @@ def test_a_long_run_at_full_speed_keeps_its_size(driver: Driver) -> None:
     driver.settle()
     begun, nones = time.monotonic(), sys.getrefcount(None)
     curve = [look(driver, begun)]
-    while curve[-1]["seconds"] < SECONDS:
+    while curve[-1]["seconds"] < SECONDS or (not thinned(driver) and curve[-1]["seconds"] < 3 * SECONDS):
         due = begun + len(curve) * EVERY
         driver.qtbot.waitUntil(partial(_past, due), timeout=round(EVERY + 60) * 1000)
         assert program.player.busy, driver.messages
@@ -93,6 +93,12 @@ def test_a_long_run_at_full_speed_keeps_its_size(driver: Driver) -> None:
     assert max(row["file_mb"] for row in curve) * 1e6 < 1.1 * SIZE + 2e6
     assert sys.getrefcount(None) > nones - 1000
     _whole_but_for_what_is_said(driver)
+
+
+def thinned(driver: Driver) -> bool:
+    """Whether the file has reached its limit; on a busy machine that takes longer."""
+    run = driver.program.workspace.run
+    return run is not None and bool(run.thinned)
 
 
 def _whole_but_for_what_is_said(driver: Driver) -> None:
