@@ -6,46 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.presenting.screens import LESSON_ROOM, ROOM, fitting_scale
 from app.settings.preferences import load_preferences
 from app.users_docks import put_back
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver, make, take_down
-from tests.app.lessons.held import lesson_of
+from tests.app.presenting.hands import places, settle, stage_of, start
 from tests.app.stories.hands import activate, drag, panel, press
 
 Key = Qt.Key
-
-
-def places(driver: Driver) -> dict[str, Any]:
-    """Where every dock stands that can be seen."""
-    docks = driver.program.window.docks
-    return {
-        id: (dock.geometry(), dock.titleBarWidget()) for id, dock in docks.items() if not dock.visibleRegion().isEmpty()
-    }
-
-
-def settle(driver: Driver) -> None:
-    presenter = driver.program.presenter
-    driver.qtbot.waitUntil(lambda: not presenter._later.isActive(), timeout=5000)
-    driver.settle()
-
-
-def start(driver: Driver) -> None:
-    driver.program.actions["present"].trigger()
-    settle(driver)
-    driver.program.window.activateWindow()
-    driver.qtbot.waitUntil(driver.program.window.isActiveWindow, timeout=2000)
-
-
-def stage_of(driver: Driver) -> Stage:
-    return driver.program.workspace.cursor.stage
 
 
 def test_presenting_fills_the_screen_for_a_projector_and_ends_as_it_began(driver: Driver) -> None:
@@ -294,60 +268,3 @@ def test_pressing_the_key_again_and_again_ends_well(driver: Driver) -> None:
     settle(driver)
     assert not driver.program.window.isFullScreen()
     assert places(driver) == before
-
-
-def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_black_screen(driver: Driver) -> None:
-    program, presenter = driver.program, driver.program.presenter
-    start(driver)
-    run_scale = program.look.scale
-    assert not presenter.counter.isHidden()
-    program.lessons.conductor.open(lesson_of("one_update"))
-    driver.qtbot.waitUntil(lambda: not program.lessons.conductor.busy, timeout=20_000)
-    settle(driver)
-    assert presenter.counter.isHidden(), "it would lie over the lesson's buttons"
-    assert program.look.scale >= run_scale
-    presenter.toggle_blank()
-    program.window.docks["lesson"].raise_()
-    driver.settle()
-    over = [one for one in program.window.children() if isinstance(one, QWidget)]
-    assert over[-1] is presenter.blank
-    presenter.toggle_blank()
-    program.lessons.conductor.leave()
-    settle(driver)
-    assert not presenter.counter.isHidden()
-    assert program.look.scale == run_scale
-    presenter.stop()
-    settle(driver)
-    assert presenter.counter.isHidden()
-
-
-@pytest.mark.parametrize("lesson_first", [True, False])
-@pytest.mark.parametrize("lesson_left_first", [True, False])
-def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
-    driver: Driver, lesson_first: bool, lesson_left_first: bool
-) -> None:
-    program, window = driver.program, driver.program.window
-    window.resize(1366, 768)
-    window.docks["training_history"].hide()
-    driver.settle()
-    before = set(places(driver))
-
-    def begin_lesson() -> None:
-        program.lessons.conductor.open(lesson_of("one_update"))
-        driver.qtbot.waitUntil(lambda: not program.lessons.conductor.busy, timeout=20_000)
-
-    coming = [begin_lesson, program.presenter.start]
-    going = [program.lessons.conductor.leave, program.presenter.stop]
-    for deed in (coming if lesson_first else coming[::-1]) + (going if lesson_left_first else going[::-1]):
-        deed()
-        settle(driver)
-        if program.lessons.given:
-            assert set(places(driver)) == {"lesson"}
-    assert set(places(driver)) == before
-    assert window.size().toTuple() == (1366, 768)
-
-
-def test_a_lesson_fills_a_screen_with_larger_type_than_a_run() -> None:
-    sizes = [(QRect(0, 0, *size), ROOM, LESSON_ROOM) for size in ((1366, 768), (1920, 1080), (1280, 720), (800, 600))]
-    scales = [(fitting_scale(room, run), fitting_scale(room, lesson)) for room, run, lesson in sizes]
-    assert scales == [(1.0, 1.25), (1.5, 1.75), (1.0, 1.1), (0.8, 0.8)]

@@ -1,0 +1,33 @@
+"""How a class is begun, and what it sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.workspace.cursor import Stage
+from tests.app.conftest import Driver
+
+
+def places(driver: Driver) -> dict[str, Any]:
+    """Where every dock stands that can be seen."""
+    docks = driver.program.window.docks
+    return {
+        id: (dock.geometry(), dock.titleBarWidget()) for id, dock in docks.items() if not dock.visibleRegion().isEmpty()
+    }
+
+
+def settle(driver: Driver) -> None:
+    presenter = driver.program.presenter
+    driver.qtbot.waitUntil(lambda: not presenter._later.isActive(), timeout=5000)
+    driver.settle()
+
+
+def start(driver: Driver) -> None:
+    driver.program.actions["present"].trigger()
+    settle(driver)
+    driver.program.window.activateWindow()
+    driver.qtbot.waitUntil(driver.program.window.isActiveWindow, timeout=2000)
+
+
+def stage_of(driver: Driver) -> Stage:
+    return driver.program.workspace.cursor.stage

@@ -1,0 +1,69 @@
+"""A lesson before a class: larger type, its own count, and the docks given back in any order."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QRect
+from PySide6.QtWidgets import QWidget
+
+from app.presenting.screens import LESSON_ROOM, ROOM, fitting_scale
+from tests.app.conftest import Driver
+from tests.app.lessons.held import lesson_of
+from tests.app.presenting.hands import places, settle, start
+
+
+def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_black_screen(driver: Driver) -> None:
+    program, presenter = driver.program, driver.program.presenter
+    start(driver)
+    run_scale = program.look.scale
+    assert not presenter.counter.isHidden()
+    program.lessons.conductor.open(lesson_of("one_update"))
+    driver.qtbot.waitUntil(lambda: not program.lessons.conductor.busy, timeout=20_000)
+    settle(driver)
+    assert presenter.counter.isHidden(), "it would lie over the lesson's buttons"
+    assert program.look.scale >= run_scale
+    presenter.toggle_blank()
+    program.window.docks["lesson"].raise_()
+    driver.settle()
+    over = [one for one in program.window.children() if isinstance(one, QWidget)]
+    assert over[-1] is presenter.blank
+    presenter.toggle_blank()
+    program.lessons.conductor.leave()
+    settle(driver)
+    assert not presenter.counter.isHidden()
+    assert program.look.scale == run_scale
+    presenter.stop()
+    settle(driver)
+    assert presenter.counter.isHidden()
+
+
+@pytest.mark.parametrize("lesson_first", [True, False])
+@pytest.mark.parametrize("lesson_left_first", [True, False])
+def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
+    driver: Driver, lesson_first: bool, lesson_left_first: bool
+) -> None:
+    program, window = driver.program, driver.program.window
+    window.resize(1366, 768)
+    window.docks["training_history"].hide()
+    driver.settle()
+    before = set(places(driver))
+
+    def begin_lesson() -> None:
+        program.lessons.conductor.open(lesson_of("one_update"))
+        driver.qtbot.waitUntil(lambda: not program.lessons.conductor.busy, timeout=20_000)
+
+    coming = [begin_lesson, program.presenter.start]
+    going = [program.lessons.conductor.leave, program.presenter.stop]
+    for deed in (coming if lesson_first else coming[::-1]) + (going if lesson_left_first else going[::-1]):
+        deed()
+        settle(driver)
+        if program.lessons.given:
+            assert set(places(driver)) == {"lesson"}
+    assert set(places(driver)) == before
+    assert window.size().toTuple() == (1366, 768)
+
+
+def test_a_lesson_fills_a_screen_with_larger_type_than_a_run() -> None:
+    sizes = [(QRect(0, 0, *size), ROOM, LESSON_ROOM) for size in ((1366, 768), (1920, 1080), (1280, 720), (800, 600))]
+    scales = [(fitting_scale(room, run), fitting_scale(room, lesson)) for room, run, lesson in sizes]
+    assert scales == [(1.0, 1.25), (1.5, 1.75), (1.0, 1.1), (0.8, 0.8)]

@@ -1,0 +1,143 @@
+"""Knobs, with keys and mouse: turned, typed into, refused, taken back."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QComboBox, QScrollArea, QSlider
+
+from app.panels.calm import CalmBox, CalmSlider
+from app.workspace.cursor import Stage
+from grpo_core.config import BanditTask, Settings
+from tests.app.conftest import Driver
+from tests.app.stories.hands import drag, panel, row_of, turn_wheel, type_into
+
+SHIFT, CTRL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
+LEFT = Qt.MouseButton.LeftButton
+
+
+def test_a_dragged_slider_is_one_step_of_undo(driver: Driver) -> None:
+    slider, editing = row_of(driver, "objective.beta").slider, driver.program.workspace.editing
+    slider.setSliderDown(True)
+    for value in (80, 200, 400):
+        slider.setValue(value)
+    slider.setSliderDown(False)
+    assert editing.settings.objective.beta != 0.04
+    assert editing.undo.count() == 1
+    slider.setFocus()
+    QTest.keyClick(slider, Qt.Key.Key_Right)
+    assert editing.undo.count() == 2
+    driver.settle()
+    for _ in range(2):
+        driver.program.actions["undo"].trigger()
+    assert editing.settings == Settings()
+
+
+def test_a_refusal_goes_when_the_field_is_typed_into_again(driver: Driver) -> None:
+    row = row_of(driver, "objective.beta")
+    type_into(row.field, "abc")
+    assert not row.error.isHidden()
+    row.field.setFocus()
+    QTest.keyClicks(row.field, "1")
+    assert row.error.isHidden()
+
+
+@pytest.mark.parametrize("entry", ["", "nan", "abc²", "1e999", "-1e30", "1,2,x"])
+def test_no_field_of_all_takes_a_bad_entry_silently(driver: Driver, entry: str) -> None:
+    controls, editing = panel(driver, "controls"), driver.program.workspace.editing
+    controls.more.setChecked(True)
+    for row in controls.rows:
+        field = getattr(row, "field", None)
+        if field is None or row.isHidden():
+            continue
+        before = editing.wanted
+        type_into(field, entry)
+        assert editing.wanted == before or row.error.isHidden()
+        if editing.wanted == before and field.text() != entry:
+            assert "stays" in row.error.text() or field.text() in ("", entry), row.paths
+        driver.program.actions["undo"].trigger()
+
+
+def test_a_structural_change_offers_a_new_run_and_can_be_dropped(driver: Driver) -> None:
+    driver.run(1)
+    controls = panel(driver, "controls")
+    controls.more.setChecked(True)
+    type_into(row_of(driver, "seed").field, "11")
+    driver.settle()
+    assert not controls.waiting.isHidden()
+    assert "seed 11" in controls.waiting.text.text()
+    controls.waiting.keep.click()
+    driver.settle()
+    assert controls.waiting.isHidden()
+    assert row_of(driver, "seed").field.text() == "7"
+    type_into(row_of(driver, "seed").field, "12")
+    driver.settle()
+    controls.waiting.begin.click()
+    driver.run(1)
+    assert driver.program.workspace.view.step.settings.seed == 12
+
+
+def test_a_reward_of_the_custom_landscape_is_dragged(driver: Driver) -> None:
+    driver.program.session.new_run(Settings(task=BanditTask(landscape="custom")))
+    driver.run(1)
+    plot = panel(driver, "policy_bars").plot
+
+    def at(action: int, height: float) -> QPoint:
+        return plot.mapFromScene(plot.view_box.mapViewToScene(QPointF(action + 1.0, height)))
+
+    drag(plot.viewport(), at(2, 0.0), at(2, 0.3), at(2, 0.6), at(2, 0.9))
+    editing = driver.program.workspace.editing
+    assert editing.settings.bandit.custom[2] == pytest.approx(0.9, abs=0.02)
+    assert editing.undo.count() == 1
+    driver.run(1)
+    assert driver.program.workspace.run is not None
+    assert driver.program.workspace.run.changes[-1][0] == 2
+
+
+@pytest.mark.parametrize(
+    "landscape",
+    ["chain", *(pytest.param(name, marks=pytest.mark.long) for name in ("single_peak", "custom", "length"))],
+)
+def test_every_task_and_preset_runs_and_every_panel_draws_it(driver: Driver, landscape: str) -> None:
+    controls = panel(driver, "controls")
+    driver.program.session.new_run(Settings(task=BanditTask(landscape=landscape, levels=(0.0, -1.0))))
+    for index in range(controls.preset.count()):
+        driver.program.workspace.move_to(driver.head)
+        controls.preset.activated.emit(index)
+        driver.program.deeds.new_run()
+        driver.run(2)
+        assert driver.head == 2, controls.preset.itemText(index)
+        assert driver.messages == [], controls.preset.itemText(index)
+    for name in driver.program.window.docks:
+        panel(driver, name)
+    for stage in Stage:
+        driver.program.workspace.show_stage(stage, 0)
+        driver.settle()
+    assert driver.messages == []
+
+
+def test_the_wheel_scrolls_the_controls_and_turns_no_knob_on_its_way(driver: Driver) -> None:
+    window, controls = driver.program.window, panel(driver, "controls")
+    window.resize(1366, 600)
+    controls.more.setChecked(True)
+    driver.settle()
+    before, area = driver.program.workspace.editing.settings, controls.findChild(QScrollArea)
+    bar = area.verticalScrollBar()
+    slider = row_of(driver, "learner.group_size").slider
+    for knob in (controls.preset, controls.kind, slider):
+        bar.setValue(0)
+        turn_wheel(window, knob)
+        assert bar.value() > 20
+    assert driver.program.workspace.editing.settings == before
+    slider.setFocus()
+    turn_wheel(window, slider)
+    driver.settle()
+    assert driver.program.workspace.editing.settings != before, "what has the focus is meant"
+
+
+def test_no_panel_has_a_slider_or_a_choice_that_takes_the_wheel_unasked(driver: Driver) -> None:
+    every = [driver.program.window.panels[id] for id in driver.program.window.docks]
+    found = [part for one in every for part in (*one.findChildren(QSlider), *one.findChildren(QComboBox))]
+    assert len(found) > 40
+    assert [part.accessibleName() for part in found if not isinstance(part, (CalmSlider, CalmBox))] == []

@@ -1,0 +1,143 @@
+"""What goes wrong, and what is done at the wrong moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.panels.controls.panel import ControlsPanel
+from grpo_core.config import BanditTask, Objective, Optimizer, Settings
+from grpo_core.explain import Quantity, explain
+from grpo_core.runs.run_file import RunReader
+from tests.app.conftest import Driver, make, take_down
+
+
+def test_numbers_that_are_not_finite_stop_the_run_and_leave_a_way_back(driver: Driver) -> None:
+    task = BanditTask(landscape="custom", custom=(1e9,) + (0.0,) * 9)
+    objective = Objective(std="none", baseline="none")
+    optimizer = Optimizer(learning_rate=0.0)
+    driver.program.session.new_run(Settings(task=task, objective=objective, optimizer=optimizer))
+    driver.run(2)
+    driver.program.workspace.editing.edit({"optimizer.learning_rate": 1e3}, "Break it")
+    driver.program.player.run_n(60)
+    driver.qtbot.waitUntil(lambda: bool(driver.messages), timeout=10_000)
+    stood = driver.head
+    assert "not a finite number" in driver.messages[0]
+    assert f"stands at update {stood}" in driver.messages[0]
+    driver.program.workspace.editing.edit({"optimizer.learning_rate": 0.0}, "Mend it")
+    driver.rest()
+    driver.run(1)
+    assert driver.head == stood + 1
+
+
+@pytest.mark.parametrize("moment", [0, pytest.param(2, marks=pytest.mark.long)])
+def test_every_command_runs_at_every_moment(driver: Driver, monkeypatch: pytest.MonkeyPatch, moment: int) -> None:
+    monkeypatch.setattr("PySide6.QtWidgets.QFileDialog.getOpenFileName", lambda *_: ("", ""))
+    monkeypatch.setattr("PySide6.QtWidgets.QFileDialog.getSaveFileName", lambda *_: ("", ""))
+    monkeypatch.setattr("PySide6.QtWidgets.QFileDialog.getExistingDirectory", lambda *_: "")
+    monkeypatch.setattr("PySide6.QtWidgets.QInputDialog.getText", lambda *_: ("", False))
+    if moment:
+        driver.run(moment)
+    for name in [action.command.id for action in driver.program.actions]:
+        if name in ("quit", "close_run") or name.startswith("layout."):
+            continue
+        driver.program.actions[name].trigger()
+    driver.program.player.pause()
+    driver.rest()
+    driver.run(2)
+    driver.program.window.setWindowState(Qt.WindowState.WindowNoState)
+    driver.program.palette.hide()
+    driver.program.sheet.hide()
+
+
+def test_a_setting_of_the_other_kind_of_run_that_comes_too_late_changes_nothing(driver: Driver) -> None:
+    controls = driver.program.window.panels["controls"]
+    assert isinstance(controls, ControlsPanel)
+    late = next(row for row in controls.rows if row.paths == ("task.held_out",))
+    before = driver.program.workspace.editing.wanted
+    late.edited.emit(late.paths, 3, None)
+    assert driver.program.workspace.editing.wanted == before
+    assert driver.messages == []
+
+
+def test_everything_that_takes_the_focus_has_a_name(driver: Driver) -> None:
+    driver.run(2)
+    nameless = [
+        widget
+        for widget in driver.program.window.findChildren(QWidget)
+        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+        and widget.isVisible()
+        and widget.focusProxy() is None
+        and not isinstance(widget.parent(), QAbstractScrollArea)  # a viewport: its area has the name
+        and not widget.accessibleName()
+    ]
+    named_by_text = [w for w in nameless if getattr(w, "text", lambda: "")()]
+    assert [type(w).__name__ for w in nameless if w not in named_by_text] == []
+
+
+def test_themes_and_sizes_change_while_it_runs(driver: Driver) -> None:
+    driver.program.player.run()
+    for theme in ("dark", "projector", "light"):
+        driver.program.deeds.set_theme(theme)
+        driver.program.deeds.zoom(1)
+        driver.settle()
+    driver.program.deeds.zoom(0)
+    driver.rest()
+    assert driver.head == 200
+
+
+def test_closing_while_it_runs_at_full_speed_loses_nothing(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
+    one = make(qtbot, tmp_path / "home")
+    one.program.player.set_length(None)
+    one.program.player.run()
+    qtbot.waitUntil(lambda: one.head > 30, timeout=10_000)
+    seen = one.head
+    run = one.program.workspace.run
+    take_down(one)
+    assert run is not None
+    with RunReader.open(run.path) as reader:
+        assert reader.meta.ended
+        assert reader.last >= seen
+
+
+@pytest.mark.parametrize("landscape", ["single_peak", "chain", "length"])
+def test_every_door_leads_to_an_explanation_that_agrees(driver: Driver, landscape: str) -> None:
+    driver.program.session.new_run(Settings(task=BanditTask(landscape=landscape, max_length=4)))
+    driver.run(6)
+    window, workspace = driver.program.window, driver.program.workspace
+    for name in ("token_inspector", "step_detail", "explain"):
+        window.docks[name].raise_()
+        driver.settle()
+    asked: list[Quantity] = []
+
+    def note() -> None:
+        if workspace.quantity is not None:
+            asked.append(workspace.quantity)
+
+    table = window.panels["step_detail"].table  # type: ignore[attr-defined]
+    for column in table.table.columns:
+        table.activated_cell.emit(3, column.key)
+        note()
+    for term in window.panels["pipeline"].strip.buttons:  # type: ignore[attr-defined]
+        term.click()
+        note()
+    for action in range(2):
+        window.panels["policy_bars"].plot.explained.emit(action)  # type: ignore[attr-defined]
+        note()
+    tokens = window.panels["token_inspector"]
+    for place in range(tokens.tint.count()):  # type: ignore[attr-defined]
+        tokens.tint.setCurrentIndex(place)  # type: ignore[attr-defined]
+        tokens.tint.activated.emit(place)  # type: ignore[attr-defined]
+        tokens.grid.activated.emit(2, 0)  # type: ignore[attr-defined]
+        note()
+    tokens.detail.show_token(workspace.view, 1, 0)  # type: ignore[attr-defined]
+    asked += [quantity for _, _, _, quantity in tokens.detail._lines if quantity is not None]  # type: ignore[attr-defined]
+    step = workspace.view.step.step
+    assert step is not None
+    assert len(asked) > 20
+    for quantity in asked:
+        assert explain(step, quantity).agrees, quantity
