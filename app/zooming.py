@@ -50,7 +50,7 @@ class Zooming(QObject):
         if scale == self._scale:
             return
         if program.presenter.active and not program.lessons.given:
-            program.presenter.arrange_again()
+            program.presenter.arrange_later()
         if window.users_docks.lent:
             return
         self._scale = scale

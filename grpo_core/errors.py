@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from grpo_core.text import tr
 
 
@@ -51,6 +53,19 @@ class NonFiniteError(GrpoError):
                 "lower the learning rate, or branch from an earlier update."
             ).format(step=step, what=what, head=step - 1)
         )
+
+
+def given_up(poll: Callable[[], None]) -> Callable[[], bool]:
+    """``poll``, which raises :class:`Cancelled` when it is time to stop, as a question with an answer."""
+
+    def asked() -> bool:
+        try:
+            poll()
+        except Cancelled:
+            return True
+        return False
+
+    return asked
 
 
 class Cancelled(GrpoError):  # noqa: N818 - being cancelled is no error

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grpo_core.assignments import settings_from
 from grpo_core.config import language_settings
-from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.errors import GrpoError, given_up
 from grpo_core.learners import NO_TORCH
 
 
@@ -34,15 +34,8 @@ def run_pretrain(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         bar.update(done - bar.n)
         bar.set_postfix_str(f"loss {loss:.3f} nats a token", refresh=False)
 
-    def stopped() -> bool:
-        try:
-            poll()
-        except Cancelled:
-            return True
-        return False
-
     with bar:
-        model = pretrained(recipe, out.with_name(out.name + ".partial"), cancelled=stopped, progress=progress)
+        model = pretrained(recipe, out.with_name(out.name + ".partial"), cancelled=given_up(poll), progress=progress)
     save_model(model, out, {"recipe": f"steps {recipe.steps}, batch {recipe.batch}, seed {recipe.seed}"})
     print(f"{out} holds a model of {sum(weight.numel() for weight in model.parameters()):,} parameters.")
     return 0

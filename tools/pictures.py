@@ -175,7 +175,7 @@ def readme_language(program: Program, folder: Path) -> None:
     program.workspace.explain(Quantity("gradient", row=row, token=0))
     language_window(program, "training_history", folder / "language-light.png")
     program.look.set("dark", 1.0)
-    run(program, 17)
+    run(program, 18)  # one further, and the held-out prompts were asked again
     program.window.panels["evolution"].place = 1  # type: ignore[attr-defined]
     language_window(program, "evolution", folder / "language-dark.png")
 

@@ -9,7 +9,7 @@ from threading import Event, Thread
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.training.lm_process import ModelProcess
-from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.errors import Cancelled, GrpoError, given_up
 from grpo_core.text import tr
 
 Poll = Callable[[], None]
@@ -25,16 +25,9 @@ def model_process(poll: Poll) -> Iterator[tuple[ModelProcess, Callable[[], bool]
         GrpoError: torch is missing.
     """
 
-    def cancelled() -> bool:
-        try:
-            poll()
-        except Cancelled:
-            return True
-        return False
-
     process = ModelProcess()
     try:
-        yield process, cancelled
+        yield process, given_up(poll)
     finally:
         process.close()
 

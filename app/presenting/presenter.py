@@ -120,7 +120,7 @@ class Presenter(QObject):
         self._place()
         if screens.speaker_screen(screens.screens(), self._class_screen()) is not None:
             self.speaker.show()
-        self._arrange_later()
+        self.arrange_later()
 
     def stop(self) -> None:
         """The window as it was before."""
@@ -141,7 +141,7 @@ class Presenter(QObject):
         self._window.setWindowState(self._before.state)
         self.active = False
         self._window.users_docks.give_back(BORROWER)
-        self._arrange_later()  # again, once the panels have found their sizes for that look
+        self.arrange_later()  # again, once the panels have found their sizes for that look
 
     def set_lesson(self, given: bool) -> None:
         """A lesson takes less room than a run, and counts its own steps."""
@@ -151,7 +151,7 @@ class Presenter(QObject):
         if self.active:
             self.counter.switch(not given)
             self._place()
-            self._arrange_later()
+            self.arrange_later()
 
     def leave(self) -> None:
         """One step back: from a blank screen or a single panel to the whole picture, from that to the desk."""
@@ -198,10 +198,6 @@ class Presenter(QObject):
             screens.fill(self._window, shown)
         screens.put_beside(self.speaker, screens.speaker_screen(there, shown) if self.active else None, there)
 
-    def arrange_again(self) -> None:
-        """The docks for another size of type."""
-        self._arrange_later()
-
     def _lift(self) -> None:
         """A dock that is placed anew, or that a lesson brings to the front, does not stay over what lies over all."""
         over = [one for one in (self.counter, self.ring, self.blank) if not one.isHidden()]
@@ -209,7 +205,8 @@ class Presenter(QObject):
             for one in over:
                 one.raise_()
 
-    def _arrange_later(self) -> None:
+    def arrange_later(self) -> None:
+        """The docks once more, when the window and the panels have their sizes."""
         self._later.start(SETTLE_MS if self.active else LEAVE_MS)
         self._workspace.request_frame()
 
@@ -234,7 +231,7 @@ class Presenter(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:
-            self._arrange_later()
+            self.arrange_later()
         return False
 
     @Slot()

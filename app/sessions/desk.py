@@ -98,8 +98,8 @@ class SessionDesk(QObject):
         count = sum(run.listed for run in manifest.runs)
         runs = tr("no run") if not count else tr("1 run") if count == 1 else tr("{count} runs").format(count=count)
         parts = [runs, in_bytes(target.stat().st_size if target.exists() else 0)]
-        lesson = self._p.lessons.conductor.lesson
-        if manifest.lesson and lesson is not None:
+        lesson = found(self._p, manifest.lesson) if manifest.lesson else None
+        if lesson is not None:
             step = tr("lesson {number} at step {step}").format(number=lesson.number, step=manifest.lesson_step + 1)
             parts.insert(0, step)
         said = tr("The session is saved as {target}: {parts}.").format(target=target, parts=", ".join(parts))

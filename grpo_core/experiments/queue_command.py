@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grpo_core.assignments import settings_from
 from grpo_core.config import language_settings
-from grpo_core.errors import Cancelled, SettingsError
+from grpo_core.errors import Cancelled, SettingsError, given_up
 from grpo_core.experiments import queue as runs
 from grpo_core.metrics import METRICS
 
@@ -45,13 +45,7 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None]) -> bool:
     """Train with a progress bar over all updates; whether everything is done."""
     from tqdm import tqdm
 
-    def cancelled() -> bool:
-        try:
-            poll()
-        except Cancelled:
-            return True
-        return False
-
+    cancelled = given_up(poll)
     total = queue.updates * len(queue.runs)
     before = sum(min(runs.held(folder, run).done, queue.updates) for run in queue.runs)
     with tqdm(total=total, initial=before, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:
