@@ -167,17 +167,23 @@ def readme_language(program: Program, folder: Path) -> None:
     program.look.set("light", 1.0)
     start_language(program)
     run(program, 3)
+    explain_a_fork(program)
+    language_window(program, "training_history", folder / "language-light.png")
+    program.look.set("dark", 1.0)
+    run(program, 18)  # one further, and the held-out prompts were asked again
+    explain_a_fork(program)
+    program.window.panels["evolution"].place = 1  # type: ignore[attr-defined]
+    language_window(program, "evolution", folder / "language-dark.png")
+
+
+def explain_a_fork(program: Program) -> None:
+    """Select and explain the first token of the first group whose rewards differ."""
     step = program.workspace.view.step
     assert step.step is not None and step.dead is not None
     group = int((~step.dead).argmax())
     row = int((step.step.group == group).argmax())
     program.workspace.select(row=row, token=0)
     program.workspace.explain(Quantity("gradient", row=row, token=0))
-    language_window(program, "training_history", folder / "language-light.png")
-    program.look.set("dark", 1.0)
-    run(program, 18)  # one further, and the held-out prompts were asked again
-    program.window.panels["evolution"].place = 1  # type: ignore[attr-defined]
-    language_window(program, "evolution", folder / "language-dark.png")
 
 
 def language_window(program: Program, tab: str, path: Path) -> None:

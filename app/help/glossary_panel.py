@@ -142,7 +142,7 @@ class _Definition(QWidget):
         self.see = QLabel(self)
         self.formula = FormulaLabel(parent=self)
         column = QVBoxLayout(self)
-        column.setContentsMargins(12, 4, 4, 4)
+        column.setContentsMargins(12, 10, 4, 4)
         column.setSpacing(8)
         for widget in (self._heading, self._sentence, self.formula, self.see, self._source):
             column.addWidget(widget)
