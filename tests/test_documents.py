@@ -1,0 +1,53 @@
+"""What README, HACKING and docs/ say about the tree is so: links, paths, lessons, make targets."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted(
+    path
+    for pattern in ("*.md", "docs/**/*.md", "packaging/*.md", "resources/*/README.md")
+    for path in ROOT.glob(pattern)
+)
+ROOMS = ("app", "grpo_core", "tests", "tools", "resources", "docs", "packaging", "benchmarks")
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+def lessons() -> dict[int, str]:
+    """Number and title of every lesson that is shipped."""
+    read = (tomllib.loads(path.read_text("utf-8")) for path in ROOT.glob("resources/lessons/*.toml"))
+    return {lesson["number"]: lesson["title"] for lesson in read}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
+def test_every_link_leads_to_a_file(path: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text("utf-8"))
+    broken = [target for target in targets if "://" not in target and not (path.parent / target).exists()]
+    assert not broken
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
+def test_every_path_that_is_named_exists(path: Path) -> None:
+    """Paths in backticks that begin with a folder of the tree; a ``<name>`` in one stands for any."""
+    named = re.findall(rf"`((?:{'|'.join(ROOMS)})/[^`\s]*)`", path.read_text("utf-8"))
+    patterns = {re.sub(r"<[^>]*>", "*", name).rstrip("/") for name in named}
+    assert not [name for name in patterns if not any(ROOT.glob(name))]
+
+
+def test_the_page_of_places_has_every_lesson_under_its_number() -> None:
+    rows = re.findall(r"^\| (.+?) \| (\d+) \|", (ROOT / "docs/where.md").read_text("utf-8"), re.MULTILINE)
+    assert {int(number): title for title, number in rows} == lessons()
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
+def test_every_make_target_that_is_named_exists(path: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z-]+)", path.read_text("utf-8"))) <= targets
