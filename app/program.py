@@ -25,7 +25,6 @@ from app.main_window import MainWindow
 from app.offers import Offers
 from app.panels.base import Panel
 from app.panels.controls.panel import ControlsPanel
-from app.plotting.look import Look
 from app.plotting.twin_stack import TwinStack
 from app.presenting.presenter import Presenter
 from app.queues import Queues
@@ -35,6 +34,7 @@ from app.settings.layouts import Layouts
 from app.settings.paths import Paths
 from app.settings.preferences import Preferences, save_preferences
 from app.stops import Stops
+from app.theme.look import Look
 from app.training.controller import Controller
 from app.transport import Transport
 from app.workspace.player import Player

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication
 from app.plotting.axis import Scale
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
-from app.plotting.theme import LIGHT, PROJECTOR, Theme
+from app.theme.tokens import LIGHT, PROJECTOR, Theme
 
 FRAMES = 30
 CURVES = ("reward", "policy", "kl", "entropy")

@@ -57,7 +57,7 @@ def test_what_is_imported_by_name_is_named_for_the_analysis() -> None:
 
 def test_every_file_that_is_no_code_lies_where_the_recipe_takes_it_from() -> None:
     recipe = (ROOT / "build.spec").read_text("utf-8")
-    taken = ["resources", "app/plotting/glyphs"]
+    taken = ["resources", "app/theme/glyphs"]
     assert all(" / ".join(f'"{part}"' for part in folder.split("/")) in recipe for folder in taken)
     others = {
         path.relative_to(ROOT).parent.as_posix()

@@ -27,10 +27,10 @@ from PySide6.QtWidgets import QApplication
 
 from app.main_window import PANELS
 from app.panels.base import Panel
-from app.plotting.look import Look
 from app.program import Program
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
+from app.theme.look import Look
 from app.training.controller import State
 from grpo_core.explain import Quantity
 

@@ -95,7 +95,7 @@ def _size(text: str | None) -> tuple[int, int] | None:
 
 
 def _scale(text: str) -> float:
-    from app.plotting.look import SCALES
+    from app.theme.look import SCALES
 
     try:
         scale = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)

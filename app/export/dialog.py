@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.commands.view_menu import THEMES
-from app.plotting.look import SCALES
+from app.theme.look import SCALES
 from grpo_core.text import tr
 
 SHOWN = tr("As shown")

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QWidget
 
 from app.build import this_build
 from app.panels.base import Panel
-from app.plotting.look import families
-from app.plotting.theme import THEMES, Theme
+from app.theme.look import families
+from app.theme.tokens import THEMES, Theme
 from app.workspace.workspace import Workspace
 from grpo_core.runs.export_words import caption
 from grpo_core.text import tr

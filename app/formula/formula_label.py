@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.formula.plain import plain_text
 from app.formula.render import Picture, picture
-from app.plotting.theme import LIGHT, Theme
+from app.theme.tokens import LIGHT, Theme
 
 SHRINK_TO = 0.6
 """A formula that is too wide is drawn smaller down to this share; beyond, its plain text wraps instead."""

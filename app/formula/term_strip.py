@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from app.formula.plain import plain_text
 from app.formula.render import Picture, picture
-from app.plotting.theme import LIGHT, Theme
+from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 ROOM = "−0.000"

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from app.formula.formula_label import FormulaLabel
 from app.help.glossary import Entry, Glossary, glossary
-from app.plotting.theme import LIGHT, Theme
+from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 _ID = Qt.ItemDataRole.UserRole

@@ -7,7 +7,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QLabel, QTextBrowser, QVBoxLayout, QWidget
 
 from app.help.published import PARTS, told
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from grpo_core.text import tr
 
 WHOSE = tr("From papers and documentation. Nothing here is computed by this program.")

@@ -14,7 +14,7 @@ from app.plotting.band import Ribbon
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
 from app.plotting.table_model import Column, Rows
-from app.plotting.theme import CUES, Cue
+from app.theme.tokens import CUES, Cue
 from grpo_core.experiments.ensemble import band
 from grpo_core.text import tr
 

@@ -9,7 +9,7 @@ from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter, QPai
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.plotting.numbers import shown
-from app.plotting.theme import LIGHT, RADIUS, Theme
+from app.theme.tokens import LIGHT, RADIUS, Theme
 from grpo_core.memory import GIB, WORDS, Block
 from grpo_core.text import tr
 

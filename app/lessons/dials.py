@@ -14,8 +14,8 @@ from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
-from app.plotting.theme import Theme
 from app.plotting.twin_stack import TwinStack
+from app.theme.tokens import Theme
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity

@@ -6,7 +6,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, Q
 from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPalette, QPen, QPixmap
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QTreeWidget, QTreeWidgetItem, QWidget
 
-from app.plotting.theme import LIGHT, Theme
+from app.theme.tokens import LIGHT, Theme
 from grpo_core.experiments.family import depth, member
 from grpo_core.experiments.family_members import FAMILY, Member
 from grpo_core.text import tr

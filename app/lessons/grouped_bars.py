@@ -15,7 +15,7 @@ from app.plotting.legend import Entry
 from app.plotting.numbers import shown
 from app.plotting.plot import Plot
 from app.plotting.table_model import Column, Rows
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 
 ROOM = 0.8
 """Share of a place that its bars fill together."""

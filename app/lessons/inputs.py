@@ -12,7 +12,7 @@ from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.plotting.theme import LIGHT, RADIUS, Theme
+from app.theme.tokens import LIGHT, RADIUS, Theme
 from grpo_core.text import tr
 
 Key = Qt.Key

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.lessons.catalogue import Broken
 from app.lessons.progress import Progress, Reached
-from app.plotting.theme import LIGHT, RADIUS, Theme
+from app.theme.tokens import LIGHT, RADIUS, Theme
 from grpo_core.lessons import Lesson
 from grpo_core.text import tr
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 from app.lessons.inputs import Options
 from app.lessons.value import Value
 from app.plotting.numbers import shown
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from grpo_core.lessons import SIGNS, Prediction, as_told, direction, holds, spoken
 from grpo_core.text import tr
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLabel, QToolTip, QVBoxLayout, QWidget
 
 from app.formula.formula_label import FormulaLabel
 from app.help.glossary import lookup, tooltip_html
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from grpo_core.lessons import Word, spoken
 from grpo_core.text import tr
 

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.panels.base import Panel
 from app.panels.evolution_rows import EvolutionRows
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.evolution import Change, Evolution
 from app.workspace.view import View

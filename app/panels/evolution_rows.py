@@ -9,7 +9,7 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS
 from app.workspace.evolution import Change, Evolution, Mark
 from grpo_core.text import tr

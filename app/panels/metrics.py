@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QWidget
 from app.help.hover import explain_on_hover
 from app.panels.base import Panel
 from app.plotting.numbers import full, shown
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from app.workspace.cursor import Stage
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

@@ -20,7 +20,7 @@ from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
 from app.panels.base import Panel
 from app.plotting.numbers import shown
-from app.plotting.theme import LIGHT, Theme
+from app.theme.tokens import LIGHT, Theme
 from app.workspace.cursor import Stage
 from app.workspace.step_view import advantage_of
 from app.workspace.view import View

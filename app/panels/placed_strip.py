@@ -10,7 +10,7 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.numbers import shown
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from grpo_core.questions import Answer
 from grpo_core.text import tr
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QPushBu
 
 from app.panels.calm import CalmBox
 from app.panels.controls.scale import parsed
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from grpo_core.assignments import described_settings
 from grpo_core.config import About, Settings, language_settings
 from grpo_core.errors import SettingsError

@@ -1,1 +1,1 @@
-"""How numbers look: colours, type, plots, table twins. Widgets that know nothing of runs."""
+"""How numbers look: curves, bars, axes, table twins, export. Widgets that know nothing of runs."""

@@ -11,7 +11,7 @@ from PySide6.QtGui import QPainter, QPen
 
 from app.plotting.numbers import MINUS
 from app.plotting.ranges import ticks
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 
 
 @dataclass(frozen=True, kw_only=True)

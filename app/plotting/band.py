@@ -6,7 +6,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtGui import QBrush, QColor
 
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 
 STRENGTH = 0.15
 """Strength of the area over the ground; several may lie on each other."""

@@ -19,7 +19,7 @@ from app.plotting.items import Bars, Levels, Marks, Points
 from app.plotting.labels import Word, Words, line_ends
 from app.plotting.pyramid import Pyramid
 from app.plotting.ranges import held_range
-from app.plotting.theme import LIGHT, Theme
+from app.theme.tokens import LIGHT, Theme
 
 Item = TypeVar("Item")
 MARKER = 8.0

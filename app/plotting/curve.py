@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGraphicsItem
 
 from app.plotting.pyramid import Pyramid
-from app.plotting.theme import CUES, Cue, Theme
+from app.theme.tokens import CUES, Cue, Theme
 
 SMOOTH_UP_TO = 700
 """Points up to which a line is drawn a little wider and smooth; beyond, both cost more than a frame has."""

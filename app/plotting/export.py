@@ -12,7 +12,7 @@ from PySide6.QtGui import QFontMetrics, QImage, QPageLayout, QPageSize, QPaintDe
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsView, QWidget
 
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 
 FORMATS = ("png", "svg", "pdf")
 LARGEST = 8192

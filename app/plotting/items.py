@@ -7,7 +7,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush
 
-from app.plotting.theme import CUES, Cue, Theme
+from app.theme.tokens import CUES, Cue, Theme
 
 
 class Bars(pg.BarGraphItem):  # type: ignore[misc]

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
 from app.plotting.ranges import push_apart
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 
 
 @dataclass(frozen=True)

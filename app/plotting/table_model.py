@@ -11,7 +11,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QColor
 
 from app.plotting.numbers import ABSENT, hover, is_missing, plain, shown, signed
-from app.plotting.theme import LIGHT, Theme
+from app.theme.tokens import LIGHT, Theme
 
 Rows: TypeAlias = Sequence[Sequence[object]]
 """Rows of plain values, of any length: a list, or something that makes them as they are asked for."""

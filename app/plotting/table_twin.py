@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.plotting.table_model import LEFT, RIGHT, WORDS, Column, Rows, TableModel
-from app.plotting.theme import LIGHT, Theme
+from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, 
 from app.plotting.legend import Entry, Legend
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from grpo_core.text import tr
 
 

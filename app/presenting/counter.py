@@ -6,8 +6,8 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
-from app.plotting.theme import LIGHT, RADIUS, Theme
 from app.presenting.words import shown_now
+from app.theme.tokens import LIGHT, RADIUS, Theme
 from app.workspace.view import View
 from grpo_core.text import tr
 

@@ -10,7 +10,6 @@ from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Slot
 from PySide6.QtGui import QScreen
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.plotting.theme import Theme
 from app.presenting import screens
 from app.presenting.awake import Awake
 from app.presenting.blank import Blank
@@ -19,11 +18,12 @@ from app.presenting.maximize import Maximizer, focus_again, focus_of
 from app.presenting.notes import NotesFile
 from app.presenting.ring import PointerRing
 from app.presenting.speaker import BUTTONS, KEYS, SpeakerWindow
+from app.theme.tokens import Theme
 
 if TYPE_CHECKING:
     from app.commands.actions import Actions
     from app.main_window import MainWindow
-    from app.plotting.look import Look
+    from app.theme.look import Look
     from app.workspace.workspace import Workspace
 
 BORROWER = "presenting"

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QWindow
 from PySide6.QtWidgets import QWidget
 
-from app.plotting.theme import LIGHT, Theme
+from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 RADIUS = 30

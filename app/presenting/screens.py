@@ -8,8 +8,8 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QGuiApplication, QScreen
 from PySide6.QtWidgets import QWidget
 
-from app.plotting.look import SCALES
 from app.settings.layouts import clamped
+from app.theme.look import SCALES
 from grpo_core.text import tr
 
 ROOM = (1180, 720)

@@ -18,10 +18,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.plotting.stylesheet import palette, stylesheet
-from app.plotting.theme import Theme
 from app.presenting.screens import described
 from app.presenting.words import sentence_next, sentence_now
+from app.theme.stylesheet import palette, stylesheet
+from app.theme.tokens import Theme
 from app.workspace.view import View
 from grpo_core.text import tr
 

@@ -12,9 +12,9 @@ from PySide6.QtGui import QFont, QFontInfo, QIcon, QImage
 from PySide6.QtWidgets import QWidget
 
 from app.formula.render import picture
-from app.plotting.stylesheet import GLYPHS
 from app.resources import MONO, SANS, icon, load_fonts
 from app.self_test.report import CheckFailed
+from app.theme.stylesheet import GLYPHS
 from grpo_core.explain import Numbers, Quantity, explain_from
 from grpo_core.record import Step
 from grpo_core.shipped import resource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from app.workspace.cursor import Cursor, Selection
 from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import StepView

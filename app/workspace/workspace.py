@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from app.workspace.breakpoints import Breakpoints
 from app.workspace.cursor import Cursor, Selection, Stage
 from app.workspace.editing import Editing

@@ -17,7 +17,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from app.export.command import STORIES, main
-from app.plotting.theme import DARK, LIGHT, Theme
+from app.theme.tokens import DARK, LIGHT, Theme
 from grpo_core import recompute, step_table
 from grpo_core.cli import main as core
 from grpo_core.runs.run_file import RunReader

@@ -16,7 +16,7 @@ from app.export.desk import BUSY, free
 from app.export.dialog import OWN, Choice, PictureDialog
 from app.export.stage import staged
 from app.panels.base import Panel
-from app.plotting.theme import DARK, LIGHT
+from app.theme.tokens import DARK, LIGHT
 from grpo_core import recompute
 from tests.app.conftest import Driver
 from tests.core.runs.conftest import permissions_count  # noqa: F401

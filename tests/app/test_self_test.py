@@ -17,13 +17,13 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QWidget
 
 from app.__main__ import is_command, lacking
 from app.build import this_build
-from app.plotting.stylesheet import GLYPHS, stylesheet
-from app.plotting.theme import LIGHT
 from app.self_test import drawn
 from app.self_test.golden import UPDATES, compared, golden_file, golden_numbers
 from app.self_test.numbers import explained
 from app.self_test.report import CheckFailed, Report
 from app.self_test.run import self_test
+from app.theme.stylesheet import GLYPHS, stylesheet
+from app.theme.tokens import LIGHT
 from grpo_core.bandit.gradient import logit_gradient
 from grpo_core.config import Settings
 from grpo_core.explain import RULES
@@ -149,12 +149,12 @@ def test_the_style_holds_in_a_folder_of_any_name(
     usual = ticked()
     folder = tmp_path / "Für Übungen – πr² 空 (1)"
     shutil.copytree(GLYPHS, folder)
-    monkeypatch.setattr("app.plotting.stylesheet.GLYPHS", folder)
+    monkeypatch.setattr("app.theme.stylesheet.GLYPHS", folder)
     assert ticked() == usual  # and a warning of Qt would fail the test
     other = tmp_path / "other – ü"
     shutil.copytree(folder, other)
     shutil.copyfile(other / "up.svg", other / "check-light.svg")
-    monkeypatch.setattr("app.plotting.stylesheet.GLYPHS", other)
+    monkeypatch.setattr("app.theme.stylesheet.GLYPHS", other)
     assert ticked() != usual
     monkeypatch.undo()
     assert ticked() == usual  # and the signs are found for the tests after this one

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QSize
 
 from app.arrangements import size_class
-from app.plotting.look import SCALES
+from app.theme.look import SCALES
 from tests.app.conftest import Driver
 from tests.app.lessons.held import lesson_of
 

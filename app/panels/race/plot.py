@@ -18,7 +18,7 @@ from app.plotting.numbers import shown
 from app.plotting.plot import CLICK, Plot
 from app.plotting.pyramid import Pyramid
 from app.plotting.table_model import Column, Rows
-from app.plotting.theme import Cue
+from app.theme.tokens import Cue
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 

@@ -14,7 +14,7 @@ from app.panels.sweep.setting_plot import SYMBOLS
 from app.plotting.axis import Scale
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column, Rows
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from grpo_core.text import tr
 
 REACH = 24

@@ -14,7 +14,7 @@ from app.panels.sweep.places import Places, name
 from app.panels.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
 from app.panels.sweep.results import TITLES
 from app.panels.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 

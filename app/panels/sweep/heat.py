@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from app.panels.sweep.places import name
 from app.panels.sweep.results import DIVERGED, TITLES, UNITS, Results
 from app.plotting.numbers import hover, plain, shown
-from app.plotting.theme import LIGHT, Theme
+from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 Index = QModelIndex | QPersistentModelIndex

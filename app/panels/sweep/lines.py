@@ -9,7 +9,7 @@ from PySide6.QtGui import QBrush
 
 from app.panels.sweep.results import Spread
 from app.plotting.band import Ribbon
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 
 
 class MedianLine(pg.PlotCurveItem):  # type: ignore[misc]

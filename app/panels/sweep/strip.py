@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from app.panels.combo import fill
 from app.panels.sweep.parts import box, dress
 from app.panels.sweep.results import middle_seed
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 

@@ -12,8 +12,8 @@ from app.panels.sweep.plots import SweepPlot
 from app.panels.sweep.results import TITLES, Results
 from app.panels.sweep.setting_plot import SettingPlot
 from app.panels.sweep.training_plot import TrainingPlot
-from app.plotting.theme import Theme
 from app.plotting.twin_stack import TwinStack
+from app.theme.tokens import Theme
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 

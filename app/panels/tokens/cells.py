@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QStaticText, QTransform
 
 from app.panels.tokens.tints import strength
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 
 LEVELS = 32
 END = "⏎"

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.panels.tokens.terms import Line, alternatives, lines
 from app.plotting.numbers import shown
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from app.workspace.view import View
 from grpo_core.explain import Quantity
 from grpo_core.text import tr

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
 from app.panels.tokens.cells import Cells, Note
 from app.panels.tokens.flow import Flow, flow
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from grpo_core.text import tr
 
 TOP = 4.0

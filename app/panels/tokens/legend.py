@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.panels.tokens.tints import Tint, strength
 from app.plotting.numbers import shown
-from app.plotting.theme import Theme
+from app.theme.tokens import Theme
 from grpo_core.text import tr
 
 STOPS = 24

@@ -19,7 +19,7 @@ from app.formula.formula_label import FormulaLabel
 from app.formula.objective_terms import objective_terms
 from app.formula.plain import plain_text
 from app.formula.term_strip import TermStrip
-from app.plotting.theme import DARK, LIGHT, Theme
+from app.theme.tokens import DARK, LIGHT, Theme
 from grpo_core.config import PRESETS, Objective
 
 ADVANTAGE = r"A = \frac{R - \mathrm{mean}(R)}{\mathrm{std}(R) + \delta}"

@@ -16,7 +16,7 @@ from app.help.glossary_panel import GlossaryPanel
 from app.help.hover import FocusTip, explain_on_hover
 from app.help.references import Reference, references
 from app.help.references_panel import ReferencesPanel
-from app.plotting.theme import LIGHT
+from app.theme.tokens import LIGHT
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from app.panels.race.results import COLUMNS, Results
 from app.panels.race.standing import Standing
 from app.panels.race.wrap import Wrap
 from app.plotting.plot import Plot
-from app.plotting.theme import DARK, THEMES, Theme
+from app.theme.tokens import DARK, THEMES, Theme
 from grpo_core.bandit.simulate import never
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import SettingsError
@@ -40,7 +40,7 @@ from grpo_core.experiments.ensemble import band
 from grpo_core.experiments.race import SIX
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
-from tests.app.plotting.test_theme import APART, EYES, seen
+from tests.app.theme.test_theme import APART, EYES, seen
 
 GRPO, BASELINE = "GRPO (DeepSeekMath)", "REINFORCE + baseline"
 ALIKE = Settings().replace({"objective.beta": 0.0, "learner.mu": 1})

@@ -11,7 +11,7 @@ from app.plotting.axis import Scale
 from app.plotting.band import MOST, Ribbon
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
-from app.plotting.theme import DARK, LIGHT, Theme
+from app.theme.tokens import DARK, LIGHT, Theme
 
 
 def drawn(qtbot: QtBot, ribbon: Ribbon, theme: Theme, last: float = 10) -> tuple[Plot, QImage]:

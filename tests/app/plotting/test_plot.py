@@ -18,8 +18,8 @@ from app.plotting.canvas import Note
 from app.plotting.legend import Entry, Legend
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
-from app.plotting.theme import DARK, LIGHT, PROJECTOR, Theme
 from app.plotting.twin_stack import TwinStack
+from app.theme.tokens import DARK, LIGHT, PROJECTOR, Theme
 
 UPDATES = Scale(label="update", low=1, whole=True)
 

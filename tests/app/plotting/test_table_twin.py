@@ -12,8 +12,8 @@ from app.plotting.numbers import Missing
 from app.plotting.pyramid import Pyramid
 from app.plotting.table_model import SORT_LIMIT, Column, TableModel
 from app.plotting.table_twin import TableTwin
-from app.plotting.theme import DARK, LIGHT
 from app.plotting.twin_rows import SeriesRows
+from app.theme.tokens import DARK, LIGHT
 
 COLUMNS = (
     Column("row", "i", decimals=0),

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.plotting.theme import LIGHT
+from app.theme.tokens import LIGHT
 from app.training.controller import Controller, State
 from app.workspace.player import Mode, Player
 from app.workspace.run_handle import RunHandle

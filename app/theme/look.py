@@ -7,8 +7,8 @@ import dataclasses
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QApplication
 
-from app.plotting.stylesheet import palette, stylesheet
-from app.plotting.theme import CONTRAST, DARK, LIGHT, THEMES, Theme
+from app.theme.stylesheet import palette, stylesheet
+from app.theme.tokens import CONTRAST, DARK, LIGHT, THEMES, Theme
 
 CHOICES = ("light", "dark", "projector", "contrast", "system")
 SCALES = (0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5)

@@ -8,9 +8,9 @@ from PySide6.QtGui import QImage
 
 from app.panels.step_detail import StepDetailPanel
 from app.panels.training_history import TrainingHistoryPanel
-from app.plotting.theme import THEMES
+from app.theme.tokens import THEMES
 from tests.app.conftest import Driver
-from tests.app.plotting.test_theme import APART, EYES, TOGETHER, XYZ
+from tests.app.theme.test_theme import APART, EYES, TOGETHER, XYZ
 
 
 def pixels(driver: Driver) -> np.ndarray:

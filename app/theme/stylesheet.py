@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QDir
 from PySide6.QtGui import QPalette
 
-from app.plotting.theme import RADIUS, Theme
+from app.theme.tokens import RADIUS, Theme
 
 GLYPHS = Path(__file__).parent / "glyphs"
 

@@ -11,9 +11,9 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton
 from pytestqt.qtbot import QtBot
 
-from app.plotting.look import CHOICES, Look, apply, choose
-from app.plotting.stylesheet import stylesheet
-from app.plotting.theme import CONTRAST, CUES, DARK, LIGHT, PROJECTOR, SAME_AS, THEMES, TOKENS, Theme, contrast
+from app.theme.look import CHOICES, Look, apply, choose
+from app.theme.stylesheet import stylesheet
+from app.theme.tokens import CONTRAST, CUES, DARK, LIGHT, PROJECTOR, SAME_AS, THEMES, TOKENS, Theme, contrast
 
 MARKS = (*sorted(CUES), "selection")
 TOGETHER = (
