@@ -5,6 +5,7 @@ Every function takes another ``objective`` for a what-if: the same batch under o
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import fields
 from functools import lru_cache
@@ -19,6 +20,30 @@ from grpo_core.errors import SettingsError
 from grpo_core.objective import Terms, evaluate, gradient_parts
 from grpo_core.record import Step
 from grpo_core.text import tr
+
+DECIDE_ADVANTAGES = ("baseline", "std", "std_epsilon", "kl_in", "credit")
+"""Fields of the objective that an advantage depends on; β too, where the KL enters the reward."""
+
+
+def under(step: Step, objective: Objective | None) -> Step:
+    """``step`` with those of its inputs that belong to another objective left out; its settings stay as they were.
+
+    Micro-batches and their denominators belong to the reduction that they were made for. The same reduction keeps
+    them; another one takes the used rows of a pass as one batch with its own default denominator. An advantage that
+    the source gave stays unless a setting that advantages depend on is another one.
+    """
+    ran = step.settings.objective
+    if objective is None or objective == ran:
+        return step
+    kept = all(getattr(objective, name) == getattr(ran, name) for name in DECIDE_ADVANTAGES)
+    kept &= objective.kl_in == "loss" or objective.beta == ran.beta
+    same_reduction = objective.reduction == ran.reduction
+    return dataclasses.replace(
+        step,
+        advantage=step.advantage if kept else None,
+        part=step.part if same_reduction else np.minimum(step.part, 0),
+        denominator=step.denominator if same_reduction else None,
+    )
 
 
 def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
@@ -41,8 +66,8 @@ def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
     Raises:
         SettingsError: the objective needs a critic's values or rewards of steps, and the step has none.
     """
-    objective = objective or step.settings.objective
-    if step.advantage is not None and objective == step.settings.objective:
+    step, objective = under(step, objective), objective or step.settings.objective
+    if step.advantage is not None:
         return step.advantage
     if objective.baseline == "given":
         if step.values is None:
@@ -157,7 +182,7 @@ def _by_part(
     given: np.ndarray | None,
 ) -> list[tuple[np.ndarray, Any]]:
     """``function`` over each micro-batch of a pass: [(rows (B,) boolean, result)]."""
-    objective = objective or step.settings.objective
+    step, objective = under(step, objective), objective or step.settings.objective
     whole = advantage(step, objective) if given is None else given
     with_distribution: dict[str, np.ndarray | None] = {}
     if objective.kl == "exact":

@@ -39,7 +39,7 @@ class Numbers:
         if objective is not None and not self.recorded:
             settings = step.settings.replace({"objective": objective})
             kept = {name: value for name, value in step.measurements.items() if name != "grad_norm"}
-            step = dataclasses.replace(step, settings=settings, advantage=None, measurements=kept)
+            step = dataclasses.replace(recompute.under(step, objective), settings=settings, measurements=kept)
         self.step = step
         self.objective = step.settings.objective
         self._values: dict[Quantity, float] = {}

@@ -20,11 +20,10 @@ from grpo_core.config.words import worded
 from grpo_core.errors import NonFiniteError
 from grpo_core.questions import Replayed, not_finite
 from grpo_core.record import Step
+from grpo_core.recompute import under
 
 REPLAYED = ("objective.", "optimizer.", "learner.mu", "learner.critic", "learner.gamma", "learner.lam")
 """Beginnings of the paths of settings that act on a batch once it is drawn; all others decide what is drawn."""
-COMPARING = ("baseline", "std", "std_epsilon", "kl_in", "credit")
-"""Fields of the objective that an advantage depends on, and β where the KL enters the reward."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,19 +110,15 @@ def is_whole(step: Step) -> bool:
 
 def _first_pass(step: Step, settings: Settings) -> Step:
     """The first pass of ``step`` under ``settings``: what was recorded before it, and nothing of what came after."""
-    goal, ran = settings.objective, step.settings.objective
-    same_advantage = all(getattr(goal, name) == getattr(ran, name) for name in COMPARING)
-    same_advantage &= goal.kl_in == "loss" or goal.beta == ran.beta
+    other = under(step, settings.objective)
     values = step.values
-    if goal.baseline == "given" and values is None:
+    if settings.objective.baseline == "given" and values is None:
         values = np.zeros(step.mask.shape)  # a critic that has learned nothing yet
     return dataclasses.replace(
-        step,
+        other,
         settings=settings,
         logp=step.logp[:1],
-        part=step.part[:1],
-        denominator=step.denominator if goal.reduction == ran.reduction else None,
-        advantage=step.advantage if same_advantage else None,
+        part=other.part[:1],
         values=values,
         dist_logp=None if step.dist_logp is None else step.dist_logp[:1],
         measurements={},

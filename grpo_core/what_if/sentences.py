@@ -47,6 +47,13 @@ def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
     objective, ran = w.other.step.settings.objective, w.ran.step
     if objective.baseline == "given" and not ran.settings.learner.critic and not w.asked:
         said.append(tr("No critic learned in this update: an untrained one values every token at 0."))
+    if ran.denominator is not None and w.other.step.denominator is None:
+        said.append(
+            tr(
+                "This update was divided as its trainer recorded it; under another reduction the used completions of a "
+                "pass are one batch."
+            )
+        )
     if not w.other.whole:
         said.append(tr("The first pass is exact. Later passes and the policy after the update need the model."))
     if preset and PRESETS[preset].not_covered:

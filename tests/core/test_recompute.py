@@ -139,6 +139,50 @@ def test_every_pass_and_micro_batch_has_its_own_denominator() -> None:
         np.testing.assert_allclose(recompute.terms(step, passed).weight, expected)
 
 
+RANKS = np.array([[0, 1, 2, 3, 0, 1, 2, -1], [3, 2, 1, 0, -1, 3, 2, 1]])  # rank x micro-batch, one row unused a pass
+REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
+
+
+def across_ranks(reduction: str) -> Step:
+    """Two micro-batches on each of two ranks, as a trainer records them: one denominator of the pass for all four."""
+    step = step_of(under(reduction=reduction, max_tokens=6, beta=0.0), part=RANKS)
+    used = RANKS >= 0
+    size = (used @ step.mask.sum(-1)) if reduction == "token" else used.sum(-1)
+    return dataclasses.replace(step, denominator=np.repeat(size[:, None].astype(float), 4, axis=1))
+
+
+@pytest.mark.parametrize("wanted", REDUCTIONS)
+@pytest.mark.parametrize("ran", REDUCTIONS)
+def test_another_reduction_takes_the_used_rows_of_a_pass_as_one_batch(ran: str, wanted: str) -> None:
+    step = across_ranks(ran)
+    goal = step.settings.objective.replace(reduction=wanted)
+    given = recompute.advantage(step)
+    for passed in (0, 1):
+        rows = RANKS[passed] >= 0
+        alone = [x[rows] for x in (step.logp[passed], step.old_logp, given, step.mask)]
+        expected = evaluate(goal, *alone)
+        found = recompute.terms(step, passed, goal)
+        np.testing.assert_allclose(found.weight[rows], expected.weight, rtol=1e-15)
+        assert not found.weight[~rows].any()
+        assert float(found.loss) == pytest.approx(float(expected.loss), rel=1e-12)
+        push, _ = recompute.token_gradient(step, passed, goal)
+        np.testing.assert_allclose(push[rows], gradient(goal, *alone), rtol=1e-12, atol=1e-18)
+
+
+def test_the_same_reduction_keeps_the_micro_batches_and_what_each_was_divided_by() -> None:
+    denominator = np.arange(1.0, 9.0).reshape(2, 4)
+    step = dataclasses.replace(across_ranks("token"), denominator=denominator)
+    weight = recompute.terms(step, 1, step.settings.objective.replace(clip_high=0.5)).weight
+    expected = np.where(step.mask & (RANKS[1] >= 0)[:, None], 1 / denominator[1, RANKS[1]][:, None], 0.0)
+    np.testing.assert_allclose(weight, expected)
+
+
+@pytest.mark.parametrize("changes", [{"reduction": "token"}, {"clip_high": 0.5}, {"beta": 0.1}, {"level": "sequence"}])
+def test_an_advantage_that_the_source_gave_outlives_settings_that_do_not_decide_it(changes: dict[str, Any]) -> None:
+    step = step_of(advantage=np.linspace(-1, 1, 8))
+    assert recompute.advantage(step, step.settings.objective.replace(**changes)) is step.advantage
+
+
 def test_an_unused_row_counts_for_nothing() -> None:
     part = np.zeros((2, 8), dtype=int)
     part[:, 5:] = -1

@@ -12,6 +12,7 @@ import pytest
 from grpo_core import recompute
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import GrpoError, SettingsError
+from grpo_core.explain import Numbers, Quantity, explain
 from grpo_core.learners import learner
 from grpo_core.questions import Replay, Replayed, answer_from_json, question_from_json
 from grpo_core.record import Step
@@ -113,6 +114,38 @@ def test_gradients_are_compared_by_angle_and_length() -> None:
     assert direction(here, 0 * here) == direction(here, -0.0 * here)
     assert direction(here, 0 * here).cosine is None
     assert direction(0 * here, here).ratio is None
+
+
+def across_ranks(reduction: str) -> Step:
+    """Two micro-batches on each of two ranks and an unused row, divided by what the whole pass counts."""
+    part = np.array([[0, 1, 2, 3, 0, 1, 2, -1, 3, 0, 1, 2]] * 2)
+    settings = Settings().replace({"objective.reduction": reduction, "objective.max_tokens": 6})
+    step = random_step(4, prompts=3, group_size=4, tokens=6, passes=2, bare=True, settings=settings)
+    used = part >= 0
+    size = (used @ step.mask.sum(-1)) if reduction == "token" else used.sum(-1)
+    return dataclasses.replace(step, part=part, denominator=np.repeat(size[:, None].astype(float), 4, axis=1))
+
+
+@pytest.mark.parametrize("wanted", ["sequence", "token", "constant", "sequence_sum"])
+@pytest.mark.parametrize("ran", ["sequence", "token", "constant", "sequence_sum"])
+def test_in_micro_batches_another_reduction_is_one_mean_over_the_used_rows(ran: str, wanted: str) -> None:
+    step = across_ranks(ran)
+    goal = step.settings.replace({"objective.reduction": wanted})
+    w = what_if(step, goal)
+    used, lengths = step.part[0] >= 0, step.mask.sum(-1)
+    size = {
+        "sequence": lengths * used.sum(), "token": np.full(12, lengths[used].sum()),
+        "constant": np.full(12, 6 * used.sum()), "sequence_sum": np.full(12, used.sum()),
+    }[wanted]  # fmt: skip
+    expected = np.where(step.mask & used[:, None], 1 / size[:, None], 0.0)
+    np.testing.assert_allclose(w.other.terms(0).weight, expected, rtol=1e-15)
+    assert any("the used completions of a pass are one batch" in note for note in notes(w)) == (ran != wanted)
+    asked = Numbers(step, goal.objective)
+    assert np.array_equal(asked.terms(0).weight, w.other.terms(0).weight), "explain and what-if have one rule"
+    assert np.array_equal(asked.gradient(0)[0], w.other.numbers.gradient(0)[0])
+    for row in (0, 3, 11):
+        node = explain(step, Quantity("weight", row=row, token=0), goal.objective)
+        assert node.agrees and node.engine == pytest.approx(expected[row, 0], rel=1e-15)
 
 
 # -- nothing differs ---------------------------------------------------------------------------------------------------
