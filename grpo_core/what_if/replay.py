@@ -19,8 +19,8 @@ from grpo_core.config.settings import described_at
 from grpo_core.config.words import worded
 from grpo_core.errors import NonFiniteError
 from grpo_core.questions import Replayed, not_finite
-from grpo_core.record import Step
 from grpo_core.recompute import under
+from grpo_core.record import Step
 
 REPLAYED = ("objective.", "optimizer.", "learner.mu", "learner.critic", "learner.gamma", "learner.lam")
 """Beginnings of the paths of settings that act on a batch once it is drawn; all others decide what is drawn."""
