@@ -1,4 +1,4 @@
-"""Whether there is a screen to open a window on."""
+"""Whether there is a screen to open a window on, and drawing without one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ import ctypes
 import ctypes.util
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 
+from grpo_core.shipped import resource
 from grpo_core.text import tr
+
+
+def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform: str = sys.platform) -> None:
+    """Let the Qt application that is made next draw in memory; to be called before it is made.
+
+    On Windows that platform of Qt knows no fonts of the system, and complains of a missing folder of fonts beside Qt:
+    it is given the program's own.
+    """
+    environment["QT_QPA_PLATFORM"] = "offscreen"
+    if platform == "win32":
+        environment["QT_QPA_FONTDIR"] = str(resource("fonts"))
 
 
 def missing_display(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str | None:

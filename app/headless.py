@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from pathlib import Path
+
+from app.display import draw_offscreen
 
 UPDATES = 200
 MOMENTS = (0, 13, UPDATES)
@@ -14,7 +15,7 @@ MOMENTS = (0, 13, UPDATES)
 
 def run_offscreen(why: str, folder: Path) -> int:
     """Train the default run and write ``run.grpo`` and PNGs of the window to ``folder``; returns the exit status."""
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    draw_offscreen()
     from PySide6.QtCore import QEventLoop, QTimer, qInstallMessageHandler
     from PySide6.QtWidgets import QApplication
 

@@ -63,7 +63,7 @@ def test_every_file_that_is_no_code_lies_where_the_recipe_takes_it_from() -> Non
         path.relative_to(ROOT).parent.as_posix()
         for package in ("app", "grpo_core")
         for path in (ROOT / package).rglob("*")
-        if path.is_file() and path.suffix not in (".py", ".pyc")
+        if path.is_file() and path.suffix not in (".py", ".pyc") and path.name != "py.typed"  # for type checkers alone
     }
     assert others <= set(taken)
 
@@ -89,6 +89,25 @@ def test_only_used_plugins_and_the_libraries_they_lead_to_are_kept() -> None:
     }
     left = [entry[0] for entry in kept(toc, lambda path: needs.get(path, []))]
     assert left == [toc[0][0], toc[2][0], toc[3][0], toc[6][0], toc[9][0]]
+
+
+def test_windows_extension_modules_stay_and_libraries_are_found_in_any_case() -> None:
+    toc = [
+        ("_socket.pyd", "C:/p/_socket.pyd", "EXTENSION"),
+        ("PySide6\\QtCore.pyd", "C:/q/QtCore.pyd", "EXTENSION"),
+        ("PySide6\\Qt6Core.dll", "C:/q/Qt6Core.dll", "BINARY"),
+        ("PySide6\\opengl32sw.dll", "C:/q/opengl32sw.dll", "BINARY"),
+        ("vcruntime140.dll", "C:/q/vcruntime140.dll", "BINARY"),
+        ("libcrypto-3.dll", "C:/p/libcrypto-3.dll", "BINARY"),
+        ("python311.dll", "C:/p/python311.dll", "BINARY"),
+        ("python3.dll", "C:/p/python3.dll", "BINARY"),
+    ]
+    needs = {
+        "C:/q/QtCore.pyd": ["Qt6Core.dll", "KERNEL32.dll"],
+        "C:/q/Qt6Core.dll": ["VCRUNTIME140.dll"],
+    }
+    left = [entry[0] for entry in kept(toc, lambda path: needs.get(path, []))]
+    assert left == [name for name, _, _ in toc if name not in (toc[3][0], toc[5][0])]
 
 
 def test_a_package_reads_the_stamp_that_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

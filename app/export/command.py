@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from app.display import draw_offscreen
 from grpo_core.errors import GrpoError
 from grpo_core.runs.export_command import run_export, span
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
             return _without_window(options)
         kinds, steps = panels_named(options.panel), span(options.step, options.steps, least=0)
         size, scale = _size(options.size), _scale(options.scale)
-        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+        draw_offscreen()
         from app.export.pictures import Wanted, export_pictures
 
         wanted = Wanted(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib.util import find_spec
 from itertools import islice
@@ -11,6 +10,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication
 
 from app.build import FULL, SLIM, this_build
+from app.display import draw_offscreen
 from app.self_test import drawn
 from app.self_test.driving import Driven, own_folder
 from app.self_test.golden import UPDATES
@@ -40,7 +40,7 @@ def check_window(report: Report, out: Path | None) -> None:
         report: takes what is found.
         out: a folder that keeps the picture of the window; None to keep nothing.
     """
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    draw_offscreen()
     application = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(application, QApplication)
     report.check("fonts, icons and texts are there", drawn.resources)

@@ -72,8 +72,8 @@ _OUT = tuple(
 
 
 Entry = tuple[str, str, str]
-_SHARED = (".", "PySide6/Qt/lib")
-"""Where libraries lie that are there for other files only."""
+_SHARED = (".", "PySide6/Qt/lib", "PySide6", "shiboken6")
+"""Where libraries lie that are there for other files only; the last two are where Windows has those of Qt."""
 
 
 def excluded(kind: str) -> list[str]:
@@ -103,18 +103,25 @@ def kept(toc: Iterable[Entry], needs: Callable[[str], Iterable[str]] | None = No
 def _reached(toc: list[Entry], needs: Callable[[str], Iterable[str]]) -> list[Entry]:
     """Without the shared libraries that nothing in ``toc`` leads to."""
     real = [entry for entry in toc if entry[2] != "SYMLINK"]
-    shared = {_path(entry).name: entry for entry in real if _shared(_path(entry))}
-    waiting = [entry for entry in real if not _shared(_path(entry))]
+    shared = {_path(entry).name.lower(): entry for entry in real if _shared(entry)}
+    waiting = [entry for entry in real if not _shared(entry)]
     found: set[str] = set()
     for entry in waiting:  # grows while it is walked
-        for name in set(needs(entry[1])) & shared.keys() - found:
+        # in lower case: a Windows library asks for VCRUNTIME140.dll and means vcruntime140.dll
+        for name in {one.lower() for one in needs(entry[1])} & shared.keys() - found:
             found.add(name)
             waiting.append(shared[name])
     return [entry for entry in toc if entry[2] == "SYMLINK" or entry in waiting]
 
 
-def _shared(path: PurePosixPath) -> bool:
-    return path.parent.as_posix() in _SHARED and not path.name.lower().startswith(("libpython", "python"))
+def _shared(entry: Entry) -> bool:
+    """Whether an entry is a library for others only: no module that Python imports, and not Python itself.
+
+    Extension modules lie among the libraries on Windows, and no library refers to them.
+    """
+    path = _path(entry)
+    is_library = entry[2] == "BINARY" and path.parent.as_posix() in _SHARED
+    return is_library and not path.name.lower().startswith(("libpython", "python"))
 
 
 def note(modules: Iterable[Entry], binaries: Iterable[Entry], target: Path) -> None:
