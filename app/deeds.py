@@ -12,7 +12,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QWidget
 
 from app.about import about
-from app.arrangements import LAYOUTS, layout_for
 from app.commands.command import State
 from app.examples import example
 from app.export.deeds import ExportDeeds
@@ -20,6 +19,7 @@ from app.lessons.deeds import LessonDeeds
 from app.presenting.deeds import PresentingDeeds
 from app.sessions.deeds import SessionDeeds
 from app.settings.preferences import SPEEDS
+from app.window.layouts import LAYOUTS, layout_for
 from app.workspace.events import next_event
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError

@@ -21,7 +21,6 @@ from app.crash.report_bar import Severity
 from app.deeds import Deeds
 from app.export.desk import ExportDesk
 from app.lessons.giving import Lessons
-from app.main_window import MainWindow
 from app.offers import Offers
 from app.panels.base import Panel
 from app.panels.controls.panel import ControlsPanel
@@ -36,11 +35,12 @@ from app.settings.preferences import Preferences, save_preferences
 from app.stops import Stops
 from app.theme.look import Look
 from app.training.controller import Controller
-from app.transport import Transport
+from app.window.main_window import MainWindow
+from app.window.transport import Transport
+from app.window.zooming import Zooming
 from app.workspace.player import Player
 from app.workspace.session import Session
 from app.workspace.workspace import Workspace
-from app.zooming import Zooming
 from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings
 from grpo_core.explain import Quantity

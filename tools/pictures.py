@@ -25,13 +25,13 @@ from PySide6.QtCore import QEventLoop, QPoint, QRect, Qt, QTimer
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QApplication
 
-from app.main_window import PANELS
 from app.panels.base import Panel
 from app.program import Program
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.theme.look import Look
 from app.training.controller import State
+from app.window.main_window import PANELS
 from grpo_core.explain import Quantity
 
 OUT = Path("pictures")

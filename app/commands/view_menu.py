@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from app.arrangements import LAYOUTS
 from app.commands.command import Command, State
 from app.commands.places import LAYOUT, PANELS, THEME, VIEW
 from app.commands.window import Window
+from app.window.layouts import LAYOUTS
 from grpo_core.text import tr
 
 THEMES = (

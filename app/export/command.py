@@ -61,7 +61,7 @@ def panels_named(name: str) -> list[type[Panel]]:
     Raises:
         GrpoError: there is none; the sentence offers the closest.
     """
-    from app.main_window import PANELS
+    from app.window.main_window import PANELS
 
     if name == "all":
         return [kind for kind in PANELS if kind.id in STORIES]

@@ -13,13 +13,13 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop, QSize, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
-from app.arrangements import LANGUAGE
 from app.export.files import refuse_existing, write
 from app.export.stage import Studio, caption_of, settle, themed, usual_size
 from app.panels.base import Panel
 from app.plotting.export import Paper, drawn
 from app.plotting.export_table import table_csv, tables, targets
 from app.theme import look
+from app.window.layouts import LANGUAGE
 from app.workspace.cursor import Stage
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace

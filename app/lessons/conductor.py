@@ -10,12 +10,12 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.lessons.former import Former
 from app.lessons.interactive import Interactive
-from app.lessons.layout import LessonLayout
 from app.lessons.prediction import Placed
 from app.lessons.progress import Progress
 from app.lessons.scorer import Scorer
 from app.lessons.visit import Visit
 from app.training.controller import Controller
+from app.window.lesson_layout import LessonLayout
 from app.workspace.cursor import Stage
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle

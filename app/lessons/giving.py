@@ -9,13 +9,13 @@ from PySide6.QtCore import QObject, Slot
 
 from app.commands.actions import Actions
 from app.lessons.conductor import Conductor
-from app.lessons.layout import LESSON, LessonLayout
 from app.lessons.progress import Progress
-from app.main_window import MainWindow
 from app.panels.base import in_window
 from app.panels.lesson import LessonPanel
 from app.presenting.speaker import SpeakerWindow
 from app.training.controller import Controller
+from app.window.lesson_layout import LESSON, LessonLayout
+from app.window.main_window import MainWindow
 from app.workspace.player import Player
 from app.workspace.session import Session
 from app.workspace.workspace import Workspace
@@ -47,7 +47,7 @@ class Lessons(QObject):
             speaker,
         )
         self.progress = Progress(file)
-        self._layout = LessonLayout(window, window.docks, window.users_docks)
+        self._layout = LessonLayout(window, window.docks, window.saved_docks)
         self.conductor = Conductor(workspace, session, controller, player, self._layout, self.progress, self)
         panel = window.panels[LESSON]
         assert isinstance(panel, LessonPanel)

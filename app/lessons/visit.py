@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from app.lessons.former import Former
-from app.lessons.layout import LessonLayout
 from app.lessons.runs import LessonRuns
 from app.training.controller import Controller
+from app.window.lesson_layout import LessonLayout
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
 from app.workspace.session import Session

@@ -8,8 +8,8 @@ from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtWidgets import QMainWindow, QWidget
 from shiboken6 import Shiboken
 
-from app.docks import Dock
-from app.users_docks import put_back
+from app.window.docks import Dock
+from app.window.saved_docks import put_back
 
 
 def focus_of(window: QMainWindow) -> QWidget | None:

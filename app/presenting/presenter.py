@@ -22,8 +22,8 @@ from app.theme.tokens import Theme
 
 if TYPE_CHECKING:
     from app.commands.actions import Actions
-    from app.main_window import MainWindow
     from app.theme.look import Look
+    from app.window.main_window import MainWindow
     from app.workspace.workspace import Workspace
 
 BORROWER = "presenting"
@@ -109,7 +109,7 @@ class Presenter(QObject):
                 choice=self._look.choice,                theme=self._look.theme, scale=self._look.scale,
                 box=window.normalGeometry() if full else window.geometry(),
             )  # fmt: skip
-        window.users_docks.borrow(BORROWER)
+        window.saved_docks.borrow(BORROWER)
         self.active = True
         self._awake.keep()
         self._actions.set_context("present")
@@ -140,7 +140,7 @@ class Presenter(QObject):
         self._window.setGeometry(self._before.box)  # first: it says on which screen the next state is
         self._window.setWindowState(self._before.state)
         self.active = False
-        self._window.users_docks.give_back(BORROWER)
+        self._window.saved_docks.give_back(BORROWER)
         self.arrange_later()  # again, once the panels have found their sizes for that look
 
     def set_lesson(self, given: bool) -> None:
@@ -221,8 +221,8 @@ class Presenter(QObject):
         elif not self.active and self._before is not None:
             if self._before.state == Qt.WindowState.WindowNoState:  # the way back from full screen may end elsewhere
                 self._window.setGeometry(self._before.box)
-            if self._window.users_docks.give_back(BORROWER):
-                self._window.users_docks.settle()
+            if self._window.saved_docks.give_back(BORROWER):
+                self._window.saved_docks.settle()
             else:
                 self._window.arranged.emit()  # a lesson goes on, in smaller type
             self._window.removeEventFilter(self)

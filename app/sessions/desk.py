@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from app.arrangements import LAYOUTS, layout_for
 from app.crash.report_bar import BarAction, Message, Severity
 from app.plotting.numbers import in_bytes
 from app.sessions.errand import Errand, Work
 from app.sessions.place import LessonPlace, found
+from app.window.layouts import LAYOUTS, layout_for
 from app.workspace.run_handle import RunHandle
 from grpo_core.errors import GrpoError
 from grpo_core.runs.session import Manifest, SessionRun, open_session, save_session

@@ -10,8 +10,8 @@ import pytest
 
 from app.lessons.catalogue import PANELS, lessons
 from app.lessons.interactives import INTERACTIVES
-from app.main_window import PANELS as THERE
 from app.resources import resource
+from app.window.main_window import PANELS as THERE
 from grpo_core.lessons import Lesson
 
 FILES = sorted(resource("lessons").glob("*.toml"))

@@ -10,9 +10,9 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from app.docks import Dock
 from app.lessons.catalogue import lessons
 from app.lessons.prediction import lesson_of
+from app.window.docks import Dock
 from app.workspace.cursor import Stage
 from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings, language_settings

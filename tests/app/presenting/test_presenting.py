@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.settings.preferences import load_preferences
-from app.users_docks import put_back
+from app.window.saved_docks import put_back
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver, make, take_down
 from tests.app.presenting.hands import places, settle, stage_of, start

@@ -157,7 +157,7 @@ def test_a_file_opens_full_screen_from_the_command_line(tmp_path: Path) -> None:
         "from PySide6.QtWidgets import QApplication\n"
         "from app.start import start\n"
         "def look():\n"
-        "    from app.main_window import MainWindow\n"
+        "    from app.window.main_window import MainWindow\n"
         "    window = next(w for w in QApplication.topLevelWidgets() if isinstance(w, MainWindow))\n"
         "    run = window.workspace.run\n"
         "    print(window.isFullScreen(), window.workspace.theme.name, run.title, run.head)\n"

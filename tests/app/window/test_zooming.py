@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 from PySide6.QtCore import QSize
 
-from app.arrangements import size_class
 from app.theme.look import SCALES
+from app.window.layouts import size_class
 from tests.app.conftest import Driver
 from tests.app.lessons.held import lesson_of
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from PySide6.QtCore import QByteArray
 from PySide6.QtWidgets import QMainWindow
 
-from app.docks import GRIPPED, Dock
+from app.window.docks import GRIPPED, Dock
 
 
 def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) -> None:
@@ -18,8 +18,11 @@ def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) 
             dock.refresh_title()
 
 
-class UsersDocks:
-    """Kept by the first who borrows the window, given back by the last, in whatever order they go."""
+class SavedDocks:
+    """Where the docks stood before a lesson or a class arranged them.
+
+    The first borrower saves the state, and the last to give the window back restores it, in whatever order they go.
+    """
 
     def __init__(self, window: QMainWindow, docks: Mapping[str, Dock]) -> None:
         self._window, self._docks = window, docks

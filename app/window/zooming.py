@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QObject, QTimer, Slot
 
-from app.arrangements import LAYOUTS, layout_for, settle, size_class
+from app.window.layouts import LAYOUTS, layout_for, settle, size_class
 
 if TYPE_CHECKING:
     from app.program import Program
@@ -19,7 +19,7 @@ SETTLE_MS = 60
 class Zooming(QObject):
     """Keeps the window within its screen where the layout that stands has no room for larger type.
 
-    Within a class of sizes (:func:`app.arrangements.size_class`) nothing moves. Lessons and presenting arrange the
+    Within a class of sizes (:func:`app.window.layouts.size_class`) nothing moves. Lessons and presenting arrange the
     docks themselves; what they give back is arranged afterwards.
     """
 
@@ -51,7 +51,7 @@ class Zooming(QObject):
             return
         if program.presenter.active and not program.lessons.given:
             program.presenter.arrange_later()
-        if window.users_docks.lent:
+        if window.saved_docks.lent:
             return
         self._scale = scale
         if wanted == before:
@@ -78,7 +78,7 @@ class Zooming(QObject):
     @Slot()
     def _on_arranged(self) -> None:
         """Somebody has chosen a layout: there is nothing to go back to."""
-        if not (self._at_work or self._p.window.users_docks.lent):
+        if not (self._at_work or self._p.window.saved_docks.lent):
             self._again.stop()
             self._scale = self._p.look.scale
             self._kept.clear()

@@ -6,9 +6,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
-from app.arrangements import arrange, centre
 from app.crash.report_bar import MessageBar
-from app.docks import Dock
 from app.panels.base import Panel, in_window
 from app.panels.breakpoints import BreakpointsPanel
 from app.panels.comparison import ComparisonPanel
@@ -29,7 +27,9 @@ from app.panels.timeline import TimelinePanel
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.training_history import TrainingHistoryPanel
 from app.panels.what_if.panel import WhatIfPanel
-from app.users_docks import UsersDocks
+from app.window.docks import Dock
+from app.window.layouts import arrange, centre
+from app.window.saved_docks import SavedDocks
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
@@ -69,7 +69,7 @@ class MainWindow(QMainWindow):
     Attributes:
         panels: by id; one that is not there yet is made when it is asked for.
         docks: by the panel's id.
-        users_docks: how the docks stood before a lesson or a class.
+        saved_docks: how the docks stood before a lesson or a class.
         messages: the non-modal bars under the toolbar.
 
     Signals:
@@ -101,7 +101,7 @@ class MainWindow(QMainWindow):
             dock.wanted.connect(self.panels.__getitem__)
         for name in EAGER:
             self.panels[name]
-        self.users_docks = UsersDocks(self, self.docks)
+        self.saved_docks = SavedDocks(self, self.docks)
         self.messages = MessageBar(self)
         self.resize(1366, 768)
         arrange(self, self.docks)

@@ -8,8 +8,8 @@ from itertools import pairwise
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QMainWindow
 
-from app.docks import GRIPPED, Dock, dress_tabs
 from app.panels.base import in_window
+from app.window.docks import GRIPPED, Dock, dress_tabs
 from grpo_core.text import tr
 
 EXTRAS = ("breakpoints", "glossary", "references", "lesson")

@@ -8,9 +8,9 @@ from itertools import pairwise
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
 
-from app.docks import GRIPPED, Dock
 from app.panels.timeline import TimelinePanel
-from app.users_docks import UsersDocks
+from app.window.docks import GRIPPED, Dock
+from app.window.saved_docks import SavedDocks
 
 LESSON = "lesson"
 """The panel that gives the lesson."""
@@ -31,7 +31,7 @@ class LessonLayout:
         panels: what stands beside the lesson; None while no lesson has the window.
     """
 
-    def __init__(self, window: QMainWindow, docks: Mapping[str, Dock], users: UsersDocks) -> None:
+    def __init__(self, window: QMainWindow, docks: Mapping[str, Dock], users: SavedDocks) -> None:
         self._window, self._docks, self._users = window, docks, users
         self._bars: list[QWidget] = []
         self._crowded = False
