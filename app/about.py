@@ -10,7 +10,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 
 from app.build import described
-from app.crash.message import BarAction, Message
+from app.messages.message import BarAction, Message
 from grpo_core.shipped import resource
 from grpo_core.text import tr
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QApplication
 
-from app.crash.report_bar import BarAction, Message, Severity
+from app.messages.message_bar import BarAction, Message, Severity
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from app.program import Program
+    from app.application import Application
 
 
 class Closing(QObject):
     """Takes a program apart in the right order; while an update is finishing, it says so and waits."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Application) -> None:
         super().__init__(program)
         self._p = program
         program.controller.finished.connect(self._on_finished)
@@ -28,7 +28,7 @@ class Closing(QObject):
     def close(self) -> None:
         """Stop the worker, then close the window."""
         program = self._p
-        program.lessons.conductor.leave()
+        program.lessons.player.leave()
         program.player.stop()
         if program.controller.shutdown(timeout=0.2):
             self._on_finished()

@@ -29,7 +29,7 @@ from grpo_core.runs.session import SUFFIX
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from app.program import Program
+    from app.application import Application
 
 RUNS = tr("GRPO Lab runs (*.grpo)")
 
@@ -37,7 +37,7 @@ RUNS = tr("GRPO Lab runs (*.grpo)")
 class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
     """Each method does what a command of the same name promises, or says in a message why not."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Application) -> None:
         self._p = program
 
     # -- the run -----------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
         self._p.player.set_speed(SPEEDS[min(max(here + by, 0), len(SPEEDS) - 1)])
 
     def branch(self) -> None:
-        self._try(lambda: self._p.session.branch(self._p.workspace.cursor.step))
+        self._try(lambda: self._p.run_manager.branch(self._p.workspace.cursor.step))
 
     def queue_sweep(self, path: str, values: str) -> None:
         """The form of the runs in the background, filled in with what was swept."""
@@ -106,7 +106,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
     # -- runs --------------------------------------------------------------------------------------------------------
 
     def new_run(self) -> None:
-        self._try(lambda: self._p.session.new_run(self._p.workspace.editing.wanted))
+        self._try(lambda: self._p.run_manager.new_run(self._p.workspace.editing.wanted))
 
     def new_bandit_run(self) -> None:
         self._new(Settings())
@@ -121,29 +121,29 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
     def _new(self, settings: Settings) -> None:
         """A run of the kind of ``settings``, from the seed shown, in the layout made for it."""
         seeded = settings.replace({"seed": self._p.workspace.editing.wanted.seed})
-        if self._try(lambda: self._p.session.new_run(seeded)):
+        if self._try(lambda: self._p.run_manager.new_run(seeded)):
             self.set_layout(layout_for(seeded.is_language))
 
     def open_repeat(self, settings: Settings, sentence: str) -> None:
         """A new run that repeats one of an experiment's, and the sentence that says so."""
-        if self._try(lambda: self._p.session.new_run(settings)):
+        if self._try(lambda: self._p.run_manager.new_run(settings)):
             self._p.say(sentence, "info")
 
     def open_run(self) -> None:
-        name, _ = QFileDialog.getOpenFileName(self._p.window, tr("Open run"), str(self._p.session.folder), RUNS)
+        name, _ = QFileDialog.getOpenFileName(self._p.window, tr("Open run"), str(self._p.run_manager.folder), RUNS)
         if name:
             self.open_path(Path(name))
 
     def open_example(self) -> None:
         """A language model's run that was recorded, in the layout made for it; it is read, not computed."""
-        if self._try(lambda: self._p.session.open(example())):
+        if self._try(lambda: self._p.run_manager.open(example())):
             self.set_layout(layout_for(True))
 
     def open_path(self, path: Path) -> None:
         """Open a run file or a session, or say why it cannot be opened."""
         if path.suffix.lower() == SUFFIX:
             self._p.desk.open(path)
-        elif self._try(lambda: self._p.session.open(path)):
+        elif self._try(lambda: self._p.run_manager.open(path)):
             self.remember(path)
 
     def save_as(self) -> None:
@@ -153,7 +153,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
         name, _ = QFileDialog.getSaveFileName(self._p.window, tr("Save run as"), suggestion, RUNS)
         if name:
             target = Path(name) if Path(name).suffix else Path(name).with_suffix(".grpo")
-            if self._try(lambda: self._p.session.save_as(run, target)):
+            if self._try(lambda: self._p.run_manager.save_as(run, target)):
                 self._p.say(tr("The run is saved as {target}.").format(target=target), "info")
                 self.remember(target)
 
@@ -165,7 +165,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
     def close_run(self) -> None:
         run = self._p.workspace.run
         if run is not None:
-            self._p.session.close_run(run)
+            self._p.run_manager.close_run(run)
 
     def _try(self, action: object) -> bool:
         """Do it; what the core refuses is told in its own words."""
@@ -250,7 +250,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
 
     def set_thinning(self, on: bool) -> None:
         self._p.prefer(self._p.preferences.replace(thinning=on))
-        self._p.session.training.set_thinning(on)
+        self._p.run_manager.training.set_thinning(on)
 
     def toggle_panel(self, id: str) -> None:
         dock = self._p.window.holders[id]

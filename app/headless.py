@@ -19,7 +19,7 @@ def run_offscreen(why: str, folder: Path) -> int:
     from PySide6.QtCore import QEventLoop, QTimer, qInstallMessageHandler
     from PySide6.QtWidgets import QApplication
 
-    from app.program import Program
+    from app.application import Application
     from app.settings.paths import find_paths
     from app.settings.preferences import Preferences
     from app.training.controller import State
@@ -35,7 +35,7 @@ def run_offscreen(why: str, folder: Path) -> int:
     application = QApplication(sys.argv[:1])
     with tempfile.TemporaryDirectory() as home:
         paths = find_paths({"GRPO_LAB_HOME": home})
-        program = Program(application, paths, Preferences(theme="light", speed=None))
+        program = Application(application, paths, Preferences(theme="light", speed=None))
         program.window.show()
         run = program.workspace.run
         assert run is not None
@@ -59,7 +59,7 @@ def run_offscreen(why: str, folder: Path) -> int:
             print(f"  {picture}")
         target = folder / "run.grpo"
         try:
-            program.session.save_as(run, target)
+            program.run_manager.save_as(run, target)
             print(f"  {target}")
         except GrpoError as error:
             print(str(error), file=sys.stderr)

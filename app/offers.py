@@ -6,19 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.crash.report_bar import BarAction, Message, Severity
+from app.messages.message_bar import BarAction, Message, Severity
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from app.program import Program
+    from app.application import Application
 
 
 class Offers:
     """The offers of one window."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Application) -> None:
         self._p = program
 
     def welcome(self) -> None:
@@ -70,14 +70,14 @@ class Offers:
 
         A run that cannot be opened is told, and the new one stays.
         """
-        session, blank = self._p.session, self._p.workspace.run
+        run_manager, blank = self._p.run_manager, self._p.workspace.run
         try:
-            session.open(path)
+            run_manager.open(path)
         except GrpoError as error:
             self._p.say(str(error), "warning")
             return
         if blank is not None and blank.head == 0:
-            session.close_run(blank)
+            run_manager.close_run(blank)
 
     @property
     def _shown(self) -> set[Path]:

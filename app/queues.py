@@ -9,9 +9,9 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
 
-from app.crash.report_bar import BarAction, Message, MessageBar, Severity
 from app.experiments.queue import Background
 from app.experiments.runner import Poll, Runner
+from app.messages.message_bar import BarAction, Message, MessageBar, Severity
 from app.panels.queue import QueuePanel
 from grpo_core.errors import GrpoError
 from grpo_core.experiments import queue as runs

@@ -11,7 +11,6 @@ from pathlib import Path
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 
-from app.application import Application
 from app.build import described
 from app.crash.hooks import CrashHooks
 from app.crash.interrupt import Interrupt
@@ -19,6 +18,7 @@ from app.crash.log import LogFiles
 from app.crash.safe_mode import EARLY_SECONDS, StartMarker
 from app.display import missing_display
 from app.language import arrange
+from app.qt_application import QtApplication
 from app.settings.files import exists
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
@@ -77,14 +77,14 @@ def _windowed(options: argparse.Namespace) -> int:
     sentences = [*paths.said, *said, logs.open()]
     hooks.install()
     marker = StartMarker(paths.config)
-    application = Application(sys.argv[:1])
+    application = QtApplication(sys.argv[:1])
     application.setApplicationName("GRPO Lab")
     application.setDesktopFileName("grpo-lab")
     arrange(application)
-    from app.program import Program
+    from app.application import Application
 
     safe = options.safe_mode or marker.safe_mode
-    program = Program(application, paths, preferences, hooks)
+    program = Application(application, paths, preferences, hooks)
     if not (safe or options.reset_layout):
         sentences.append(program.layouts.restore(program.window))
     program.workspace.drawn.connect(_note_first_frame, Qt.ConnectionType.SingleShotConnection)
@@ -128,10 +128,10 @@ def _note_first_frame() -> None:
 
 def _first_run(program: object, options: argparse.Namespace, safe: bool) -> None:
     """Open what was asked for, else the last run; a start in safe mode opens nothing by itself."""
+    from app.application import Application
     from app.presenting.opening import present
-    from app.program import Program
 
-    assert isinstance(program, Program)
+    assert isinstance(program, Application)
     last = program.preferences.last_run
     for path in options.files:
         program.deeds.open_path(path)

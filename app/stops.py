@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Slot
 
-from app.crash.report_bar import BarAction, Message, MessageBar, Severity
+from app.messages.message_bar import BarAction, Message, MessageBar, Severity
 from app.training.controller import Controller, State
 from app.workspace.workspace import Workspace
 from grpo_core.breakpoints import Breakpoint

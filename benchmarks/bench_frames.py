@@ -68,7 +68,7 @@ class Watched:
     def round(self, settings: Settings) -> None:
         """Train a new run for a while."""
         program = self.window.program
-        program.session.new_run(settings)
+        program.run_manager.new_run(settings)
         program.player.set_length(None)
         program.player.toggle()
         self.window.wait(300)

@@ -94,7 +94,7 @@ def report(path: Path, updates: int) -> bool:
     window = Window(path.parent / "home")
     empty = megabytes()
     begin = time.perf_counter()
-    run = window.program.session.open(path)
+    run = window.program.run_manager.open(path)
     opened = 1e3 * (time.perf_counter() - begin)
     first = window.frame()
     window.wait(200)

@@ -46,12 +46,12 @@ def told():
             window.close()
 
 import app.start
-class Application(app.start.Application):
+class QtApplication(app.start.QtApplication):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.watch = Watch()
         self.installEventFilter(self.watch)
-app.start.Application = Application
+app.start.QtApplication = QtApplication
 sys.exit(app.start.start(sys.argv[3:]))
 """
 """The program with one thing more: it says when its window is painted, and closes."""
@@ -106,7 +106,7 @@ def main() -> None:
         print(f"{name:<32} {statistics.median(samples):6.2f} s to the first painted window ", end="")
         print(f"({', '.join(f'{sample:.2f}' for sample in samples)})")
     print("imports, own time by package, ms (measuring it makes it slower):")
-    for took, name in seconds_of_imports("app.program", 10):
+    for took, name in seconds_of_imports("app.application", 10):
         print(f"  {name:<30} {took:8.1f}")
     good = max(statistics.median(first), statistics.median(again)) < SECONDS
     print(f"below {SECONDS:g} s, without torch: {'yes' if good else 'NO'}")

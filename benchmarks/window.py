@@ -16,8 +16,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
+from app.application import Application
 from app.panels.base import Panel
-from app.program import Program
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.training.controller import State
@@ -36,7 +36,7 @@ class Window:
         application = QApplication.instance() or QApplication([])
         assert isinstance(application, QApplication)
         self.app = application
-        self.program = Program(self.app, find_paths({"GRPO_LAB_HOME": str(folder)}), Preferences(speed=None))
+        self.program = Application(self.app, find_paths({"GRPO_LAB_HOME": str(folder)}), Preferences(speed=None))
         self.program.window.resize(width, height)
         self.program.window.show()
         self.wait(300)

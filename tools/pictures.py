@@ -25,8 +25,8 @@ from PySide6.QtCore import QEventLoop, QPoint, QRect, Qt, QTimer
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QApplication
 
+from app.application import Application
 from app.panels.base import Panel
-from app.program import Program
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.theme.look import Look
@@ -56,7 +56,7 @@ def main(wanted: list[str]) -> int:
     language.arrange(application)
     wanted = [name for name in wanted if not name.startswith("--language=")]
     with tempfile.TemporaryDirectory() as home:
-        program = Program(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
+        program = Application(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
         program.window.show()
         if wanted == ["readme"]:
             readme(program)
@@ -71,7 +71,7 @@ def main(wanted: list[str]) -> int:
     return 0
 
 
-def start_language(program: Program) -> None:
+def start_language(program: Application) -> None:
     """A language model's run, loaded."""
     program.deeds.new_language_run()
     program.player.set_speed(None)
@@ -80,7 +80,7 @@ def start_language(program: Program) -> None:
 
 
 def sheets(
-    program: Program,
+    program: Application,
     wanted: list[str],
     moments: tuple[tuple[str, int], ...] = MOMENTS,
     layout: str = "Bandit",
@@ -107,7 +107,7 @@ def sheets(
         print(OUT / f"{prefix}{name}.png")
 
 
-def panel_picture(program: Program, cls: type[Panel], scale: float) -> QImage:
+def panel_picture(program: Application, cls: type[Panel], scale: float) -> QImage:
     """A panel of its own, at its usual size times the scale."""
     panel = cls(program.workspace)
     width, height = SIZES.get(cls.id, (340, 330))
@@ -125,7 +125,7 @@ def panel_picture(program: Program, cls: type[Panel], scale: float) -> QImage:
     return image
 
 
-def windows(program: Program, moment: str, layout: str) -> None:
+def windows(program: Application, moment: str, layout: str) -> None:
     """The whole window in the sizes and looks that matter."""
     for theme, width, height, scale in WINDOWS:
         program.look.set(theme, scale)
@@ -139,7 +139,7 @@ def windows(program: Program, moment: str, layout: str) -> None:
         print(name)
 
 
-def readme(program: Program) -> None:
+def readme(program: Application) -> None:
     """Screenshots for the README, kept small."""
     folder = Path("docs")
     folder.mkdir(exist_ok=True)
@@ -162,7 +162,7 @@ def readme(program: Program) -> None:
     readme_language(program, folder)
 
 
-def readme_language(program: Program, folder: Path) -> None:
+def readme_language(program: Application, folder: Path) -> None:
     """A language model early, with a fork token explained, and a little later."""
     program.look.set("light", 1.0)
     start_language(program)
@@ -176,7 +176,7 @@ def readme_language(program: Program, folder: Path) -> None:
     language_window(program, "evolution", folder / "language-dark.png")
 
 
-def explain_a_fork(program: Program) -> None:
+def explain_a_fork(program: Application) -> None:
     """Select and explain the first token of the first group whose rewards differ."""
     step = program.workspace.view.step
     assert step.step is not None and step.dead is not None
@@ -186,7 +186,7 @@ def explain_a_fork(program: Program) -> None:
     program.workspace.explain(Quantity("gradient", row=row, token=0))
 
 
-def language_window(program: Program, tab: str, path: Path) -> None:
+def language_window(program: Application, tab: str, path: Path) -> None:
     """The window in its layout for language models, with one of the lower tabs in front."""
     program.window.resize(1440, 860)
     for _ in range(2):
@@ -197,16 +197,16 @@ def language_window(program: Program, tab: str, path: Path) -> None:
     print(path)
 
 
-def branch(program: Program) -> None:
+def branch(program: Application) -> None:
     """Branch at update 10 with another beta and run on."""
     program.workspace.move_to(10)
-    program.session.branch(10)
+    program.run_manager.branch(10)
     program.workspace.editing.edit({"objective.beta": 0.3}, "Change beta")
     run(program, 60)
     program.workspace.explain(Quantity("kl"))
 
 
-def go_to(program: Program, updates: int) -> None:
+def go_to(program: Application, updates: int) -> None:
     """Run on to update ``updates`` and select something there."""
     head = program.workspace.run.head if program.workspace.run else 0
     if updates > head:
@@ -216,7 +216,7 @@ def go_to(program: Program, updates: int) -> None:
     settle(60)
 
 
-def run(program: Program, updates: int) -> None:
+def run(program: Application, updates: int) -> None:
     """So many updates, waited for."""
     loop = QEventLoop()
     program.player.run_n(updates)

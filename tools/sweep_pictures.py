@@ -12,10 +12,10 @@ from collections.abc import Callable
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
+from app.application import Application
 from app.panels.kl_over_beta import KlOverBetaPanel
 from app.panels.sweep.plan import BETA, ESTIMATOR, Swept
 from app.panels.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
-from app.program import Program
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from tools.pictures import OUT, SIZES, run, settle, sheet
@@ -40,7 +40,7 @@ def main() -> int:
     application = QApplication(sys.argv[:1])
     OUT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as home:
-        program = Program(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
+        program = Application(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
         program.window.show()
         run(program, 40)
         images = [
@@ -57,7 +57,7 @@ def main() -> int:
     return 0
 
 
-def picture(program: Program, name: str, theme: str, scale: float) -> QImage:
+def picture(program: Application, name: str, theme: str, scale: float) -> QImage:
     """The panel with one choice made."""
     program.look.set(theme, scale)
     panel = KlOverBetaPanel(program.workspace)

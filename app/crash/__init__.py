@@ -1,1 +1,1 @@
-"""What happens when something goes wrong: reports, safe mode, message bars."""
+"""What happens when something goes wrong: unexpected exceptions, log files, Ctrl-C, safe mode."""

@@ -16,7 +16,7 @@ from app.panels.base import Panel
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from app.program import Program
+    from app.application import Application
 
 PICTURES = {"PNG picture (*.png)": ".png", "SVG picture (*.svg)": ".svg", "PDF (*.pdf)": ".pdf"}
 CSV, SCRIPTS = tr("Table (*.csv)"), tr("Python script (*.py)")
@@ -25,7 +25,7 @@ CSV, SCRIPTS = tr("Table (*.csv)"), tr("Python script (*.py)")
 class ExportDeeds:
     """The part of the window's deeds that exports; ``panel`` is an id, by default that of the panel in focus."""
 
-    _p: Program
+    _p: Application
 
     def export_picture(self, panel: str = "") -> None:
         desk = self._p.exports

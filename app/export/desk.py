@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QSize, Slot
 from PySide6.QtGui import QAction
 
-from app.crash.message import BarAction, Message, Severity
 from app.export.dialog import Choice
 from app.export.process import ExportProcess
 from app.export.stage import caption_of, staged, themed
+from app.messages.message import BarAction, Message, Severity
 from app.panels.base import Panel
 from app.plotting.export import FORMATS, Paper, drawn
 from app.plotting.export_table import table_csv, tables, targets
@@ -22,7 +22,7 @@ from grpo_core.runs.export_script import step_script
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from app.program import Program
+    from app.application import Application
 
 SHARP = 2
 """Pixels of a PNG for each pixel of a panel that is exported as it is shown."""
@@ -34,7 +34,7 @@ MENU = (("picture", tr("Export picture…")), ("table", tr("Export table…")), 
 class ExportDesk(QObject):
     """Writes what the window shows; every refusal is a sentence in the message bar."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Application) -> None:
         super().__init__(program)
         self._p = program
         self._process: ExportProcess | None = None

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFileDialog
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from app.program import Program
+    from app.application import Application
 
 CSV = tr("Tables (*.csv)")
 
@@ -18,27 +18,27 @@ CSV = tr("Tables (*.csv)")
 class LessonDeeds:
     """The part of the window's deeds that belongs to lessons."""
 
-    _p: Program
+    _p: Application
 
     def show_lessons(self) -> None:
         self._p.lessons.show()
 
     def lesson_next(self) -> None:
         if not self._p.presenter.blank.lift():
-            self._p.lessons.conductor.next()
+            self._p.lessons.player.next()
 
     def lesson_back(self) -> None:
         if not self._p.presenter.blank.lift():
-            self._p.lessons.conductor.back()
+            self._p.lessons.player.back()
 
     def lesson_skip(self) -> None:
-        self._p.lessons.conductor.skip()
+        self._p.lessons.player.skip()
 
     def lesson_leave(self) -> None:
-        self._p.lessons.conductor.leave()
+        self._p.lessons.player.leave()
 
     def lesson_keep(self) -> None:
-        self._p.lessons.conductor.keep()
+        self._p.lessons.player.keep()
 
     def export_predictions(self) -> None:
         suggestion = str(Path.home() / "predictions.csv")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.workspace.cursor import Cursor, Selection
 from app.workspace.run_handle import RunHandle
-from app.workspace.session import Session
+from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.explain import Quantity
@@ -38,11 +38,11 @@ class Former:
             following=workspace.following, selection=workspace.selection, quantity=workspace.quantity,
         )  # fmt: skip
 
-    def give_back(self, workspace: Workspace, session: Session) -> None:
+    def give_back(self, workspace: Workspace, run_manager: RunManager) -> None:
         """Show it again, if the run has not been closed meanwhile; the learner stands still."""
         if self.run not in workspace.runs:
             return
-        session.show(self.run)
+        run_manager.show(self.run)
         workspace.editing.put(self.wanted)
         workspace.following, workspace.selection, workspace.quantity = self.following, self.selection, self.quantity
         workspace.cursor = self.cursor

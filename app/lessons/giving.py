@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Slot
 
 from app.commands.actions import Actions
-from app.lessons.conductor import Conductor
+from app.lessons.player import LessonPlayer
 from app.lessons.progress import Progress
 from app.panels.base import in_window
 from app.panels.lesson import LessonPanel
@@ -17,7 +17,7 @@ from app.training.controller import Controller
 from app.window.lesson_layout import LESSON, LessonLayout
 from app.window.main_window import MainWindow
 from app.workspace.player import Player
-from app.workspace.session import Session
+from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 
 KEYS = ("lesson.next", "lesson.back", "lesson.skip")
@@ -29,12 +29,12 @@ class Lessons(QObject):
 
     Attributes:
         progress: what is remembered of them.
-        conductor: gives one at a time.
+        lesson_player: gives one at a time.
         panel: shows it.
     """
 
     def __init__(
-        self, window: MainWindow, workspace: Workspace, session: Session, controller: Controller, player: Player,
+        self, window: MainWindow, workspace: Workspace, run_manager: RunManager, controller: Controller, player: Player,
         actions: Actions, speaker: SpeakerWindow, file: Path, say: Callable[[str | None, str], None],
         parent: QObject | None = None,
     ) -> None:  # fmt: skip
@@ -48,13 +48,13 @@ class Lessons(QObject):
         )
         self.progress = Progress(file)
         self._layout = LessonLayout(window, window.docks, window.saved_docks)
-        self.conductor = Conductor(workspace, session, controller, player, self._layout, self.progress, self)
+        self.player = LessonPlayer(workspace, run_manager, controller, player, self._layout, self.progress, self)
         panel = window.panels[LESSON]
         assert isinstance(panel, LessonPanel)
         self.panel = panel
-        panel.use(self.conductor)
+        panel.use(self.player)
         panel.left.connect(self._on_left)
-        self.conductor.changed.connect(self._on_changed)
+        self.player.changed.connect(self._on_changed)
         window.arranged.connect(self._on_arranged)
         workspace.frame.connect(self._on_frame)
         speaker.addActions([actions[name] for name in KEYS])
@@ -73,12 +73,12 @@ class Lessons(QObject):
     @property
     def given(self) -> bool:
         """Whether a lesson is being given."""
-        return self.conductor.lesson is not None
+        return self.player.lesson is not None
 
     @Slot()
     def _on_changed(self) -> None:
         self._actions.set_lesson(self.given)
-        self._speaker.tell_lesson(self.conductor.step.speaker if self.given else "")
+        self._speaker.tell_lesson(self.player.step.speaker if self.given else "")
         self._workspace.request_frame()
 
     @Slot(str)
@@ -99,9 +99,9 @@ class Lessons(QObject):
     @Slot()
     def _on_arranged(self) -> None:
         """Somebody has arranged the docks, as presenting does: the lesson goes on among them."""
-        lesson = self.conductor.lesson
+        lesson = self.player.lesson
         if lesson is not None:
             self._layout.show(
-                self.conductor.seen.panels, self._workspace.scale, picture=bool(lesson.interactive), again=True
+                self.player.seen.panels, self._workspace.scale, picture=bool(lesson.interactive), again=True
             )
             self.panel.focus_list()

@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from app.lessons.conductor import Conductor
 from app.lessons.interactive import Interactive
 from app.lessons.knobs import Knobs
+from app.lessons.player import LessonPlayer
 from app.lessons.prediction import Placed, PredictionBox
 from app.lessons.text import LessonText
 from app.workspace.view import View
@@ -22,7 +22,7 @@ PREDICT_FIRST = tr("Predict first: ▲ ▼ and Return. Going on once more skips 
 
 
 class LessonPage(QWidget):
-    """Draws what the conductor gives.
+    """Draws the step that the lesson player shows.
 
     Signals:
         redraw: something changed that no frame tells of.
@@ -30,9 +30,9 @@ class LessonPage(QWidget):
 
     redraw = Signal()
 
-    def __init__(self, workspace: Workspace, conductor: Conductor, parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace, lesson_player: LessonPlayer, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._workspace, self._conductor = workspace, conductor
+        self._workspace, self._lesson_player = workspace, lesson_player
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Lesson"))
         self._shown: tuple[str, int, bool] | None = None
@@ -50,9 +50,9 @@ class LessonPage(QWidget):
         self.note.setMinimumWidth(1)  # gives way to the buttons
         self.text, self.knobs, self.prediction = LessonText(), Knobs(), PredictionBox()
         self.knobs.turned.connect(self._on_turned)
-        self.knobs.reset.connect(conductor.reset)
-        self.prediction.placed.connect(conductor.predict)
-        self.prediction.skipped.connect(conductor.skip)
+        self.knobs.reset.connect(lesson_player.reset)
+        self.prediction.placed.connect(lesson_player.predict)
+        self.prediction.skipped.connect(lesson_player.skip)
         self.back, self.next = QPushButton(tr("‹ Back")), QPushButton(tr("Next ›"))
         self.open, self.leave = QPushButton(tr("Open in the full app")), QPushButton(tr("Leave"))
         self._build()
@@ -98,10 +98,10 @@ class LessonPage(QWidget):
         for button in (self.open, self.leave):
             button.setProperty("flat", True)
             bar.addWidget(button)
-        self.back.clicked.connect(self._conductor.back)
-        self.next.clicked.connect(self._conductor.next)
-        self.open.clicked.connect(self._conductor.keep)
-        self.leave.clicked.connect(self._conductor.leave)
+        self.back.clicked.connect(self._lesson_player.back)
+        self.next.clicked.connect(self._lesson_player.next)
+        self.open.clicked.connect(self._lesson_player.keep)
+        self.leave.clicked.connect(self._lesson_player.leave)
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(10)
@@ -113,57 +113,57 @@ class LessonPage(QWidget):
 
     def draw(self, view: View) -> None:
         """Show the step that is given, on the lesson's run."""
-        conductor = self._conductor
-        lesson = conductor.lesson
+        lesson_player = self._lesson_player
+        lesson = lesson_player.lesson
         if lesson is None:
             self._clear()
             return
         self._dress(view)
         self._picture(lesson.interactive)
-        step, seen = conductor.step, conductor.seen
-        if self.interactive is not None and not conductor.busy:
+        step, seen = lesson_player.step, lesson_player.seen
+        if self.interactive is not None and not lesson_player.busy:
             self.interactive.show_step(seen)
             self.interactive.draw(view)
             self.interactive.setAccessibleDescription(self.interactive.summary(view))
-        conductor.score()
-        placed = conductor.placed.get(conductor.place)
+        lesson_player.score()
+        placed = lesson_player.placed.get(lesson_player.place)
         self.title.setText(lesson.title)
-        self.count.setText(tr("{place} of {count}").format(place=conductor.place + 1, count=len(lesson.steps)))
-        self.text.show_text(seen.text if conductor.covered else step.text, lesson.words, view.theme, view.scale)
-        self.text.setVisible(not conductor.covered)
+        self.count.setText(tr("{place} of {count}").format(place=lesson_player.place + 1, count=len(lesson.steps)))
+        self.text.show_text(seen.text if lesson_player.covered else step.text, lesson.words, view.theme, view.scale)
+        self.text.setVisible(not lesson_player.covered)
         self.prediction.show_prediction(step.predict, placed)
         if placed is not None and placed.value is not None and self._told != placed:
             self._told = placed
             self._result.start()
-        self.knobs.setVisible(bool(seen.knobs) and not conductor.covered)
+        self.knobs.setVisible(bool(seen.knobs) and not lesson_player.covered)
         if seen.knobs:
-            self.knobs.show_knobs(seen.knobs, view.wanted, bool(conductor.turned))
+            self.knobs.show_knobs(seen.knobs, view.wanted, bool(lesson_player.turned))
         self._say_where(view)
 
     def _say_where(self, view: View) -> None:
-        conductor, lesson = self._conductor, self._conductor.lesson
+        lesson_player, lesson = self._lesson_player, self._lesson_player.lesson
         assert lesson is not None
-        last = conductor.place + 1 == len(lesson.steps)
-        self.back.setEnabled(conductor.place > 0)
-        self.next.setText(tr("Finish") if last and not conductor.covered else tr("Next ›"))
+        last = lesson_player.place + 1 == len(lesson.steps)
+        self.back.setEnabled(lesson_player.place > 0)
+        self.next.setText(tr("Finish") if last and not lesson_player.covered else tr("Next ›"))
         progress = (
-            tr("Update {head} of {update}…").format(head=view.head, update=conductor.seen.update)
-            if conductor.busy
+            tr("Update {head} of {update}…").format(head=view.head, update=lesson_player.seen.update)
+            if lesson_player.busy
             else ""
         )
         waiting = self.interactive.said if self.interactive is not None else ""
-        warned = PREDICT_FIRST if conductor.warned else ""
-        said = conductor.problem or warned or progress or waiting
+        warned = PREDICT_FIRST if lesson_player.warned else ""
+        said = lesson_player.problem or warned or progress or waiting
         self.note.setText(said)
         self.note.setVisible(bool(said))
-        here = lesson.id, conductor.place, conductor.covered
+        here = lesson.id, lesson_player.place, lesson_player.covered
         if here != self._shown:
             self._shown = here
             self.take_focus()
 
     def take_focus(self) -> None:
         """Give the keyboard to the question that stands open, or else to nobody in particular: keys walk on."""
-        if self._conductor.covered:
+        if self._lesson_player.covered:
             self.prediction.take_focus()
         else:
             self.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -196,11 +196,11 @@ class LessonPage(QWidget):
             self._body.insertWidget(0, self.interactive, 1)
         self._both.setStretch(0, PICTURE if self.interactive is not None else 0)
         self._arrange()
-        self._conductor.interactive = self.interactive
+        self._lesson_player.interactive = self.interactive
 
     def _clear(self) -> None:
         self._shown = None
-        old, self.interactive, self._conductor.interactive = self.interactive, None, None
+        old, self.interactive, self._lesson_player.interactive = self.interactive, None, None
         if old is not None:
             old.let_go()
             self._body.removeWidget(old)
@@ -226,6 +226,6 @@ class LessonPage(QWidget):
     @Slot(str, object)
     def _on_turned(self, path: str, value: object) -> None:
         try:
-            self._conductor.turn({path: value})
+            self._lesson_player.turn({path: value})
         except SettingsError as error:
             self.knobs.refuse(path, error)

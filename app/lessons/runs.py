@@ -9,7 +9,7 @@ from pathlib import Path
 from app.examples import example
 from app.training.controller import Controller
 from app.workspace.run_handle import RunHandle
-from app.workspace.session import Session
+from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, RunFileError
@@ -28,8 +28,8 @@ class LessonRuns:
         switching: a run is being shown or taken away by the lesson itself.
     """
 
-    def __init__(self, workspace: Workspace, session: Session, controller: Controller) -> None:
-        self._workspace, self._session, self._controller = workspace, session, controller
+    def __init__(self, workspace: Workspace, run_manager: RunManager, controller: Controller) -> None:
+        self._workspace, self._run_manager, self._controller = workspace, run_manager, controller
         self._runs: dict[Settings, RunHandle] = {}
         self._count = 0
         self._waiting: list[Path] = []
@@ -53,9 +53,11 @@ class LessonRuns:
         try:
             if run is None:
                 self._count += 1
-                run = self._session.new_run(settings, tr("{name}, run {count}").format(name=name, count=self._count))
+                run = self._run_manager.new_run(
+                    settings, tr("{name}, run {count}").format(name=name, count=self._count)
+                )
             elif run is not self._workspace.run:
-                self._session.show(run)
+                self._run_manager.show(run)
         finally:
             self.switching = False
         self._runs[settings] = run
@@ -77,7 +79,7 @@ class LessonRuns:
         try:
             self._played = there or RunHandle.open(path)
             if self._played is not self._workspace.run:
-                self._session.show(self._played)
+                self._run_manager.show(self._played)
         finally:
             self.switching = False
         return self._played
@@ -88,7 +90,7 @@ class LessonRuns:
         Raises:
             GrpoError: the run cannot be continued; the message says why.
         """
-        self._session.training.make_ready()
+        self._run_manager.training.make_ready()
         self._controller.set_speed(None)
         self._controller.run(update - run.head)
 
@@ -106,7 +108,7 @@ class LessonRuns:
         self.switching = True
         try:
             if run in self._workspace.runs:
-                self._session.close_run(run)
+                self._run_manager.close_run(run)
         finally:
             self.switching = False
 

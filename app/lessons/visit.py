@@ -8,7 +8,7 @@ from app.training.controller import Controller
 from app.window.lesson_layout import LessonLayout
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
-from app.workspace.session import Session
+from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 
 
@@ -22,12 +22,17 @@ class Visit:
     """
 
     def __init__(
-        self, workspace: Workspace, session: Session, controller: Controller, player: Player, layout: LessonLayout
+        self,
+        workspace: Workspace,
+        run_manager: RunManager,
+        controller: Controller,
+        player: Player,
+        layout: LessonLayout,
     ) -> None:
-        self._workspace, self._session, self._controller, self._player = workspace, session, controller, player
+        self._workspace, self._run_manager, self._controller, self._player = workspace, run_manager, controller, player
         self.former: Former | None = None
         self.layout = layout
-        self.runs = LessonRuns(workspace, session, controller)
+        self.runs = LessonRuns(workspace, run_manager, controller)
         controller.closed.connect(self.runs.sweep)
 
     def begin(self) -> None:
@@ -40,7 +45,7 @@ class Visit:
         """The user's run, cursor and settings, and everything else."""
         if self.former is not None:
             self.runs.switching = True
-            self.former.give_back(self._workspace, self._session)
+            self.former.give_back(self._workspace, self._run_manager)
         self.end()
 
     def end(self, keep: RunHandle | None = None) -> None:

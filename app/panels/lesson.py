@@ -6,9 +6,9 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.lessons.catalogue import Broken, lessons
-from app.lessons.conductor import Conductor
 from app.lessons.listing import LessonList, lines
 from app.lessons.page import LessonPage
+from app.lessons.player import LessonPlayer
 from app.panels.base import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -36,7 +36,7 @@ class LessonPanel(Panel):
         self.lessons: list[Lesson] = []
         self.broken: list[Broken] = []
         self.page: LessonPage | None = None
-        self._conductor: Conductor | None = None
+        self._lesson_player: LessonPlayer | None = None
         self._read = False
         self.head = QLabel(tr("Each lesson runs on live numbers, in a run of its own. Return opens it, Esc leaves it."))
         self.head.setObjectName("muted")
@@ -52,14 +52,14 @@ class LessonPanel(Panel):
         self._stack = QStackedLayout(self)
         self._stack.addWidget(front)
 
-    def use(self, conductor: Conductor) -> None:
-        """Let ``conductor`` give the lessons."""
-        self._conductor = conductor
-        self.page = LessonPage(self.workspace, conductor)
+    def use(self, lesson_player: LessonPlayer) -> None:
+        """Let ``lesson_player`` give the lessons."""
+        self._lesson_player = lesson_player
+        self.page = LessonPage(self.workspace, lesson_player)
         self.page.redraw.connect(self.redraw)
         self._stack.addWidget(self.page)
-        conductor.changed.connect(self.redraw)
-        conductor.ended.connect(self._on_ended)
+        lesson_player.changed.connect(self.redraw)
+        lesson_player.ended.connect(self._on_ended)
 
     def load(self) -> None:
         """Read the lesson files, once."""
@@ -72,8 +72,8 @@ class LessonPanel(Panel):
         """Give the lesson called ``id``; nothing happens where there is none."""
         self.load()
         lesson = next((lesson for lesson in self.lessons if lesson.id == id), None)
-        if lesson is not None and self._conductor is not None:
-            self._conductor.open(lesson)
+        if lesson is not None and self._lesson_player is not None:
+            self._lesson_player.open(lesson)
 
     def focus_list(self) -> None:
         """Give the keyboard to the list, or to the lesson."""
@@ -86,21 +86,21 @@ class LessonPanel(Panel):
 
     def draw(self, view: View) -> None:
         self.load()
-        given = self._conductor is not None and self._conductor.lesson is not None
+        given = self._lesson_player is not None and self._lesson_player.lesson is not None
         self._stack.setCurrentIndex(1 if given else 0)
         if self.page is not None:
             self.page.draw(view)
         if not given:
-            progress = self._conductor.progress if self._conductor is not None else None
+            progress = self._lesson_player.progress if self._lesson_player is not None else None
             self.list.show_lines(lines(self.lessons, self.broken, progress), view.theme, view.scale)
 
     def summary(self, view: View) -> str:
-        if self._conductor is None or self._conductor.lesson is None:
+        if self._lesson_player is None or self._lesson_player.lesson is None:
             broken = tr(", {count} broken").format(count=len(self.broken)) if self.broken else ""
             return tr("{count} lessons{broken}.").format(count=len(self.lessons), broken=broken)
-        lesson = self._conductor.lesson
+        lesson = self._lesson_player.lesson
         return tr("Lesson {number}, step {place} of {count}: {title}").format(
-            number=lesson.number, place=self._conductor.place + 1, count=len(lesson.steps), title=lesson.title
+            number=lesson.number, place=self._lesson_player.place + 1, count=len(lesson.steps), title=lesson.title
         )
 
     @Slot(str)

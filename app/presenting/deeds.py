@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from app.program import Program
+    from app.application import Application
 
 
 class PresentingDeeds:
     """The part of the window's deeds that a class sees."""
 
-    _p: Program
+    _p: Application
 
     def present(self) -> None:
         self._p.presenter.toggle()

@@ -10,12 +10,12 @@ from app.settings.files import exists
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from app.program import Program
+    from app.application import Application
 
 FILES = (".grpo", ".grposession")
 
 
-def present(program: Program, asked: str) -> None:
+def present(program: Application, asked: str) -> None:
     """Open what was asked for and begin to present.
 
     Args:
@@ -25,7 +25,7 @@ def present(program: Program, asked: str) -> None:
     there = exists(asked)
     lesson = None if there else found(program, asked)
     if lesson is not None:
-        program.lessons.conductor.open(lesson)
+        program.lessons.player.open(lesson)
     elif there or path.suffix in FILES:
         program.deeds.open_path(path)
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
-from app.program import Program
+from app.application import Application
 from app.self_test.report import CheckFailed
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
@@ -32,7 +32,7 @@ class Driven:
     def __init__(self, application: QApplication, home: Path) -> None:
         self.home = home
         paths = find_paths({"GRPO_LAB_HOME": str(home / "home")})
-        self.program = Program(application, paths, Preferences(theme="light", speed=None))
+        self.program = Application(application, paths, Preferences(theme="light", speed=None))
         self.program.window.show()
         self.program.offers.welcome()
         self.settle()

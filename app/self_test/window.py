@@ -111,7 +111,7 @@ def _saved(driven: Driven, name: str) -> str:
     """Save the active run, read the file, and open it as another window would."""
     run, target = _run(driven), driven.home / name
     kept = [_step(run, number) for number in range(1, run.head + 1)]
-    driven.program.session.save_as(run, target)
+    driven.program.run_manager.save_as(run, target)
     with RunReader.open(target) as reader:
         if reader.last != run.head:
             raise CheckFailed(f"the file holds {reader.last} updates instead of {run.head}")
@@ -121,12 +121,12 @@ def _saved(driven: Driven, name: str) -> str:
             told = reader.series(series)[-1]
             if told != value and not (told != told and value != value):
                 raise CheckFailed(f"the series {series} ends at {told!r} instead of {value!r}")
-    opened = driven.program.session.open(target)
+    opened = driven.program.run_manager.open(target)
     driven.settle()
     if driven.program.workspace.cursor.step != opened.head or opened.head != run.head:
         raise CheckFailed(f"the run opens at update {driven.program.workspace.cursor.step}")
-    driven.program.session.close_run(opened)
-    driven.program.session.show(run)
+    driven.program.run_manager.close_run(opened)
+    driven.program.run_manager.show(run)
     counted = "1 update" if run.head == 1 else f"{run.head} updates"
     return f"{counted}, {target.stat().st_size // 1000} KB"
 

@@ -15,7 +15,7 @@ from grpo_core.runs.session import SUFFIX
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from app.program import Program
+    from app.application import Application
 
 SESSIONS = tr("GRPO Lab sessions (*{suffix})").format(suffix=SUFFIX)
 
@@ -23,7 +23,7 @@ SESSIONS = tr("GRPO Lab sessions (*{suffix})").format(suffix=SUFFIX)
 class SessionDeeds:
     """The part of the window's deeds that deals with sessions."""
 
-    _p: Program
+    _p: Application
 
     def open_session(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self._p.window, tr("Open session"), str(Path.home()), SESSIONS)

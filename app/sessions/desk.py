@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from app.crash.report_bar import BarAction, Message, Severity
+from app.messages.message_bar import BarAction, Message, Severity
 from app.plotting.numbers import in_bytes
 from app.sessions.errand import Errand, Work
 from app.sessions.place import LessonPlace, found
@@ -21,7 +21,7 @@ from grpo_core.runs.session import Manifest, SessionRun, open_session, save_sess
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from app.program import Program
+    from app.application import Application
 
 PATIENCE_MS = 300
 """Nothing is said of a wait that is shorter."""
@@ -35,7 +35,7 @@ class SessionDesk(QObject):
         place: keeps on disk where a lesson stands.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Application) -> None:
         super().__init__(program)
         self._p = program
         self._errand: Errand | None = None
@@ -60,12 +60,12 @@ class SessionDesk(QObject):
         """Write what the window shows, and the runs that have updates, to ``target``."""
         if self._p.workspace.training is not None:
             self._p.controller.commit()
-        conductor = self._p.lessons.conductor
-        runs = [run for run in self._p.workspace.runs if run.path.exists() and not conductor.owns(run)]
+        lesson_player = self._p.lessons.player
+        runs = [run for run in self._p.workspace.runs if run.path.exists() and not lesson_player.owns(run)]
         manifest, paths = self._manifest(runs), [run.path for run in runs]
         work: Work = partial(save_session, target, manifest, paths)
         self._send(work, partial(self._saved, target), tr("Saving {name}").format(name=target.name))
-        run = self._p.workspace.run if conductor.former is None else conductor.former.run
+        run = self._p.workspace.run if lesson_player.former is None else lesson_player.former.run
         if run is not None and run.branched_at is not None and run not in runs:
             self._p.say(
                 tr("{title} has no update of its own yet, so the session begins at update 0.").format(title=run.title),
@@ -74,8 +74,8 @@ class SessionDesk(QObject):
 
     def _manifest(self, runs: list[RunHandle]) -> Manifest:
         """The window as a session describes it; of a lesson, which one and where, and the place that it gives back."""
-        workspace, editing, conductor = self._p.workspace, self._p.workspace.editing, self._p.lessons.conductor
-        former, lesson = conductor.former, conductor.lesson
+        workspace, editing, lesson_player = self._p.workspace, self._p.workspace.editing, self._p.lessons.player
+        former, lesson = lesson_player.former, lesson_player.lesson
         run = workspace.run if former is None else former.run
         shown = self._p.preferences.layout
         docks = self._p.window.docks
@@ -90,7 +90,7 @@ class SessionDesk(QObject):
             hidden=tuple(sorted(editing.hidden)),
             notes=self._p.presenter.speaker.text[:1_000_000].replace("\0", ""),
             lesson=lesson.id if lesson is not None else "",
-            lesson_step=conductor.place if lesson is not None else 0,
+            lesson_step=lesson_player.place if lesson is not None else 0,
             created=time.time(),
         )
 
@@ -114,7 +114,7 @@ class SessionDesk(QObject):
             self._waiting.append(path)
             return
         self._opening = self._errand is None
-        folder = self._p.session.folder
+        folder = self._p.run_manager.folder
         work: Work = partial(open_session, path, folder)
         self._send(work, partial(self._opened, path), tr("Opening {name}").format(name=path.name))
 
@@ -123,11 +123,11 @@ class SessionDesk(QObject):
         blank = self._p.workspace.run
         handles = self._open_runs(manifest, copies)
         if manifest.shown is None and manifest.settings is not None:
-            handles.append(self._p.session.new_run(manifest.settings))
+            handles.append(self._p.run_manager.new_run(manifest.settings))
         elif manifest.shown is not None and (front := handles[manifest.shown]) is not None:
-            self._p.session.show(front)
+            self._p.run_manager.show(front)
         if blank is not None and any(handles) and blank not in handles and not blank.head and not blank.path.exists():
-            self._p.session.close_run(blank)
+            self._p.run_manager.close_run(blank)
         self._put(manifest)
         self._give(manifest)
         self._p.say(
@@ -140,7 +140,7 @@ class SessionDesk(QObject):
         handles: list[RunHandle | None] = []
         for run, copy in zip(manifest.runs, copies, strict=True):
             try:
-                handles.append(self._p.session.open(copy) if run.listed else None)
+                handles.append(self._p.run_manager.open(copy) if run.listed else None)
             except GrpoError as error:
                 self._p.say(str(error), "error")
                 handles.append(None)
@@ -169,7 +169,7 @@ class SessionDesk(QObject):
         """The lesson in which the session was saved."""
         lesson = found(self._p, manifest.lesson) if manifest.lesson else None
         if lesson is not None:
-            self._p.lessons.conductor.open(lesson, manifest.lesson_step)
+            self._p.lessons.player.open(lesson, manifest.lesson_step)
         elif manifest.lesson:
             self._p.say(
                 tr("The session was saved in the lesson “{lesson}”, which this version does not have.").format(

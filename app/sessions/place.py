@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
-from app.crash.report_bar import BarAction, Message, Severity
+from app.messages.message_bar import BarAction, Message, Severity
 from app.settings.files import exists, write_or_say
 from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson
@@ -19,7 +19,7 @@ from grpo_core.runs import library
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from app.program import Program
+    from app.application import Application
 
 FILE, OFFER = "lesson-open.json", "lesson open"
 LARGEST = 100_000
@@ -44,26 +44,26 @@ class Place:
 class LessonPlace(QObject):
     """Writes the place down while a lesson is given, and takes the file away at its end."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Application) -> None:
         super().__init__(program)
         self._p = program
         self._file = program.paths.data / FILE
         self._kept: Place | None = None
         self._refused = False
         self._left = self._read()  # now: the first lesson of this start takes its place
-        program.lessons.conductor.changed.connect(self._on_changed)
+        program.lessons.player.changed.connect(self._on_changed)
 
     @Slot()
     def _on_changed(self) -> None:
-        conductor = self._p.lessons.conductor
-        if conductor.lesson is None:
+        lesson_player = self._p.lessons.player
+        if lesson_player.lesson is None:
             if self._kept is not None:
                 self._kept = None
                 with suppress(OSError):
                     self._file.unlink(missing_ok=True)
             return
-        own = tuple(run.path.name for run in self._p.workspace.runs if conductor.owns(run))
-        here = Place(lesson=conductor.lesson.id, step=conductor.place, runs=own)
+        own = tuple(run.path.name for run in self._p.workspace.runs if lesson_player.owns(run))
+        here = Place(lesson=lesson_player.lesson.id, step=lesson_player.place, runs=own)
         if here == self._kept:
             return
         self._p.window.messages.remove(OFFER)
@@ -93,7 +93,7 @@ class LessonPlace(QObject):
             number=lesson.number, step=min(place.step + 1, len(lesson.steps)), count=len(lesson.steps),
             title=lesson.title,
         )  # fmt: skip
-        action = BarAction(text=tr("Go on"), run=partial(self._p.lessons.conductor.open, lesson, place.step))
+        action = BarAction(text=tr("Go on"), run=partial(self._p.lessons.player.open, lesson, place.step))
         self._p.window.messages.post(Message(text=text, severity=Severity.INFO, actions=(action,), id=OFFER))
 
     def _read(self) -> Place | None:
@@ -111,7 +111,7 @@ class LessonPlace(QObject):
         return Place(lesson=lesson, step=step, runs=tuple(runs))
 
 
-def found(program: Program, asked: str) -> Lesson | None:
+def found(program: Application, asked: str) -> Lesson | None:
     """The lesson of that id or number, None if there is none."""
     program.lessons.panel.load()
     wanted = asked.strip().casefold()

@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
-from app.crash.report_bar import MessageBar
+from app.messages.message_bar import MessageBar
 from app.panels.base import Panel, in_window
 from app.panels.breakpoints import BreakpointsPanel
 from app.panels.comparison import ComparisonPanel

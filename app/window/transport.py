@@ -14,7 +14,7 @@ from app.examples import is_example
 from app.plotting.numbers import in_bytes
 from app.status import Status
 from app.workspace.player import Mode, Player
-from app.workspace.session import Session
+from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
@@ -31,14 +31,19 @@ class Transport(QToolBar):
     """What moves the run. The buttons are the commands' own actions."""
 
     def __init__(
-        self, player: Player, session: Session, workspace: Workspace, actions: Actions, parent: QWidget | None = None
+        self,
+        player: Player,
+        run_manager: RunManager,
+        workspace: Workspace,
+        actions: Actions,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(tr("Transport"), parent)
         self.setObjectName("transport")
         self.setMovable(False)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.dress(1.0)
-        self._player, self._session, self._workspace = player, session, workspace
+        self._player, self._run_manager, self._workspace = player, run_manager, workspace
         for name in ("step_back", "step", "stage"):
             self._button(actions[name])
         self._run = self._button(actions["run"])
@@ -58,7 +63,7 @@ class Transport(QToolBar):
         self.runs.activated.connect(self._on_run)
         self.addWidget(self.runs)
         player.changed.connect(self.refresh)
-        session.runs_changed.connect(self.refresh)
+        run_manager.runs_changed.connect(self.refresh)
         workspace.frame.connect(self._on_frame)
         self.refresh()
 
@@ -95,7 +100,7 @@ class Transport(QToolBar):
 
     @Slot(int)
     def _on_run(self, index: int) -> None:
-        self._session.show(self._workspace.runs[index])
+        self._run_manager.show(self._workspace.runs[index])
 
     @Slot()
     def _on_frame(self) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QByteArray, QObject, QTimer, Slot
 from app.window.layouts import LAYOUTS, layout_for, settle, size_class
 
 if TYPE_CHECKING:
-    from app.program import Program
+    from app.application import Application
 
 
 SETTLE_MS = 60
@@ -23,7 +23,7 @@ class Zooming(QObject):
     docks themselves; what they give back is arranged afterwards.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Application) -> None:
         super().__init__(program)
         self._p = program
         self._scale = program.look.scale
@@ -34,7 +34,7 @@ class Zooming(QObject):
         self._again.setInterval(SETTLE_MS)
         self._again.timeout.connect(self._on_settled)
         program.window.arranged.connect(self._on_arranged)
-        program.lessons.conductor.changed.connect(self.adapt)
+        program.lessons.player.changed.connect(self.adapt)
 
     @property
     def busy(self) -> bool:

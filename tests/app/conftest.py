@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.program import Program
+from app.application import Application
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.training.controller import State
@@ -25,7 +25,7 @@ PEOPLE_SEE, frame.INTERVAL_MS = frame.INTERVAL_MS, 8
 class Driver:
     """A program and the ways in which a test moves it."""
 
-    program: Program
+    program: Application
     qtbot: QtBot
 
     def settle(self) -> None:
@@ -66,7 +66,7 @@ def make(qtbot: QtBot, home: Path, **preferences: object) -> Driver:
     assert isinstance(application, QApplication)
     application.setStyleSheet("")  # a window is made bare, as at a start, and dressed once
     wanted = Preferences(**{"theme": "light", "speed": None, **preferences})  # type: ignore[arg-type]
-    program = Program(application, find_paths({"GRPO_LAB_HOME": str(home)}), wanted)
+    program = Application(application, find_paths({"GRPO_LAB_HOME": str(home)}), wanted)
     program.window.show()
     driver = Driver(program, qtbot)
     driver.settle()

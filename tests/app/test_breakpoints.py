@@ -73,10 +73,10 @@ def test_a_run_that_is_taken_up_again_knows_what_was_true_before(driver: Driver)
     program.workspace.breakpoints.add(SURE)
     driver.run(5)
     assert driver.head == 65, "it was true long before"
-    program.session.branch(crossed)
+    program.run_manager.branch(crossed)
     driver.run(3)
     assert driver.head == crossed + 3, "and so it was in the run that this one came from"
-    program.session.branch(crossed - 1)
+    program.run_manager.branch(crossed - 1)
     driver.run(10)
     assert driver.head == crossed and "above 0.5" in driver.messages[-1], "the same draw crosses at the same update"
 

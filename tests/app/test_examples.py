@@ -70,7 +70,7 @@ def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
     driver.settle()
     assert program.workspace.cursor.step == UPDATES
     with pytest.raises(GrpoError, match="nothing is computed"):
-        program.session.training.make_ready()
+        program.run_manager.training.make_ready()
     assert program.controller.state is State.IDLE
     program.actions["open_example"].trigger()
     driver.settle()
@@ -86,5 +86,5 @@ def test_a_copy_is_an_ordinary_run(driver: Driver, tmp_path: Path) -> None:
     program.actions["open_example"].trigger()
     driver.settle()
     assert program.workspace.run is not None
-    program.session.save_as(program.workspace.run, tmp_path / "copy.grpo")
+    program.run_manager.save_as(program.workspace.run, tmp_path / "copy.grpo")
     assert RunHandle.open(tmp_path / "copy.grpo").read_only == ""

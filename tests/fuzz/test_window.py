@@ -14,13 +14,13 @@ import base64, hashlib, json, os, random, sys
 from pathlib import Path
 from PySide6.QtCore import qVersion
 from PySide6.QtWidgets import QApplication
-from app.program import Program
+from app.application import Application
 from app.settings.layouts import LAYOUT_VERSION
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 chance, rounds = random.Random(int(sys.argv[1])), int(sys.argv[2])
 application = QApplication([])
-program = Program(application, find_paths(), Preferences())
+program = Application(application, find_paths(), Preferences())
 program.window.show()
 layouts, window = program.layouts, program.window
 assert layouts.save(window, "Mine") is None

@@ -111,7 +111,7 @@ class Hands:
 
     def task(self) -> tuple[Any, ...]:
         task = BanditTask(landscape=self.any.choice(TASKS), levels=(0.0, -1.0))
-        self.program.session.new_run(Settings(task=task))
+        self.program.run_manager.new_run(Settings(task=task))
         return (task.landscape,)
 
     def run(self) -> tuple[Any, ...]:
@@ -146,7 +146,7 @@ def test_anything_may_be_pressed_at_any_time(
                 if isinstance(dialog, QDialog):
                     dialog.hide()
         if len(program.workspace.runs) > 6:
-            program.session.close_run(hands.any.choice(program.workspace.runs))
+            program.run_manager.close_run(hands.any.choice(program.workspace.runs))
     program.player.rest()
     program.controller.pause()  # whichever run it is
     driver.rest()

@@ -20,11 +20,11 @@ KILLS = 20
 RUNNING = """
 import sys
 from PySide6.QtWidgets import QApplication
-from app.program import Program
+from app.application import Application
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 application = QApplication(sys.argv)
-program = Program(application, find_paths(), Preferences(speed=None, run_length=None))
+program = Application(application, find_paths(), Preferences(speed=None, run_length=None))
 program.window.show()
 program.player.run()
 def say():

@@ -37,11 +37,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.application import Application
 from app.formula.formula_label import FormulaLabel
 from app.formula.term_strip import TermStrip
 from app.panels.tokens.grid import TokenGrid
 from app.plotting.plot import Plot
-from app.program import Program
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.training.controller import State
@@ -156,7 +156,7 @@ def _panel(widget: QWidget) -> str:
 def main(home: str, what: str) -> None:
     application = QApplication(sys.argv[:1])
     language.arrange(application)
-    program = Program(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
+    program = Application(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
     program.window.resize(1920, 1080)
     program.window.show()
     program.offers.welcome()
@@ -169,7 +169,7 @@ def main(home: str, what: str) -> None:
     settle(300)
 
 
-def panels(program: Program, found: dict[str, dict[str, str]]) -> None:
+def panels(program: Application, found: dict[str, dict[str, str]]) -> None:
     """Every layout and every panel, before and after six updates."""
     survey(program.window, "start", found)
     for layout in ("Bandit", "Language model", "Compare"):
@@ -193,35 +193,35 @@ def panels(program: Program, found: dict[str, dict[str, str]]) -> None:
         holder.setVisible(there)
 
 
-def lessons(program: Program, found: dict[str, dict[str, str]]) -> None:
+def lessons(program: Application, found: dict[str, dict[str, str]]) -> None:
     """Every step of every lesson, with its question and with its answer."""
     program.window.resize(1366, 768)
     program.deeds.show_lessons()
     settle()
-    conductor = program.lessons.conductor
+    lesson_player = program.lessons.player
     for lesson in program.lessons.panel.lessons:
-        conductor.open(lesson)
+        lesson_player.open(lesson)
         for place in range(len(lesson.steps)):
             arrived(program)
             survey(program.window, f"lesson {lesson.number}, step {place + 1}", found)
-            if conductor.covered:
-                conductor.skip()
+            if lesson_player.covered:
+                lesson_player.skip()
                 arrived(program)
                 survey(program.window, f"lesson {lesson.number}, step {place + 1}, answered", found)
             if place + 1 < len(lesson.steps):
-                conductor.next()
-        conductor.leave()
+                lesson_player.next()
+        lesson_player.leave()
         settle()
 
 
-def arrived(program: Program) -> None:
+def arrived(program: Application) -> None:
     """Wait until the lesson's run and picture are there, for a minute at most."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         settle(100)
         page = program.lessons.panel.page
         ready = page is None or page.interactive is None or page.interactive.ready
-        if ready and not program.lessons.conductor.busy:
+        if ready and not program.lessons.player.busy:
             break
     settle(150)
 

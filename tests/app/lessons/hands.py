@@ -8,10 +8,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from app.lessons.conductor import Conductor
 from app.lessons.inputs import Options
 from app.lessons.interactive import Interactive
 from app.lessons.page import LessonPage
+from app.lessons.player import LessonPlayer
 from app.lessons.prediction import Placed
 from app.lessons.value import Value
 from tests.app.conftest import Driver
@@ -25,8 +25,8 @@ class Pupil:
     patience: int = 45_000
 
     @property
-    def conductor(self) -> Conductor:
-        return self.driver.program.lessons.conductor
+    def lesson_player(self) -> LessonPlayer:
+        return self.driver.program.lessons.player
 
     @property
     def page(self) -> LessonPage:
@@ -52,10 +52,10 @@ class Pupil:
         self.driver.settle()
 
     def _still(self) -> bool:
-        placed = self.conductor.placed.get(self.conductor.place)
+        placed = self.lesson_player.placed.get(self.lesson_player.place)
         picture = self.page.interactive
-        open_ = placed is not None and placed.value is None and not self.conductor.problem
-        return not self.conductor.busy and not open_ and (picture is None or picture.ready)
+        open_ = placed is not None and placed.value is None and not self.lesson_player.problem
+        return not self.lesson_player.busy and not open_ and (picture is None or picture.ready)
 
     def open(self, id: str) -> None:
         """From the list, with Return."""
@@ -70,8 +70,8 @@ class Pupil:
             QTest.keyClick(lessons.list, Qt.Key.Key_Down)
         QTest.keyClick(lessons.list, Qt.Key.Key_Return)
         self.wait()
-        assert self.conductor.lesson is not None
-        assert self.conductor.lesson.id == id
+        assert self.lesson_player.lesson is not None
+        assert self.lesson_player.lesson.id == id
 
     def next(self) -> None:
         self.press(Qt.Key.Key_Right)
@@ -87,29 +87,29 @@ class Pupil:
             assert isinstance(box, Value)
             QTest.keyClicks(box, f"{guess:.6g}")
         self.press(Qt.Key.Key_Return)
-        return self.conductor.placed[self.conductor.place]
+        return self.lesson_player.placed[self.lesson_player.place]
 
     def walk_to(self, step: int) -> None:
         """On to a step (from 1), past every question on the way; one at the step itself stays open."""
-        while self.conductor.place + 1 < step:
-            if self.conductor.covered:
+        while self.lesson_player.place + 1 < step:
+            if self.lesson_player.covered:
                 self.press(Qt.Key.Key_S)
             self.next()
-        assert self.conductor.place + 1 == step
+        assert self.lesson_player.place + 1 == step
 
     def through(self) -> list[Placed]:
         """From the first step to the last with every question answered; what became of the predictions."""
-        lesson = self.conductor.lesson
+        lesson = self.lesson_player.lesson
         assert lesson is not None
         for place, step in enumerate(lesson.steps):
-            assert self.conductor.place == place
+            assert self.lesson_player.place == place
             if step.predict is not None:
-                assert self.conductor.covered
+                assert self.lesson_player.covered
                 middle = (step.predict.low + step.predict.high) / 2
                 self.predict(0 if step.predict.kind in ("choice", "direction") else middle)
-            assert not self.conductor.covered
-            assert self.conductor.problem == ""
+            assert not self.lesson_player.covered
+            assert self.lesson_player.problem == ""
             assert self.page.note.text() == ""
             if place + 1 < len(lesson.steps):
                 self.next()
-        return [self.conductor.placed[place] for place in sorted(self.conductor.placed)]
+        return [self.lesson_player.placed[place] for place in sorted(self.lesson_player.placed)]

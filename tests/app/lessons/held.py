@@ -25,13 +25,13 @@ def known(pupil: Pupil, id: str, guesses: dict[int, float]) -> None:
     """Walk a lesson by keyboard with these guesses, by step from 1; all are right, and the run agrees with the text."""
     pupil.open(id)
     for place, step in enumerate(lesson_of(id).steps):
-        assert pupil.conductor.place == place
+        assert pupil.lesson_player.place == place
         if step.predict is not None:
             placed = pupil.predict(guesses[place + 1])
             assert placed.value is not None
             assert as_told(step.predict, placed.value), f"{step.predict.ask} {placed.value}"
             assert placed.right, f"{step.predict.ask} {placed.value}"
-        assert not pupil.conductor.covered
-        assert pupil.conductor.problem == ""
+        assert not pupil.lesson_player.covered
+        assert pupil.lesson_player.problem == ""
         if place + 1 < len(lesson_of(id).steps):
             pupil.next()

@@ -18,9 +18,9 @@ def test_every_dot_is_the_mean_of_real_runs_and_leaving_gives_up_the_rest(pupil:
     found = [float(runs.measures["kl"][-1].mean()) for runs in ensembles(settings, SEEDS, UPDATES)]
     assert np.allclose(sweep.plots["kl"].curves[0].series.values[:2], found, rtol=0, atol=0)
     assert sweep.said == ""
-    pupil.conductor.turn({"learner.group_size": 128})
+    pupil.lesson_player.turn({"learner.group_size": 128})
     pupil.driver.qtbot.waitUntil(lambda: "places of β done" in pupil.page.note.text(), timeout=5000)
     assert not sweep.ready
-    pupil.conductor.leave()
+    pupil.lesson_player.leave()
     pupil.driver.settle()
     assert pupil.page.interactive is None

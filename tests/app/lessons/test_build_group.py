@@ -33,7 +33,7 @@ def test_keys_and_mouse_move_a_reward_and_every_advantage_with_it(pupil: Pupil, 
     assert np.all(group.now != before)
     assert group.now == pytest.approx(advantages(Objective(beta=0.0), group.rewards[None])[0])
     pupil.press(Key.Key_Right)
-    assert pupil.conductor.place == 1, "arrows to the side walk on, wherever the focus is"
+    assert pupil.lesson_player.place == 1, "arrows to the side walk on, wherever the focus is"
     pupil.press(Key.Key_S)
     pupil.press(Key.Key_Left)
     assert group.rewards.tolist() == rewards.tolist(), "another step is another group"
@@ -48,7 +48,7 @@ def test_keys_and_mouse_move_a_reward_and_every_advantage_with_it(pupil: Pupil, 
 def test_knobs_change_what_is_divided_by_and_reset_brings_all_back(pupil: Pupil, group: BuildGroup) -> None:
     pupil.walk_to(9)
     before = group.now
-    pupil.conductor.turn({"objective.std": "none"})
+    pupil.lesson_player.turn({"objective.std": "none"})
     pupil.driver.qtbot.waitUntil(lambda: pupil.driver.program.workspace.editing.settings.objective.std == "none")
     pupil.wait()
     assert group.now[-1] == pytest.approx(7 / 8)
@@ -71,7 +71,7 @@ def test_a_ghost_bar_is_placed_by_keys_and_the_run_stands_beside_it(pupil: Pupil
     assert box.guess == pytest.approx(2.48)  # from the middle, six fiftieths up
     assert group.rewards.tolist() != [0, 0, 0, 0, 0, 0, 0, 1], "the answer is not to be seen yet"
     pupil.press(Key.Key_Return)
-    placed = pupil.conductor.placed[1]
+    placed = pupil.lesson_player.placed[1]
     assert placed.right
     assert placed.value == pytest.approx(group.now[-1])
     assert pupil.page.prediction.result.text().startswith("Right.")

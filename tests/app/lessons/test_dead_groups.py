@@ -35,7 +35,7 @@ def test_keys_drag_the_chance_and_the_count_follows(pupil: Pupil, groups: DeadGr
     assert groups.answer("expected") == pytest.approx(dead_share(0.5, 8))
     assert "p = 0.50, G = 8" in groups.foot.text()
     pupil.press(Qt.Key.Key_S)  # nothing to skip here
-    assert pupil.conductor.place == 0
+    assert pupil.lesson_player.place == 0
 
 
 def test_the_tiles_are_the_lessons_own_first_update_until_something_is_dragged(

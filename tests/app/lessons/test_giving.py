@@ -44,12 +44,12 @@ def test_a_lesson_is_walked_to_its_end_and_the_run_agrees_with_every_sentence(pu
         assert result.value is not None
         assert as_told(prediction, result.value), f"{prediction.ask} {result.value}"
         assert lesson_of(prediction, result) != "" or not prediction.reveal
-    progress = pupil.conductor.progress
+    progress = pupil.lesson_player.progress
     assert progress.reached[lesson.id].done
     assert len(progress.history) == len(asked)
     assert progress.score(lesson.id) == (sum(result.right for result in placed), len(asked))
     pupil.next()  # past the end
-    assert pupil.conductor.lesson is None
+    assert pupil.lesson_player.lesson is None
 
 
 def place(dock: Dock) -> QRect | None:
@@ -78,7 +78,7 @@ def test_the_user_finds_run_cursor_settings_and_layout_as_they_were(pupil: Pupil
     assert workspace.run is not None
     assert workspace.run.title.startswith("Lesson")
     pupil.press(Key.Key_Escape)
-    assert pupil.conductor.lesson is None
+    assert pupil.lesson_player.lesson is None
     assert workspace.run is run
     assert (workspace.cursor, workspace.following, workspace.selection, workspace.editing.wanted) == before
     assert workspace.editing.pending == {"task.actions": 6}
@@ -116,7 +116,7 @@ def test_opening_in_the_full_app_keeps_the_lessons_run(pupil: Pupil) -> None:
     given = workspace.run
     pupil.press(Key.Key_O)
     pupil.driver.settle()
-    assert pupil.conductor.lesson is None
+    assert pupil.lesson_player.lesson is None
     assert workspace.run is given
     assert own in workspace.runs
     assert any("lesson's run" in message for message in pupil.driver.messages)
@@ -129,17 +129,17 @@ def test_opening_in_the_full_app_keeps_the_lessons_run(pupil: Pupil) -> None:
 def test_a_question_is_asked_for_once_and_then_skipped(pupil: Pupil) -> None:
     pupil.open("one_update")
     pupil.walk_to(6)
-    assert pupil.conductor.covered
+    assert pupil.lesson_player.covered
     assert not pupil.page.text.isVisible()
     assert pupil.picture.step.show == "advantage", "the answer is not to be seen"
     pupil.press(Key.Key_Space)
-    assert pupil.conductor.covered
+    assert pupil.lesson_player.covered
     assert "Predict first" in pupil.page.note.text()
     pupil.press(Key.Key_Space)
-    assert not pupil.conductor.covered
+    assert not pupil.lesson_player.covered
     assert pupil.page.prediction.result.text().startswith("Skipped.")
     assert pupil.picture.step.show == "ratio"
-    (entry,) = pupil.conductor.progress.history
+    (entry,) = pupil.lesson_player.progress.history
     assert entry.skipped
     assert entry.value == 1.0
     pupil.press(Key.Key_Left)
@@ -158,7 +158,7 @@ def test_walking_back_shows_the_step_before_as_it_was(pupil: Pupil) -> None:
     assert view.cursor.stage is Stage.UPDATE
     for _ in range(20):
         pupil.press(Key.Key_Left)
-    assert pupil.conductor.place == 0
+    assert pupil.lesson_player.place == 0
     assert view.run.head == 1
 
 
@@ -170,7 +170,7 @@ def test_opening_another_run_ends_the_lesson_and_shows_that_run(pupil: Pupil) ->
     pupil.open("one_update")
     program.deeds.new_bandit_run()
     pupil.driver.settle()
-    assert pupil.conductor.lesson is None
+    assert pupil.lesson_player.lesson is None
     assert program.workspace.run not in (None, own)
     assert [run.title.startswith("Lesson") for run in program.workspace.runs] == [False, False]
     assert program.actions["run"].shortcuts()[0].toString() == "Space"
@@ -180,7 +180,7 @@ def test_closing_the_lessons_run_ends_the_lesson(pupil: Pupil) -> None:
     pupil.open("one_update")
     pupil.driver.program.deeds.close_run()
     pupil.driver.settle()
-    assert pupil.conductor.lesson is None
+    assert pupil.lesson_player.lesson is None
     assert pupil.driver.head == 0
 
 
@@ -191,14 +191,14 @@ def test_the_keys_are_the_lessons_while_it_is_given_also_before_a_class(pupil: P
     pupil.driver.qtbot.waitUntil(lambda: program.window.docks["lesson"].isVisible(), timeout=3000)
     pupil.press(Key.Key_PageDown)
     pupil.press(Key.Key_Space)
-    assert pupil.conductor.place == 2
-    assert program.presenter.speaker.lesson.text() == pupil.conductor.step.speaker != ""
+    assert pupil.lesson_player.place == 2
+    assert program.presenter.speaker.lesson.text() == pupil.lesson_player.step.speaker != ""
     program.actions["present.next"].trigger()  # the speaker's button
     pupil.wait()
-    assert pupil.conductor.place == 3
+    assert pupil.lesson_player.place == 3
     assert program.actions["present.blank"].shortcuts(), "the remote's dark button still works"
     pupil.press(Key.Key_Escape)
-    assert pupil.conductor.lesson is None
+    assert pupil.lesson_player.lesson is None
     assert program.presenter.active, "the lesson is left first, presenting after that"
     program.deeds.leave_presenting()
     pupil.driver.settle()
@@ -230,10 +230,10 @@ def test_broken_lessons_stand_in_the_list_and_cannot_be_opened(
     assert "bad.toml, line 2: this is not TOML" in panel.list.item(1).text()
     panel.list.setCurrentRow(1)
     QTest.keyClick(panel.list, Key.Key_Return)
-    assert pupil.conductor.lesson is None
+    assert pupil.lesson_player.lesson is None
     panel.list.setCurrentRow(0)
     QTest.keyClick(panel.list, Key.Key_Return)
-    assert pupil.conductor.lesson is not None
+    assert pupil.lesson_player.lesson is not None
 
 
 def test_a_lesson_that_diverges_says_so_and_can_be_left(pupil: Pupil) -> None:
@@ -244,21 +244,21 @@ def test_a_lesson_that_diverges_says_so_and_can_be_left(pupil: Pupil) -> None:
         }
     )  # fmt: skip
     lesson = Lesson(id="wild", number=9, title="?", start=wild, steps=(LessonStep(text="a", update=500),))
-    pupil.conductor.open(lesson)
-    pupil.driver.qtbot.waitUntil(lambda: not pupil.conductor.busy, timeout=20_000)
+    pupil.lesson_player.open(lesson)
+    pupil.driver.qtbot.waitUntil(lambda: not pupil.lesson_player.busy, timeout=20_000)
     pupil.press(Key.Key_Escape)
-    assert pupil.conductor.lesson is None
+    assert pupil.lesson_player.lesson is None
     assert pupil.driver.head == 0
 
 
 def test_a_lesson_on_the_language_model_says_how_to_get_torch(pupil: Pupil, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.lessons.runs.find_spec", lambda name: None)
     own = pupil.driver.program.workspace.run
-    pupil.conductor.open(
+    pupil.lesson_player.open(
         Lesson(id="words", number=9, title="?", start=language_settings(), steps=(LessonStep(text="a"),))
     )
     pupil.driver.settle()
-    assert pupil.conductor.problem == NO_TORCH
+    assert pupil.lesson_player.problem == NO_TORCH
     pupil.press(Key.Key_Escape)
     assert pupil.driver.program.workspace.run is own
 
@@ -270,7 +270,7 @@ def test_the_keyboard_goes_to_what_is_seen_when_a_lesson_is_left(pupil: Pupil, l
         pupil.open("one_update")
     else:
         window.activateWindow()
-        pupil.conductor.open(held.lesson_of("one_update"))
+        pupil.lesson_player.open(held.lesson_of("one_update"))
         pupil.wait()
     pupil.press(Key.Key_Escape)
     lessons, bars = pupil.driver.program.lessons.panel, window.panels["policy_bars"]

@@ -69,7 +69,7 @@ def test_models_are_switched_off_and_blocks_opened_by_keyboard(pupil: Pupil) -> 
     pupil.press(Key.Key_Down)
     assert bill.picture.block == bill.picture.blocks[1]
     assert "gradients: 7B trained × 2 bytes = 13.0 GiB" in bill.formula.text()
-    pupil.conductor.reset()
+    pupil.lesson_player.reset()
     pupil.wait()
     assert bill.bill.training.reference
 

@@ -64,15 +64,15 @@ def test_leaving_while_it_computes_stops_it_and_other_settings_begin_again(pupil
     before = picture.runs["updates"]
     assert picture.ready
     assert "40 updates: " in picture.note.text()
-    pupil.conductor.turn({"optimizer.learning_rate": 0.1})
+    pupil.lesson_player.turn({"optimizer.learning_rate": 0.1})
     pupil.driver.qtbot.waitUntil(lambda: not picture.ready, timeout=5000)
     assert np.isnan(picture.answer("samples_gain"))
     pupil.driver.qtbot.waitUntil(lambda: "sizes done" in pupil.page.note.text() or picture.ready, timeout=5000)
     pupil.wait()
     assert picture.runs["updates"] is not before
-    pupil.conductor.turn({"optimizer.learning_rate": 0.2})
+    pupil.lesson_player.turn({"optimizer.learning_rate": 0.2})
     pupil.press(Key.Key_Escape)
-    assert pupil.conductor.lesson is None
+    assert pupil.lesson_player.lesson is None
     assert not picture._runner.busy
 
 

@@ -123,7 +123,7 @@ def test_dragging_moves_the_point_and_leaves_the_curve(pupil: Pupil) -> None:
     assert isinstance(picture, Temperature)
     plots = picture.plots["groups"]
     curve, before = plots[LIVE].values, picture.answer("live")
-    pupil.conductor.turn({"learner.temperature": 2.0})
+    pupil.lesson_player.turn({"learner.temperature": 2.0})
     pupil.driver.qtbot.waitUntil(lambda: picture.answer("live") != before, timeout=5000)
     pupil.wait()
     assert plots[LIVE].values is curve
@@ -143,14 +143,14 @@ def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
     pupil.walk_to(5)
     picture = pupil.picture
     assert isinstance(picture, Temperature)
-    pupil.conductor.skip()
+    pupil.lesson_player.skip()
     pupil.driver.qtbot.waitUntil(lambda: "temperatures done" in pupil.page.note.text(), timeout=5000)
     assert not picture.ready
     assert math.isnan(picture.answer("language_best"))
-    pupil.conductor.leave()
+    pupil.lesson_player.leave()
     pupil.driver.settle()
     assert not picture._runner.busy
-    assert pupil.conductor.lesson is None
+    assert pupil.lesson_player.lesson is None
     thread = picture._runner._thread
     assert thread is not None
     pupil.driver.qtbot.waitUntil(lambda: not thread.is_alive(), timeout=20_000)

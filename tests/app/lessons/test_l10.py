@@ -57,7 +57,7 @@ def test_dragging_by_keyboard_moves_every_ratio_and_reset_brings_them_back(pupil
     columns, rows = explorer.ratios.table()
     assert [row[1] for row in rows] == pytest.approx(explorer.found.ratio.tolist())
     assert len(columns) == 2
-    pupil.conductor.reset()
+    pupil.lesson_player.reset()
     pupil.wait()
     assert explorer.found.logp == pytest.approx(before)
 

@@ -31,7 +31,7 @@ def test_a_bar_is_moved_by_keyboard_and_everything_follows(pupil: Pupil) -> None
     assert f"{explorer.answer('kl'):.3f}" in explorer.numbers.text()
     assert f"{after[2]:.3f}" in explorer.policy.accessibleDescription()
     pupil.press(Key.Key_Right)
-    assert pupil.conductor.place == 1, "the arrows stay with the lesson"
+    assert pupil.lesson_player.place == 1, "the arrows stay with the lesson"
 
 
 def test_a_bar_is_dragged_by_mouse(pupil: Pupil) -> None:

@@ -43,17 +43,17 @@ def test_without_torch_it_says_so_and_the_toy_still_works(pupil: Pupil, monkeypa
     monkeypatch.setattr("app.lessons.runs.find_spec", lambda name: None)
     pupil.open("credit")
     pupil.walk_to(7)
-    assert pupil.conductor.problem == NO_TORCH
+    assert pupil.lesson_player.problem == NO_TORCH
     assert pupil.page.note.text() == NO_TORCH
     for _ in range(5):
-        if pupil.conductor.covered:
+        if pupil.lesson_player.covered:
             pupil.press(Key.Key_S)
-        assert pupil.conductor.problem == NO_TORCH
+        assert pupil.lesson_player.problem == NO_TORCH
         pupil.next()
-    assert pupil.conductor.place == 11
+    assert pupil.lesson_player.place == 11
     for _ in range(6):
         pupil.press(Key.Key_Left)
-    assert (pupil.conductor.place, pupil.conductor.problem) == (5, "")
+    assert (pupil.lesson_player.place, pupil.lesson_player.problem) == (5, "")
     assert pupil.picture.answer("filler") < 0.05
 
 
@@ -163,7 +163,7 @@ def test_answers_are_walked_and_explained_and_the_reduction_is_turned(pupil: Pup
     pupil.next()
     pupil.press(Key.Key_S)
     grown = picture.answer("wrong_growth")
-    pupil.conductor.turn({"objective.reduction": "token"})
+    pupil.lesson_player.turn({"objective.reduction": "token"})
     pupil.driver.qtbot.waitUntil(lambda: not picture.ready, timeout=5000)
     pupil.wait()
     assert picture.answer("wrong_growth") < grown / 2

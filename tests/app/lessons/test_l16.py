@@ -43,9 +43,9 @@ def test_shift_and_an_arrow_choose_a_token_while_the_arrow_alone_walks(pupil: Pu
     pupil.driver.settle()
     QTest.keyClick(picture.grid, Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
     pupil.wait()
-    assert (pupil.driver.program.workspace.view.selection.token, pupil.conductor.place) == (1, 0)
+    assert (pupil.driver.program.workspace.view.selection.token, pupil.lesson_player.place) == (1, 0)
     pupil.press(Key.Key_Right)
-    assert pupil.conductor.place == 1
+    assert pupil.lesson_player.place == 1
 
 
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
@@ -158,7 +158,7 @@ def test_a_longer_chain_is_turned_and_a_decision_is_explained(pupil: Pupil) -> N
     pupil.walk_to(5)
     pupil.press(Key.Key_S)
     assert "outcome 29, process 22" in picture.foot.text()
-    pupil.conductor.turn({"task.max_length": 2})
+    pupil.lesson_player.turn({"task.max_length": 2})
     pupil.driver.qtbot.waitUntil(lambda: not picture.ready, timeout=5000)
     pupil.wait()
     assert picture.answer("needed_ratio") < 1.2

@@ -164,7 +164,7 @@ def test_it_is_walked_by_keyboard_and_nothing_on_the_screen_gives_a_patient_away
         if step in places:
             assert picture.twin.isVisible()
             assert set(picture.runs) == {"", *REMEDIES}
-        assert pupil.conductor.problem == ""
+        assert pupil.lesson_player.problem == ""
 
 
 def test_the_cause_is_a_knob_that_heals_and_the_dials_have_tables(pupil: Pupil) -> None:
@@ -174,7 +174,7 @@ def test_the_cause_is_a_knob_that_heals_and_the_dials_have_tables(pupil: Pupil) 
     picture = pupil.picture
     assert isinstance(picture, FlightDeck)
     ill = picture.answer("ill")
-    pupil.conductor.turn({"objective.beta": 0.0})
+    pupil.lesson_player.turn({"objective.beta": 0.0})
     pupil.driver.qtbot.waitUntil(lambda: not picture.ready, timeout=5000)
     assert np.isnan(picture.answer("ill"))
     pupil.wait()

@@ -129,7 +129,7 @@ def test_arrows_walk_the_tree_and_hollow_members_are_explained_only(pupil: Pupil
     assert seen == [one.name for one in FAMILY]
     pupil.press(Key.Key_Left)
     assert picture.member.name == member(seen[-1]).parent, "Left goes to the parent"
-    assert pupil.conductor.place == 0, "and not to another step"
+    assert pupil.lesson_player.place == 0, "and not to another step"
     columns, rows = picture.plot.table()
     assert len(rows) == 61
     assert [column.title for column in columns[1:3]] == ["REINFORCE", "25 %"]
@@ -149,5 +149,5 @@ def test_leaving_while_it_computes_stops_it(pupil: Pupil) -> None:
     assert picture._runner.busy
     assert "switches to go" in picture.said
     pupil.press(Key.Key_Escape)
-    assert pupil.conductor.lesson is None
+    assert pupil.lesson_player.lesson is None
     assert not picture._runner.busy

@@ -89,7 +89,7 @@ def test_the_same_prompts_answers_are_scrubbed_through(pupil: Pupil) -> None:
     pupil.driver.settle()
     assert workspace.cursor.step == 11
     assert "6 of 8 right before update 11" in picture.evolution.note.text()
-    assert pupil.conductor.place == 0
+    assert pupil.lesson_player.place == 0
 
 
 def test_leaving_gives_the_users_run_back_and_the_file_stays(pupil: Pupil) -> None:
@@ -98,7 +98,7 @@ def test_leaving_gives_the_users_run_back_and_the_file_stays(pupil: Pupil) -> No
     pupil.open("reported")
     assert program.workspace.run is not None
     assert program.workspace.run.path == example()
-    assert pupil.conductor.owns(program.workspace.run)
+    assert pupil.lesson_player.owns(program.workspace.run)
     pupil.press(Key.Key_Escape)
     assert program.workspace.run is before
     assert all(run.path != example() for run in program.workspace.runs)
@@ -124,7 +124,7 @@ def test_the_lesson_can_be_opened_in_the_full_app(pupil: Pupil) -> None:
     pupil.press(Key.Key_O)
     run = pupil.driver.program.workspace.run
     assert run is not None
-    assert (run.path, pupil.conductor.lesson) == (example(), None)
+    assert (run.path, pupil.lesson_player.lesson) == (example(), None)
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def test_beyond_its_end_it_says_so(pupil: Pupil) -> None:
     text = FILE.read_text("utf-8").replace("update = 32", "update = 33")
     lesson = read_lesson(FILE, text, vocabulary())
     assert lesson.steps != lesson_of("reported").steps
-    pupil.conductor.open(lesson)
+    pupil.lesson_player.open(lesson)
     pupil.wait()
     pupil.next()
     pupil.press(Key.Key_S)
-    assert pupil.conductor.problem == RECORDED
+    assert pupil.lesson_player.problem == RECORDED

@@ -21,7 +21,7 @@ def language(driver: Driver, tmp_path: Path) -> Driver:
     """A run of six updates, in the layout for language models. Group 2 is dead."""
     path = tmp_path / "arithmetic.grpo"
     lm_run(path, 6, dead=(1,))
-    driver.program.session.open(path)
+    driver.program.run_manager.open(path)
     driver.program.window.show_layout("Language model")
     driver.settle()
     return driver

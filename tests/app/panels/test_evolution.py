@@ -172,7 +172,7 @@ def test_a_click_on_a_strip_goes_to_that_update_and_chooses_the_prompt(language:
 
 
 def test_going_back_to_a_run_does_not_read_it_again(language: Driver, panel: EvolutionPanel) -> None:
-    session, run = language.program.session, language.program.workspace.run
+    session, run = language.program.run_manager, language.program.workspace.run
     assert run is not None
     before = panel._of_run()
     session.show(next(other for other in language.program.workspace.runs if other is not run))

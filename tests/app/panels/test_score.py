@@ -38,7 +38,7 @@ def panel(driver: Driver, front: Front[Panel], tmp_path: Path) -> ScorePanel:
         for text, reward in (("2+9=11", 1.0), ("2+9=12", 0.0)):
             writer.keep_answer(Question(step=3, group=1, completion=text), answer_to(text, reward))
         writer.commit()
-    driver.program.session.open(path)
+    driver.program.run_manager.open(path)
     driver.program.window.show_layout("Language model")
     driver.program.workspace.move_to(3)
     shown = front(ScorePanel)

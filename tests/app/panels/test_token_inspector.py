@@ -64,7 +64,7 @@ def test_a_token_wider_than_the_room_has_a_line_of_its_own_and_nothing_has_one_l
 def test_two_thousand_tokens_wrap_scroll_and_are_walked(driver: Driver, front: Front[Panel], tmp_path: Path) -> None:
     path = tmp_path / "long.grpo"
     lm_run(path, 1, prompts=2, length=2000)
-    driver.program.session.open(path)
+    driver.program.run_manager.open(path)
     driver.program.window.show_layout("Language model")
     panel = front(TokenInspectorPanel)
     assert isinstance(panel, TokenInspectorPanel)

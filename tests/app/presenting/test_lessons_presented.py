@@ -17,8 +17,8 @@ def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_bl
     start(driver)
     run_scale = program.look.scale
     assert not presenter.counter.isHidden()
-    program.lessons.conductor.open(lesson_of("one_update"))
-    driver.qtbot.waitUntil(lambda: not program.lessons.conductor.busy, timeout=20_000)
+    program.lessons.player.open(lesson_of("one_update"))
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy, timeout=20_000)
     settle(driver)
     assert presenter.counter.isHidden(), "it would lie over the lesson's buttons"
     assert program.look.scale >= run_scale
@@ -28,7 +28,7 @@ def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_bl
     over = [one for one in program.window.children() if isinstance(one, QWidget)]
     assert over[-1] is presenter.blank
     presenter.toggle_blank()
-    program.lessons.conductor.leave()
+    program.lessons.player.leave()
     settle(driver)
     assert not presenter.counter.isHidden()
     assert program.look.scale == run_scale
@@ -49,11 +49,11 @@ def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
     before = set(places(driver))
 
     def begin_lesson() -> None:
-        program.lessons.conductor.open(lesson_of("one_update"))
-        driver.qtbot.waitUntil(lambda: not program.lessons.conductor.busy, timeout=20_000)
+        program.lessons.player.open(lesson_of("one_update"))
+        driver.qtbot.waitUntil(lambda: not program.lessons.player.busy, timeout=20_000)
 
     coming = [begin_lesson, program.presenter.start]
-    going = [program.lessons.conductor.leave, program.presenter.stop]
+    going = [program.lessons.player.leave, program.presenter.stop]
     for deed in (coming if lesson_first else coming[::-1]) + (going if lesson_left_first else going[::-1]):
         deed()
         settle(driver)

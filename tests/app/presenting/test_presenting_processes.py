@@ -20,11 +20,11 @@ import sys
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 from app.presenting import screens
-from app.program import Program
+from app.application import Application
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 application = QApplication(sys.argv)
-program = Program(application, find_paths(), Preferences(theme="dark", speed=None))
+program = Application(application, find_paths(), Preferences(theme="dark", speed=None))
 program.window.show()
 window, presenter = program.window, program.presenter
 def settle():

@@ -45,7 +45,7 @@ def preparing(driver: Driver) -> None:
 
 def branched(driver: Driver) -> None:
     driver.run(5)
-    driver.program.session.branch(3)
+    driver.program.run_manager.branch(3)
 
 
 def elsewhere(driver: Driver) -> None:

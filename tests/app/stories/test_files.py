@@ -18,7 +18,7 @@ def test_save_as_copies_and_the_copy_opens_equal(driver: Driver, tmp_path: Path)
     run = driver.program.workspace.run
     assert run is not None
     target = tmp_path / "kept – ünï.grpo"
-    driver.program.session.save_as(run, target)
+    driver.program.run_manager.save_as(run, target)
     driver.program.deeds.open_path(target)
     driver.settle()
     opened = driver.program.workspace.run

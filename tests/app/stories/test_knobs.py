@@ -79,7 +79,7 @@ def test_a_structural_change_offers_a_new_run_and_can_be_dropped(driver: Driver)
 
 
 def test_a_reward_of_the_custom_landscape_is_dragged(driver: Driver) -> None:
-    driver.program.session.new_run(Settings(task=BanditTask(landscape="custom")))
+    driver.program.run_manager.new_run(Settings(task=BanditTask(landscape="custom")))
     driver.run(1)
     plot = panel(driver, "policy_bars").plot
 
@@ -101,7 +101,7 @@ def test_a_reward_of_the_custom_landscape_is_dragged(driver: Driver) -> None:
 )
 def test_every_task_and_preset_runs_and_every_panel_draws_it(driver: Driver, landscape: str) -> None:
     controls = panel(driver, "controls")
-    driver.program.session.new_run(Settings(task=BanditTask(landscape=landscape, levels=(0.0, -1.0))))
+    driver.program.run_manager.new_run(Settings(task=BanditTask(landscape=landscape, levels=(0.0, -1.0))))
     for index in range(controls.preset.count()):
         driver.program.workspace.move_to(driver.head)
         controls.preset.activated.emit(index)

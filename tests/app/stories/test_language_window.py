@@ -66,7 +66,7 @@ def test_the_controls_show_the_rows_of_the_kind_of_run_alone(language: Driver) -
     shown = {path for row in controls.rows if not row.isHidden() for path in row.paths}
     assert {"task.problem", "learner.temperature", "model.checkpoint"} <= shown
     assert not shown & {"task.landscape", "task.actions", "task.bonus", "task.file"}
-    language.program.session.show(language.program.workspace.runs[0])
+    language.program.run_manager.show(language.program.workspace.runs[0])
     language.settle()
     shown = {path for row in controls.rows if not row.isHidden() for path in row.paths}
     assert "task.landscape" in shown
@@ -131,7 +131,7 @@ def test_layouts_for_any_run_suit_the_one_that_is_shown(language: Driver) -> Non
     for name in ("Present", "Compare"):
         language.program.deeds.set_layout(name)
         assert "token_inspector" in visible(language) and "policy_bars" not in visible(language)
-    language.program.session.show(language.program.workspace.runs[0])
+    language.program.run_manager.show(language.program.workspace.runs[0])
     language.program.deeds.set_layout("Present")
     assert "policy_bars" in visible(language) and "evolution" not in visible(language)
 
@@ -196,7 +196,7 @@ def test_the_history_offers_what_the_run_has_and_joins_what_is_sparse(language: 
     assert not history.boxes["reward_mean"].isChecked(), "where only right answers pay, it is the same line"
     curve = next(curve for curve in history.charts[0].curves if curve.key == "accuracy_greedy")
     assert np.array_equal(curve.xs, [1, 4]) and np.allclose(curve.ys, [0.1, 0.4])
-    language.program.session.show(language.program.workspace.runs[0])
+    language.program.run_manager.show(language.program.workspace.runs[0])
     language.settle()
     assert not any(name.startswith("accuracy") and not box.isHidden() for name, box in history.boxes.items())
 
@@ -210,7 +210,7 @@ def test_a_choice_of_series_outlives_a_look_at_another_run_of_the_same_kind(lang
 
 
 def test_every_panel_says_something_before_the_first_update(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver.program.session, "_load", lambda run: None)
+    monkeypatch.setattr(driver.program.run_manager, "_load", lambda run: None)
     driver.program.deeds._new(language_settings())
     driver.settle()
     view = driver.program.workspace.view
@@ -231,7 +231,7 @@ def test_each_kind_of_run_keeps_its_own_tempo(qtbot: QtBot, qapp: QApplication, 
     assert (player.speed, player.length) == (2.0, 150)
     assert (transport.speed.currentText(), transport.length.currentText()) == ("2 / s", "150 updates")
     player.set_speed(None)
-    driver.program.session.show(driver.program.workspace.runs[0])
+    driver.program.run_manager.show(driver.program.workspace.runs[0])
     assert (player.speed, player.length) == (5.0, 200)
     assert transport.speed.currentText() == "5 / s"
     preferences = driver.program.preferences
@@ -242,7 +242,7 @@ def test_each_kind_of_run_keeps_its_own_tempo(qtbot: QtBot, qapp: QApplication, 
 @pytest.fixture
 def loading(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bool], None]]:
     """Enter and leave the state in which a model is being loaded, without a model."""
-    monkeypatch.setattr(driver.program.session, "_load", lambda run: None)
+    monkeypatch.setattr(driver.program.run_manager, "_load", lambda run: None)
     driver.program.deeds._new(language_settings())
     driver.program.workspace.training = driver.program.workspace.run
 

@@ -27,7 +27,7 @@ import os, signal, sys
 from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtGui import QFileOpenEvent
-import app.program
+import app.application
 from app.start import start
 
 def told(p):
@@ -36,10 +36,10 @@ def told(p):
 def story(p, c, session):
 {story}
 
-class Told(app.program.Program):
+class Told(app.application.Application):
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.story, self.wanted = story(self, self.lessons.conductor, Path({session!r})), lambda: True
+        self.story, self.wanted = story(self, self.lessons.player, Path({session!r})), lambda: True
         self.ticks = QTimer(self)
         self.ticks.timeout.connect(self.tick)
         self.ticks.start(10)
@@ -50,7 +50,7 @@ class Told(app.program.Program):
             if self.wanted is None:
                 self.window.close()
 
-app.program.Program = Told
+app.application.Application = Told
 sys.exit(start(sys.argv[1:]))
 """
 KILLED = """
@@ -107,22 +107,22 @@ def test_a_lesson_that_was_presented_and_killed_goes_on_where_it_stopped(tmp_pat
 
 def test_a_session_saved_in_a_lesson_gives_both_back(driver: Driver, tmp_path: Path) -> None:
     driver.run(6)
-    program, workspace, conductor = driver.program, driver.program.workspace, driver.program.lessons.conductor
+    program, workspace, lesson_player = driver.program, driver.program.workspace, driver.program.lessons.player
     mine = workspace.run
     workspace.move_to(4)
     lesson = found(program, "5")
     assert lesson is not None
-    conductor.open(lesson, 1)
-    driver.qtbot.waitUntil(lambda: not conductor.busy, timeout=20_000)
+    lesson_player.open(lesson, 1)
+    driver.qtbot.waitUntil(lambda: not lesson_player.busy, timeout=20_000)
     path = saved(driver, tmp_path / "x.grposession")
     manifest = read_manifest(path)
     assert [run.title for run in manifest.runs] == [mine.title]  # type: ignore[union-attr]
     assert (manifest.shown, manifest.step, manifest.lesson, manifest.lesson_step) == (0, 4, lesson.id, 1)
-    conductor.leave()
+    lesson_player.leave()
     opened(driver, path)
-    driver.qtbot.waitUntil(lambda: conductor.lesson is not None and not conductor.busy, timeout=20_000)
-    assert (conductor.lesson, conductor.place) == (lesson, 1)
-    conductor.leave()
+    driver.qtbot.waitUntil(lambda: lesson_player.lesson is not None and not lesson_player.busy, timeout=20_000)
+    assert (lesson_player.lesson, lesson_player.place) == (lesson, 1)
+    lesson_player.leave()
     assert workspace.run is not mine
     assert (driver.head, workspace.cursor.step) == (6, 4)
 
@@ -132,7 +132,7 @@ def test_a_lesson_that_this_version_lacks_is_told(driver: Driver, tmp_path: Path
     save_session(path, Manifest(settings=Settings(), lesson="quantum", lesson_step=3), [])
     opened(driver, path)
     assert any("“quantum”, which this version does not have" in text for text in driver.messages)
-    assert driver.program.lessons.conductor.lesson is None
+    assert driver.program.lessons.player.lesson is None
 
 
 DAMAGED_PLACES = (
@@ -156,21 +156,21 @@ def test_a_place_at_a_step_beyond_the_end_opens_the_last(driver: Driver) -> None
     (line,) = driver.program.window.messages.lines
     line.buttons[0].click()
     assert driver.messages == []
-    conductor = driver.program.lessons.conductor
-    assert conductor.lesson is not None
-    assert conductor.place == len(conductor.lesson.steps) - 1
-    driver.qtbot.waitUntil(lambda: not conductor.busy, timeout=20_000)
-    conductor.leave()
+    lesson_player = driver.program.lessons.player
+    assert lesson_player.lesson is not None
+    assert lesson_player.place == len(lesson_player.lesson.steps) - 1
+    driver.qtbot.waitUntil(lambda: not lesson_player.busy, timeout=20_000)
+    lesson_player.leave()
 
 
 def test_a_lesson_that_is_asked_for_after_a_crash_stays(driver: Driver) -> None:
-    program, conductor = driver.program, driver.program.lessons.conductor
+    program, lesson_player = driver.program, driver.program.lessons.player
     stale = program.paths.runs / "2020-01-01 Lesson 3, run 1.grpo"
     RunWriter.create(stale, Settings()).close()
     (program.paths.data / FILE).write_text(json.dumps({"lesson": "clip", "step": 2, "runs": [stale.name]}))
     place = LessonPlace(program)
     present(program, "3")
-    driver.qtbot.waitUntil(lambda: not conductor.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not lesson_player.busy, timeout=20_000)
     mine = program.workspace.run
     assert program.controller.commit(10)  # its file is there
     place.offer()
@@ -180,27 +180,27 @@ def test_a_lesson_that_is_asked_for_after_a_crash_stays(driver: Driver) -> None:
     assert mine.path.exists()
     assert json.loads((program.paths.data / FILE).read_text())["lesson"] == "one_update"
     program.presenter.stop()
-    conductor.leave()
+    lesson_player.leave()
 
 
 def test_a_lesson_is_presented_by_its_number_or_id(driver: Driver) -> None:
-    program, conductor = driver.program, driver.program.lessons.conductor
+    program, lesson_player = driver.program, driver.program.lessons.player
     lesson = found(program, "3")
     assert all(found(program, asked) is lesson for asked in ("03", "one_update", " One_Update "))
     present(program, "3")
-    assert conductor.lesson is not None
-    assert conductor.lesson.number == 3
+    assert lesson_player.lesson is not None
+    assert lesson_player.lesson.number == 3
     assert program.presenter.active
-    driver.qtbot.waitUntil(lambda: not conductor.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not lesson_player.busy, timeout=20_000)
     program.presenter.stop()
-    conductor.leave()
+    lesson_player.leave()
 
 
 def test_what_is_no_lesson_and_no_file_is_told(driver: Driver) -> None:
     for asked in ("99", "nonsense", "", "٣", "9" * 400, "\0"):
         present(driver.program, asked)
         assert any("no lesson and no file" in text and asked[:9] in text for text in driver.messages), asked
-    assert driver.program.lessons.conductor.lesson is None
+    assert driver.program.lessons.player.lesson is None
     driver.program.presenter.stop()
 
 

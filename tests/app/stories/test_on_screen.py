@@ -64,13 +64,13 @@ def test_another_layout_and_another_size_leave_nothing_of_the_one_before(driver:
 def test_a_lessons_steps_leave_nothing_of_each_other(driver: Driver, id: str) -> None:
     pupil = Pupil(driver)
     pupil.open(id)
-    assert pupil.conductor.lesson is not None
-    for place in range(len(pupil.conductor.lesson.steps)):
-        if pupil.conductor.covered:
+    assert pupil.lesson_player.lesson is not None
+    for place in range(len(pupil.lesson_player.lesson.steps)):
+        if pupil.lesson_player.covered:
             assert left_over(driver) == (), place
-            pupil.conductor.skip()
+            pupil.lesson_player.skip()
         pupil.wait()
         assert left_over(driver) == (), place
-        if place + 1 < len(pupil.conductor.lesson.steps):
+        if place + 1 < len(pupil.lesson_player.lesson.steps):
             pupil.next()
-    pupil.conductor.leave()
+    pupil.lesson_player.leave()

@@ -20,10 +20,10 @@ ROOT = Path(__file__).parents[3]
 SCRIPT = """
 import sys
 from PySide6.QtCore import QTimer
-import app.program
+import app.application
 from app.start import start
 
-class Told(app.program.Program):
+class Told(app.application.Application):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         QTimer.singleShot(0, self, self.begin)
@@ -34,7 +34,7 @@ class Told(app.program.Program):
         print("run", self.workspace.run.head, self.player.busy, flush=True)
         {then}
 
-app.program.Program = Told
+app.application.Application = Told
 sys.exit(start(sys.argv[1:]))
 """
 
@@ -62,7 +62,7 @@ def complaints(error: str, home: Path) -> list[str]:
 
 
 def test_the_window_is_there_without_torch(tmp_path: Path) -> None:
-    code = "import app.program, app.start, sys; assert 'torch' not in sys.modules"
+    code = "import app.application, app.start, sys; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), cwd=ROOT, check=True, timeout=30)
 
 

@@ -189,7 +189,7 @@ def test_closing_in_the_middle_of_a_race_is_clean(qtbot: QtBot, qapp: QApplicati
 
 
 def test_a_race_of_settings_that_cannot_be_says_why(driver: Driver, race: ComparisonPanel) -> None:
-    driver.program.session.new_run(Settings().replace({"task.actions": 2, "task.peak": 2.0}))
+    driver.program.run_manager.new_run(Settings().replace({"task.actions": 2, "task.peak": 2.0}))
     driver.settle()
     assert "press Race" in race.says.text()
     race.choices.peaks.click()

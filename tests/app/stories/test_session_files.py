@@ -58,7 +58,7 @@ def test_a_prepared_session_opens_elsewhere_as_it_was_left(driver: Driver, qtbot
     driver.program.actions["new_run"].trigger()
     driver.run(5)
     program, workspace = driver.program, driver.program.workspace
-    program.session.show(workspace.runs[0])
+    program.run_manager.show(workspace.runs[0])
     workspace.move_to(7)
     driver.program.deeds.set_layout("Compare")
     program.window.docks["metrics"].hide()

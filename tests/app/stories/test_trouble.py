@@ -20,7 +20,7 @@ def test_numbers_that_are_not_finite_stop_the_run_and_leave_a_way_back(driver: D
     task = BanditTask(landscape="custom", custom=(1e9,) + (0.0,) * 9)
     objective = Objective(std="none", baseline="none")
     optimizer = Optimizer(learning_rate=0.0)
-    driver.program.session.new_run(Settings(task=task, objective=objective, optimizer=optimizer))
+    driver.program.run_manager.new_run(Settings(task=task, objective=objective, optimizer=optimizer))
     driver.run(2)
     driver.program.workspace.editing.edit({"optimizer.learning_rate": 1e3}, "Break it")
     driver.program.player.run_n(60)
@@ -106,7 +106,7 @@ def test_closing_while_it_runs_at_full_speed_loses_nothing(qtbot: QtBot, qapp: Q
 
 @pytest.mark.parametrize("landscape", ["single_peak", "chain", "length"])
 def test_every_door_leads_to_an_explanation_that_agrees(driver: Driver, landscape: str) -> None:
-    driver.program.session.new_run(Settings(task=BanditTask(landscape=landscape, max_length=4)))
+    driver.program.run_manager.new_run(Settings(task=BanditTask(landscape=landscape, max_length=4)))
     driver.run(6)
     window, workspace = driver.program.window, driver.program.workspace
     for name in ("token_inspector", "step_detail", "explain"):

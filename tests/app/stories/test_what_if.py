@@ -51,7 +51,7 @@ def bandit(driver: Driver) -> Driver:
 def language(driver: Driver, tmp_path: Path) -> Driver:
     path = tmp_path / "arithmetic.grpo"
     lm_run(path, 4, dead=(1,))
-    driver.program.session.open(path)
+    driver.program.run_manager.open(path)
     driver.program.window.show_layout("Language model")
     driver.settle()
     driver.program.actions["what_if"].trigger()
@@ -242,7 +242,7 @@ def test_an_answer_kept_in_the_file_needs_no_model(driver: Driver, tmp_path: Pat
     question = Replay(step=4, settings=in_force(step, wanted_by(step, "GSPO")))
     with RunWriter.open(path) as writer:
         writer.keep_answer(question, Replayed(arrays={"logp": step.logp}, measurements={}))
-    driver.program.session.open(path)
+    driver.program.run_manager.open(path)
     here = panel(driver, "what_if")
     choose(driver, here.head.preset, "GSPO")
     here.head.ask.click()
@@ -258,7 +258,7 @@ def test_settings_that_the_record_lacks_something_for_are_told_and_the_model_may
     with RunWriter.create(path, start.settings, origin=start, title="Bare") as writer:
         bare = start.settings.replace({"objective.beta": 0.0, "model.watch_reference": False})
         writer.append(dataclasses.replace(lm_step(1, settings=bare), ref_logp=None, ref_dist_logp=None))
-    driver.program.session.open(path)
+    driver.program.run_manager.open(path)
     here = panel(driver, "what_if")
     choose(driver, here.head.preset, "GRPO (DeepSeekMath)")
     assert "without a reference policy there is no KL" in here.batch.problem.text()

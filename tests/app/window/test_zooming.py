@@ -84,22 +84,22 @@ def test_presenting_and_lessons_leave_docks_that_were_moved_where_they_are(drive
     driver.qtbot.waitUntil(lambda: not presenter._later.isActive(), timeout=5000)
     presenter.stop()
     driver.qtbot.waitUntil(lambda: not presenter._later.isActive(), timeout=5000)
-    driver.program.lessons.conductor.open(lesson_of("one_update"))
-    driver.qtbot.waitUntil(lambda: not driver.program.lessons.conductor.busy, timeout=20_000)
-    driver.program.lessons.conductor.leave()
+    driver.program.lessons.player.open(lesson_of("one_update"))
+    driver.qtbot.waitUntil(lambda: not driver.program.lessons.player.busy, timeout=20_000)
+    driver.program.lessons.player.leave()
     zoom(driver, 1.0)
     assert not window.docks["training_history"].isVisible()
     assert window.docks["policy_bars"].isVisible()
 
 
 def test_after_a_lesson_in_large_type_the_docks_have_room(driver: Driver) -> None:
-    window, conductor = driver.program.window, driver.program.lessons.conductor
+    window, lesson_player = driver.program.window, driver.program.lessons.player
     window.resize(SCREEN)
-    conductor.open(lesson_of("one_update"))
-    driver.qtbot.waitUntil(lambda: not conductor.busy, timeout=20_000)
+    lesson_player.open(lesson_of("one_update"))
+    driver.qtbot.waitUntil(lambda: not lesson_player.busy, timeout=20_000)
     zoom(driver, 2.0)
     assert window.docks["lesson"].isVisible()
-    conductor.leave()
+    lesson_player.leave()
     zoom(driver, 2.0)
     assert not window.docks["lesson"].isVisible()
     assert window.minimumSizeHint().height() <= SCREEN.height()

@@ -15,7 +15,7 @@ from app.theme.tokens import LIGHT
 from app.training.controller import Controller, State
 from app.workspace.player import Mode, Player
 from app.workspace.run_handle import RunHandle
-from app.workspace.session import Session
+from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 
@@ -35,9 +35,9 @@ class Desk:
         self.controller = Controller(self.workspace)
         self.player = Player(self.workspace, self.controller, self.workspace)
         self.player.set_speed(None)
-        self.session = Session(self.workspace, self.controller, self.player, self.folder, self.workspace)
+        self.run_manager = RunManager(self.workspace, self.controller, self.player, self.folder, self.workspace)
         self.workspace.problem.connect(lambda sentence, severity: self.said.append(sentence))
-        self.session.new_run(Settings())
+        self.run_manager.new_run(Settings())
 
     @property
     def shown(self) -> RunHandle:
@@ -53,7 +53,7 @@ class Desk:
         self.qtbot.waitUntil(
             lambda: self.controller.state in STILL and self.player.mode is Mode.RESTING, timeout=10_000
         )
-        self.session.training.take()
+        self.run_manager.training.take()
 
     def run(self, updates: int) -> None:
         """So many updates from where the cursor is."""
@@ -72,7 +72,7 @@ class Desk:
         assert self.controller.shutdown(10)
         self.workspace.close()
         self.workspace.deleteLater()
-        del self.workspace, self.controller, self.player, self.session
+        del self.workspace, self.controller, self.player, self.run_manager
 
 
 def same_numbers(one: RunHandle, other: RunHandle, updates: range) -> bool:

@@ -167,11 +167,11 @@ def test_slow_runs_play_the_stages_of_each_update(desk: Desk) -> None:
 def _one_trains_another_is_shown(desk: Desk) -> None:
     desk.run(4)
     first = desk.shown
-    desk.session.new_run(Settings(seed=8))
+    desk.run_manager.new_run(Settings(seed=8))
     desk.player.set_length(None)
     desk.player.run()
     desk.until(3)
-    desk.session.show(first)
+    desk.run_manager.show(first)
 
 
 def test_replaying_one_run_leaves_another_training(desk: Desk) -> None:
@@ -200,7 +200,7 @@ def test_running_one_run_pauses_the_other_with_all_it_has_computed(desk: Desk) -
     desk.rest()
     assert (shown.head, desk.workspace.training) == (9, shown)
     assert other.on_disk == other.head
-    desk.session.show(other)
+    desk.run_manager.show(other)
     desk.run(2)
     assert desk.said == []
     assert other.on_disk == other.head

@@ -18,8 +18,8 @@ from tests.app.workspace.conftest import Desk, same_numbers
 def test_opening_what_is_open_shows_it(desk: Desk) -> None:
     desk.run(2)
     first = desk.shown
-    desk.session.new_run(Settings())
-    assert desk.session.open(first.path) is first
+    desk.run_manager.new_run(Settings())
+    assert desk.run_manager.open(first.path) is first
     assert len(desk.workspace.runs) == 2
 
 
@@ -35,13 +35,13 @@ def written(path: Path, updates: int) -> Path:
 def test_a_run_that_another_window_writes_can_be_looked_at_only_and_read_again(desk: Desk, tmp_path: Path) -> None:
     path = written(tmp_path / "theirs.grpo", 3)
     writer = RunWriter.open(path)
-    run = desk.session.open(path)
+    run = desk.run_manager.open(path)
     assert "another window" in desk.said[-1]
     desk.player.step()
     assert (run.head, desk.said[-1]) == (3, run.read_only)
     assert desk.workspace.training is not run
     writer.close()
-    again = desk.session.open(path)
+    again = desk.run_manager.open(path)
     assert (again.read_only, len(desk.workspace.runs)) == ("", 2)
     desk.run(1)
     assert again.on_disk == 4
@@ -50,17 +50,17 @@ def test_a_run_that_another_window_writes_can_be_looked_at_only_and_read_again(d
 def test_a_run_that_another_window_went_on_with_is_read_again_when_it_is_opened(desk: Desk) -> None:
     desk.run(2)
     path = desk.shown.path
-    desk.session.new_run(Settings(seed=1))
+    desk.run_manager.new_run(Settings(seed=1))
     desk.run(1)
     other = Desk(desk.qtbot, desk.folder)
-    other.session.open(path)
+    other.run_manager.open(path)
     other.run(3)
     other.leave()
-    desk.session.show(next(run for run in desk.workspace.runs if run.path == path))
+    desk.run_manager.show(next(run for run in desk.workspace.runs if run.path == path))
     desk.player.step()
     desk.qtbot.waitUntil(lambda: bool(desk.said), timeout=5000)
     assert "open the file again" in desk.said[-1]
-    desk.session.open(path)
+    desk.run_manager.open(path)
     assert desk.shown.head == 5
     desk.run(1)
     assert desk.shown.on_disk == 6
@@ -71,7 +71,7 @@ def test_a_file_of_a_newer_version_can_be_looked_at_only(desk: Desk, tmp_path: P
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA user_version={VERSION + 1}")
     connection.close()
-    run = desk.session.open(path)
+    run = desk.run_manager.open(path)
     assert "newer version" in run.read_only
     desk.workspace.move_to(2)
     assert desk.workspace.view.step.number == 2
@@ -84,14 +84,14 @@ def test_a_database_of_another_program_is_no_run(desk: Desk, tmp_path: Path) -> 
     connection.close()
     shown = desk.shown
     with pytest.raises(RunFileError, match="another program"):
-        desk.session.open(path)
+        desk.run_manager.open(path)
     assert desk.shown is shown
 
 
 def test_a_copy_is_never_saved_over_the_run_itself(desk: Desk) -> None:
     desk.run(2)
     with pytest.raises(RunFileError, match="over itself"):
-        desk.session.save_as(desk.shown, desk.shown.path)
+        desk.run_manager.save_as(desk.shown, desk.shown.path)
     desk.run(1)
     assert desk.shown.on_disk == 3
 
@@ -101,8 +101,8 @@ def test_a_copy_taken_while_the_run_goes_on_is_whole(desk: Desk, tmp_path: Path)
     desk.player.run()
     desk.until(10)
     seen = desk.shown.head
-    desk.session.save_as(desk.shown, tmp_path / "copy.grpo")
-    copy = desk.session.open(tmp_path / "copy.grpo")
+    desk.run_manager.save_as(desk.shown, tmp_path / "copy.grpo")
+    copy = desk.run_manager.open(tmp_path / "copy.grpo")
     assert copy.head >= seen
     assert same_numbers(copy, desk.workspace.runs[0], range(1, seen + 1))
 
@@ -110,18 +110,18 @@ def test_a_copy_taken_while_the_run_goes_on_is_whole(desk: Desk, tmp_path: Path)
 def test_a_file_that_is_gone_is_told(desk: Desk) -> None:
     desk.run(3)
     run = desk.shown
-    desk.session.new_run(Settings())
+    desk.run_manager.new_run(Settings())
     desk.run(1)
     run.let_go()
     run._kept.clear()
     run.path.unlink()
-    desk.session.show(run)
+    desk.run_manager.show(run)
     assert desk.workspace.view.step.step is None
     assert "is not there any more" in desk.said[-1]
 
 
 def test_at_its_size_limit_a_run_pauses_with_a_sentence_and_keeps_everything(desk: Desk) -> None:
-    desk.session.training.limit = 200_000
+    desk.run_manager.training.limit = 200_000
     desk.player.set_length(None)
     desk.player.run()
     desk.qtbot.waitUntil(lambda: bool(desk.said), timeout=10_000)
@@ -133,7 +133,7 @@ def test_at_its_size_limit_a_run_pauses_with_a_sentence_and_keeps_everything(des
 def test_after_numbers_that_are_not_finite_a_branch_goes_on_from_an_earlier_update(desk: Desk) -> None:
     task = BanditTask(landscape="custom", custom=(1e9,) + (0.0,) * 9)
     plain = Objective(std="none", baseline="none")
-    desk.session.new_run(Settings(task=task, objective=plain, optimizer=Optimizer(learning_rate=0.0)))
+    desk.run_manager.new_run(Settings(task=task, objective=plain, optimizer=Optimizer(learning_rate=0.0)))
     desk.run(3)
     desk.workspace.editing.edit({"optimizer.learning_rate": 1e3}, "Break it")
     desk.player.run_n(60)
@@ -143,7 +143,7 @@ def test_after_numbers_that_are_not_finite_a_branch_goes_on_from_an_earlier_upda
     broken = desk.shown
     assert broken.on_disk == broken.head
     desk.workspace.editing.edit({"optimizer.learning_rate": 0.0}, "Mend it")
-    child = desk.session.branch(2)
+    child = desk.run_manager.branch(2)
     desk.run(4)
     assert (child.head, broken.head < 63, len(desk.said)) == (6, True, 1)
 
@@ -152,7 +152,7 @@ def test_after_numbers_that_are_not_finite_a_branch_goes_on_from_an_earlier_upda
 def test_a_file_without_leave_to_write_can_be_looked_at_only(desk: Desk, tmp_path: Path) -> None:
     path = written(tmp_path / "mine.grpo", 3)
     path.chmod(0o444)
-    run = desk.session.open(path)
+    run = desk.run_manager.open(path)
     assert "read-only" in run.read_only
     desk.player.step()
     assert (run.head, desk.said[-1]) == (3, run.read_only)

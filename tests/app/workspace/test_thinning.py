@@ -16,8 +16,8 @@ def thin(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """A desk that thins in small blocks under a small limit."""
     monkeypatch.setattr(thinning, "BLOCK", 32)
     monkeypatch.setattr(thinning, "NEWEST", 64)
-    desk.session.training.limit = LIMIT
-    desk.session.training.set_thinning(True)
+    desk.run_manager.training.limit = LIMIT
+    desk.run_manager.training.set_thinning(True)
     return desk
 
 
@@ -66,21 +66,21 @@ def test_an_update_that_is_thinned_out_under_the_cursor_gives_way_to_one_that_is
 def test_a_thinned_run_opens_again_branches_and_goes_on(thin: Desk) -> None:
     thin.run(800)
     path, thinned = thin.shown.path, thin.shown.thinned
-    thin.session.close_run(thin.shown)
-    run = thin.session.open(path)
+    thin.run_manager.close_run(thin.shown)
+    run = thin.run_manager.open(path)
     assert (run.head, run.thinned) == (800, thinned)
     point = thinned[0].every * 2
     thin.workspace.move_to(point)
-    child = thin.session.branch(point)
+    child = thin.run_manager.branch(point)
     assert child.thinned == (thinning.Stretch(1, point - 1, thinned[0].every),)
     thin.run(3)
     assert child.head == point + 3
     thin.workspace.move_to(point - 1)
     assert thin.here == thinned[0].every
-    thin.session.close_run(child)
-    again = thin.session.open(child.path)
+    thin.run_manager.close_run(child)
+    again = thin.run_manager.open(child.path)
     assert again.thinned == child.thinned
-    thin.session.show(run)
+    thin.run_manager.show(run)
     thin.run(5)
     assert run.head == 805
 
@@ -88,7 +88,7 @@ def test_a_thinned_run_opens_again_branches_and_goes_on(thin: Desk) -> None:
 def test_a_run_that_stopped_at_its_limit_goes_on_once_it_may_thin(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thinning, "BLOCK", 32)
     monkeypatch.setattr(thinning, "NEWEST", 64)
-    desk.session.training.limit = LIMIT
+    desk.run_manager.training.limit = LIMIT
     desk.player.set_length(None)
     desk.player.run()
     desk.qtbot.waitUntil(lambda: bool(desk.said), timeout=10_000)
@@ -96,7 +96,7 @@ def test_a_run_that_stopped_at_its_limit_goes_on_once_it_may_thin(desk: Desk, mo
     stopped = desk.shown.head
     assert "thin out" in desk.said[0]
     assert desk.shown.thinned == ()
-    desk.session.training.set_thinning(True)
+    desk.run_manager.training.set_thinning(True)
     desk.run(50)
     assert desk.shown.head == stopped + 50
     assert desk.shown.thinned

@@ -10,7 +10,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.training.controller import Controller
-from app.workspace.session import Session
+from app.workspace.run_manager import RunManager
 from grpo_core.config import Settings
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
@@ -65,14 +65,14 @@ def hasty(desk: Desk, qtbot: QtBot, tmp_path: Path) -> Desk:
     desk.controller = Controller(desk.workspace, learners=late)
     desk.player._controller = desk.controller
     desk.controller.state_changed.connect(desk.player._on_state)
-    desk.session = Session(desk.workspace, desk.controller, desk.player, desk.folder, desk.workspace)
+    desk.run_manager = RunManager(desk.workspace, desk.controller, desk.player, desk.folder, desk.workspace)
     return desk
 
 
 def test_an_update_finished_after_its_run_was_left_is_not_forgotten(hasty: Desk) -> None:
-    left = hasty.session.new_run(Settings(seed=1))
+    left = hasty.run_manager.new_run(Settings(seed=1))
     begin_update(hasty)
-    hasty.session.new_run(Settings(seed=2))
+    hasty.run_manager.new_run(Settings(seed=2))
     hasty.player.step()
     hasty.rest()
     assert (left.head, left.on_disk) == (1, 1)
@@ -82,14 +82,14 @@ def test_an_update_finished_after_its_run_was_left_is_not_forgotten(hasty: Desk)
 
 
 def test_a_run_left_and_taken_up_again_at_once_goes_on_behind_that_update(hasty: Desk) -> None:
-    left = hasty.session.new_run(Settings(seed=1))
+    left = hasty.run_manager.new_run(Settings(seed=1))
     begin_update(hasty)
-    other = hasty.session.new_run(Settings(seed=2))
+    other = hasty.run_manager.new_run(Settings(seed=2))
     hasty.player.step()
-    hasty.session.show(left)
+    hasty.run_manager.show(left)
     begin_update(hasty)
     assert left.head == 1
-    hasty.session.show(other)
+    hasty.run_manager.show(other)
     hasty.player.step()
     hasty.rest()
     assert (left.head, left.on_disk) == (2, 2)

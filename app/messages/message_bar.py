@@ -7,8 +7,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from app.crash.hooks import Report
-from app.crash.message import BarAction, Message, Severity
-from app.crash.message_line import MessageLine
+from app.messages.message import BarAction, Message, Severity
+from app.messages.message_line import MessageLine
 from grpo_core.text import tr
 
 __all__ = ["BarAction", "Message", "MessageBar", "MessageLine", "Severity"]

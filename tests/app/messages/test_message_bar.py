@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.crash.hooks import Report
-from app.crash.report_bar import MOST, BarAction, Message, MessageBar, Severity
+from app.messages.message_bar import MOST, BarAction, Message, MessageBar, Severity
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from app.window.lesson_layout import LessonLayout
 from app.workspace.cursor import Stage
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
-from app.workspace.session import Session
+from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson, LessonStep
@@ -29,7 +29,7 @@ TURNED_MS = 40
 """A knob that is being dragged makes a run of its own at most this often."""
 
 
-class Conductor(QObject):
+class LessonPlayer(QObject):
     """The lesson that is being given.
 
     Attributes:
@@ -50,12 +50,12 @@ class Conductor(QObject):
     ended = Signal(str)
 
     def __init__(
-        self, workspace: Workspace, session: Session, controller: Controller, player: Player, layout: LessonLayout,
-        progress: Progress, parent: QObject | None = None,
+        self, workspace: Workspace, run_manager: RunManager, controller: Controller, player: Player,
+        layout: LessonLayout, progress: Progress, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._workspace, self._player = workspace, player
-        self._visit = Visit(workspace, session, controller, player, layout)
+        self._visit = Visit(workspace, run_manager, controller, player, layout)
         self._scorer = Scorer(workspace, progress)
         self.progress = progress
         self.lesson: Lesson | None = None

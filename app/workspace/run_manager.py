@@ -21,7 +21,7 @@ from grpo_core.runs.run_file import copy_run
 from grpo_core.text import tr
 
 
-class Session(QObject):
+class RunManager(QObject):
     """Connects the list of runs with the files on disk and with the one learner that trains.
 
     Attributes:

@@ -14,7 +14,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
-from app.crash.message import Message, Severity
+from app.messages.message import Message, Severity
 from grpo_core.text import tr
 
 

@@ -25,7 +25,7 @@ def turn(desk: Desk, value: float) -> None:
 def test_a_branch_begins_with_its_parents_numbers_and_repeats_it_bit_for_bit(desk: Desk) -> None:
     desk.run(9)
     parent = desk.shown
-    child = desk.session.branch(4)
+    child = desk.run_manager.branch(4)
     assert (child.head, desk.here, child in desk.workspace.runs) == (4, 4, True)
     for name, series in parent.series.items():
         assert np.array_equal(child.series[name].values, series.values[:4], equal_nan=True)
@@ -36,10 +36,10 @@ def test_a_branch_begins_with_its_parents_numbers_and_repeats_it_bit_for_bit(des
 
 def test_a_branch_has_a_file_only_from_its_first_update_on(desk: Desk) -> None:
     desk.run(3)
-    child = desk.session.branch(2)
+    child = desk.run_manager.branch(2)
     assert not child.path.exists()
     with pytest.raises(GrpoError, match="no file of its own"):
-        desk.session.save_as(child, desk.folder / "copy.grpo")
+        desk.run_manager.save_as(child, desk.folder / "copy.grpo")
     desk.run(1)
     assert child.on_disk == 3
 
@@ -49,13 +49,13 @@ def test_a_branch_goes_on_while_its_parent_trains(desk: Desk) -> None:
     desk.player.run()
     desk.until(20)
     parent = desk.shown
-    child = desk.session.branch(10)
+    child = desk.run_manager.branch(10)
     desk.player.set_length(200)
     desk.run(8)
     assert child.head == 18
     assert parent.on_disk == parent.head
     assert same_numbers(child, parent, range(1, 19))
-    desk.session.show(parent)
+    desk.run_manager.show(parent)
     desk.run(1)
     assert desk.said == []
 
@@ -63,12 +63,12 @@ def test_a_branch_goes_on_while_its_parent_trains(desk: Desk) -> None:
 def test_a_branch_of_an_unstarted_branch_goes_on_from_the_run_that_has_a_file(desk: Desk) -> None:
     desk.run(6)
     first = desk.shown
-    desk.session.branch(4)
-    child = desk.session.branch(4)
-    grandchild = desk.session.branch(2)
+    desk.run_manager.branch(4)
+    child = desk.run_manager.branch(4)
+    grandchild = desk.run_manager.branch(2)
     desk.run(3)
     assert same_numbers(grandchild, first, range(1, 6))
-    desk.session.show(child)
+    desk.run_manager.show(child)
     desk.run(1)
     assert same_numbers(child, first, range(1, 6))
 
@@ -76,7 +76,7 @@ def test_a_branch_of_an_unstarted_branch_goes_on_from_the_run_that_has_a_file(de
 def test_a_branch_at_update_0_is_a_run_from_the_start(desk: Desk) -> None:
     desk.run(3)
     first = desk.shown
-    again = desk.session.branch(0)
+    again = desk.run_manager.branch(0)
     assert again.head == 0
     desk.run(3)
     assert same_numbers(again, first, range(1, 4))
@@ -86,26 +86,26 @@ def test_the_knobs_turned_for_a_branch_are_its_own(desk: Desk) -> None:
     desk.run(5)
     parent = desk.shown
     turn(desk, 0.5)
-    child = desk.session.branch(3)
+    child = desk.run_manager.branch(3)
     assert beta(desk) == 0.5
     desk.run(1)
     assert child.settings_at(4).objective.beta == 0.5
-    desk.session.show(parent)
+    desk.run_manager.show(parent)
     assert beta(desk) == 0.04
 
 
 def test_a_reopened_branch_shows_its_parents_updates_and_can_be_branched_there(desk: Desk) -> None:
     desk.run(6)
     first = desk.shown
-    child = desk.session.branch(4)
+    child = desk.run_manager.branch(4)
     desk.run(2)
     path = child.path
-    desk.session.new_run(Settings(seed=1))
+    desk.run_manager.new_run(Settings(seed=1))
     desk.run(1)  # another run trains, so the files of the first two are closed
-    desk.session.close_run(child)
-    reopened = desk.session.open(path)
+    desk.run_manager.close_run(child)
+    reopened = desk.run_manager.open(path)
     assert same_numbers(reopened, first, range(1, 7))
-    grandchild = desk.session.branch(2)
+    grandchild = desk.run_manager.branch(2)
     desk.run(4)
     assert same_numbers(grandchild, first, range(1, 7))
 
@@ -113,15 +113,15 @@ def test_a_reopened_branch_shows_its_parents_updates_and_can_be_branched_there(d
 def test_without_its_parent_a_branch_keeps_its_curves_and_says_what_is_missing(desk: Desk) -> None:
     desk.run(6)
     first = desk.shown
-    child = desk.session.branch(4)
+    child = desk.run_manager.branch(4)
     desk.run(2)
     path = child.path
-    desk.session.new_run(Settings(seed=1))
+    desk.run_manager.new_run(Settings(seed=1))
     desk.run(1)
-    desk.session.close_run(child)
-    desk.session.close_run(first)
+    desk.run_manager.close_run(child)
+    desk.run_manager.close_run(first)
     first.path.unlink()
-    reopened = desk.session.open(path)
+    reopened = desk.run_manager.open(path)
     assert len(reopened.series["kl"].values) == 6
     desk.workspace.move_to(2)
     assert desk.workspace.view.step.step is None
@@ -141,11 +141,11 @@ def test_showing_another_run_leaves_the_first_one_training(desk: Desk) -> None:
     desk.player.run()
     desk.until(5)
     first = desk.shown
-    desk.session.new_run(Settings())
+    desk.run_manager.new_run(Settings())
     assert desk.shown.head == 0
     head = first.head
     desk.until(head + 10)
-    desk.session.show(first)
+    desk.run_manager.show(first)
     desk.player.pause()
     desk.rest()
     assert desk.here == first.head
@@ -155,13 +155,13 @@ def test_a_knob_that_was_turned_waits_while_another_run_is_shown(desk: Desk) -> 
     desk.run(2)
     first = desk.shown
     turn(desk, 0.5)
-    second = desk.session.new_run(Settings(seed=1))
-    desk.session.show(first)
+    second = desk.run_manager.new_run(Settings(seed=1))
+    desk.run_manager.show(first)
     assert beta(desk) == 0.04  # it went along with the new run
     turn(desk, 0.3)
-    desk.session.show(second)
+    desk.run_manager.show(second)
     assert beta(desk) == 0.04
-    desk.session.show(first)
+    desk.run_manager.show(first)
     assert beta(desk) == 0.3
     desk.run(1)
     assert first.changes[-1][0] == 3
@@ -172,7 +172,7 @@ def test_a_knob_turned_while_another_run_trains_does_not_reach_it(desk: Desk) ->
     desk.player.run()
     desk.until(5)
     first = desk.shown
-    desk.session.new_run(Settings())
+    desk.run_manager.new_run(Settings())
     turn(desk, 0.9)
     head = first.head
     desk.until(head + 10)
@@ -182,10 +182,10 @@ def test_a_knob_turned_while_another_run_trains_does_not_reach_it(desk: Desk) ->
 def test_every_run_has_a_number_of_its_own(desk: Desk) -> None:
     desk.run(1)
     path = desk.shown.path
-    desk.session.branch(1)
-    desk.session._count = 0  # as after a restart
-    desk.session.open(path)
-    desk.session.new_run(Settings())
+    desk.run_manager.branch(1)
+    desk.run_manager._count = 0  # as after a restart
+    desk.run_manager.open(path)
+    desk.run_manager.new_run(Settings())
     numbers = [run.title.split()[1] for run in desk.workspace.runs]
     assert numbers == ["1", "2", "3"]
 
@@ -195,7 +195,7 @@ def test_closing_the_last_run_leaves_a_fresh_one_and_its_file(desk: Desk) -> Non
     desk.player.run()
     desk.until(5)
     old = desk.shown
-    desk.session.close_run(old)
+    desk.run_manager.close_run(old)
     desk.qtbot.waitUntil(lambda: desk.controller.state is State.IDLE)
     assert (len(desk.workspace.runs), desk.shown.head) == (1, 0)
     assert old.on_disk >= 5
@@ -208,17 +208,17 @@ def test_a_run_that_was_closed_while_it_trained_can_be_opened_at_once(desk: Desk
     desk.player.run()
     desk.until(20)
     path = desk.shown.path
-    desk.session.close_run(desk.shown)
-    again = desk.session.open(path)
+    desk.run_manager.close_run(desk.shown)
+    again = desk.run_manager.open(path)
     assert (again.head >= 20, again.note, again.read_only) == (True, "", "")
 
 
 def test_closing_a_run_that_replays_does_not_replay_the_next(desk: Desk) -> None:
     desk.run(3)
-    desk.session.new_run(Settings())
+    desk.run_manager.new_run(Settings())
     desk.run(5)
     desk.workspace.move_to(1)
     desk.player.toggle()
-    desk.session.close_run(desk.shown)
+    desk.run_manager.close_run(desk.shown)
     desk.rest()
     assert desk.here == 3
