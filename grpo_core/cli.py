@@ -89,8 +89,9 @@ def inspect(options: argparse.Namespace) -> int:
 
         places = {name: getattr(options, name) for name in ("row", "token", "context", "action", "group")}
         inner = {name: None if place is None else place - 1 for name, place in places.items()}
-        told = explanation(step, Quantity(options.explain or "loss", passed=passed, **inner))
-        print(step_text(step, passed, reader.origin), told, sep="\n\n")
+        quantity = Quantity(options.explain or "loss", passed=passed, **inner)
+        text = explanation(step, quantity, verbose=options.verbose)
+        print(step_text(step, passed, reader.origin), text, sep="\n\n")
     return 0
 
 
@@ -200,6 +201,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     for place in ("row", "token", "context", "action", "group"):
         two.add_argument(f"--{place}", type=_count, metavar="N", help=f"the {place} of that number, counted from 1")
+    two.add_argument("--verbose", action="store_true", help="the digits of that number's second computation")
 
     add = partial(_interruptible_command, commands)
     add_pretrain(add)

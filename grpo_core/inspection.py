@@ -63,8 +63,13 @@ def step_text(step: Step, passed: int, origin: Origin) -> str:
     return "\n".join([heading, _table([column.title for column in columns], cells), *groups])
 
 
-def explanation(step: Step, quantity: Quantity) -> str:
+def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str:
     """One number as its formula, the same with values, what it comes from, and whether a recomputation agrees.
+
+    Args:
+        step: the update.
+        quantity: which number of it.
+        verbose: give the digits of that comparison as well.
 
     Raises:
         GrpoError: the step has no such number.
@@ -74,11 +79,9 @@ def explanation(step: Step, quantity: Quantity) -> str:
     if node.latex:
         lines.append(f"  {node.symbol} = {node.latex}")
         lines.append(f"  {node.latex_values}")
-        verdict = "agrees" if node.agrees else "DISAGREES"
-        lines.append(
-            f"  Recomputed in plain Python: {verdict} with the code that trained "
-            f"(difference {node.difference:.2g}, rounding allows {node.tolerance:.2g})"
-        )
+        lines.append(f"  Computed twice: {node.verdict}")
+        if verbose:
+            lines.append(f"  {node.comparison}")
     if node.note:
         lines.append(f"  {node.note}")
     if node.source:

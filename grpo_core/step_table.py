@@ -100,14 +100,14 @@ _PLACE = Column(
 )
 _TOKEN = Column(name="token", title=tr("Token"), help=tr("The token that was sampled."), explained=False, decimals=None)
 _NUMBERS = (
-    Column(name="reward", title=tr("Reward"), help=tr("What the sample was paid."), symbol="r"),
+    Column(name="reward", title=tr("Reward"), help=tr("What the sample was paid."), symbol="R"),
     Column(
         name="advantage",
         title=tr("Advantage"),
         help=tr("How much better it did than what it is compared with."),
         symbol="A",
     ),
-    Column(name="ratio", title=tr("Ratio"), help=tr("Probability now over probability when sampled."), symbol="ρ"),
+    Column(name="ratio", title=tr("Ratio"), help=tr("Probability now over probability when sampled."), symbol="r"),
     Column(
         name="clipped", title=tr("Clipped"), help=tr("Whether the push on it was stopped by the clip."), decimals=None
     ),

@@ -146,7 +146,7 @@ class FamilyTree(Interactive):
         self.idea.setFont(theme.font("body", scale))
         self.note.setFont(theme.font("strong", scale))
         self.idea.setVisible(scale < CROWDED)  # in large type the outline's tooltip says it
-        self.idea.setText(f"{self.member.idea} ({self.member.source}, {self.member.year})")
+        self.idea.setText(f"{self.member.idea} ({self.member.citation})")
         self._draw_runs()
         self._draw_switches(scale)
         told = self.summary(view)

@@ -136,8 +136,10 @@ class ExplainPanel(Panel):
         self.result.setText(f"= {shown(node.value, 4)}{unit}")
         self.result.setToolTip(full(node.value))
         self.result.show()
-        self.check.setText(_check(node))
-        self.check.setVisible(node.engine is not None)
+        self.check.setText(marked_verdict(node))
+        self.check.setToolTip(f"<p>{node.comparison}</p>")
+        self.check.setAccessibleDescription(node.comparison)
+        self.check.setVisible(bool(node.latex))  # what was recorded or measured has no second computation
         self.check.setObjectName("agrees" if node.agrees else "disagrees")
         self.note.setText(node.note)
         self.note.setVisible(bool(node.note))
@@ -186,8 +188,11 @@ class ExplainPanel(Panel):
     def summary(self, view: View) -> str:
         if self._node is None:
             return tr("Nothing is being explained.")
-        return tr("{title} is {value}. {node}").format(
-            title=self._node.title, value=shown(self._node.value, 4), node=_check(self._node)
+        node = self._node
+        if not node.latex:
+            return tr("{title} is {value}.").format(title=node.title, value=shown(node.value, 4))
+        return tr("{title} is {value}. A second computation: {verdict}.").format(
+            title=node.title, value=shown(node.value, 4), verdict=node.verdict
         )
 
     # -- input -------------------------------------------------------------------------------------------------------
@@ -205,16 +210,6 @@ class ExplainPanel(Panel):
             self.workspace.explain(self._trail[-1])
 
 
-def _check(node: Node) -> str:
-    if node.engine is None:
-        return ""
-    verdict = "agrees" if node.agrees else tr("does not agree")
-    return tr(
-        "recomputed {value}   engine {engine}   difference {difference:.1e} (allowed {tolerance:.0e}): {verdict}"
-    ).format(
-        value=full(node.value),
-        engine=full(node.engine),
-        difference=node.difference,
-        tolerance=node.tolerance,
-        verdict=verdict,
-    )
+def marked_verdict(node: Node) -> str:
+    """Whether the second computation agrees: a mark and one word."""
+    return f"{'✓' if node.agrees else '✗'} {node.verdict}"

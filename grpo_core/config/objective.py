@@ -157,11 +157,19 @@ class Objective:
         choices=("k1", "k2", "k3", "exact"),
     )
     kl_importance: bool = setting(
-        False, tr("Multiplies the KL estimate by the ratio, which corrects its gradient."), tr("KL times ratio")
+        False,
+        tr(
+            "Multiplies the KL estimate by the ratio: with a ratio for each token this turns the expected gradient of "
+            "k1 and k3 into that of KL(π‖π_ref). k2 has that gradient without it, and loses it."
+        ),
+        tr("KL times ratio"),
     )
     kl_in: str = setting(
         "loss",
-        tr("Whether the KL penalty is a term of the loss or is subtracted from the reward."),
+        tr(
+            "Whether the KL penalty is a term of the loss or is subtracted from the reward; there it is the "
+            "completion's summed k1, whichever estimator is chosen."
+        ),
         tr("KL enters"),
         choices=("loss", "reward"),
     )
@@ -242,5 +250,11 @@ class Objective:
         if self.kl == "k1" and self.kl_in == "loss" and not self.kl_importance and self.beta > 0:
             said.append(
                 tr("k1 as a loss has an expected gradient of zero at the first pass: β adds noise, not a pull.")
+            )
+        if self.kl != "k1" and self.kl_in == "reward" and self.beta > 0:
+            said.append(
+                tr("In the reward the KL penalty is always the summed k1: the estimator {kl} has no effect.").format(
+                    kl=self.kl
+                )
             )
         return tuple(said)

@@ -29,6 +29,11 @@ class Member:
     source: str
     why_not: str = ""
 
+    @property
+    def citation(self) -> str:
+        """The source and its year, named once."""
+        return self.source if str(self.year) in self.source else f"{self.source}, {self.year}"
+
 
 FAMILY = (
     Member(

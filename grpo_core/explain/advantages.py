@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from grpo_core.advantages import EQUAL
+from grpo_core.config.words import worded
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
@@ -37,7 +38,7 @@ def compared_in(n: Numbers, group: int | None) -> tuple[list[Quantity], list[flo
 
 
 def _letter(n: Numbers) -> str:
-    return "r" if n.by_step else "R'" if n.penalised else "R"
+    return "R'" if n.penalised else "R"
 
 
 def penalised_reward(n: Numbers, q: Quantity) -> Formula:
@@ -55,9 +56,20 @@ def penalised_reward(n: Numbers, q: Quantity) -> Formula:
         value=n[reward] - beta * math.fsum(k1),
         inputs=(reward, *(x for pair in places for x in pair)),
         scale=abs(n[reward]) + beta * sum(abs(n[old]) + abs(n[ref]) for old, ref in places),
-        note=tr("The KL penalty enters as part of the reward: the summed k1 of the completion, times β."),
+        note=_in_reward(n),
         source="RLOO, arXiv:2402.14740; Schulman's k1",
     )
+
+
+def _in_reward(n: Numbers) -> str:
+    """What of the KL enters the reward, whatever estimator is set."""
+    kl = n.objective.kl
+    if kl == "k1":
+        return tr("The KL penalty enters as part of the reward: the summed k1 of the completion, times β.")
+    return tr(
+        "The KL penalty enters as part of the reward: the summed k1 of the completion, times β. It is always k1 that "
+        "enters there; the estimator that is set, {kl}, has no part in it."
+    ).format(kl=worded(kl))
 
 
 def mean(n: Numbers, q: Quantity) -> Formula:
@@ -199,7 +211,7 @@ def _from_critic(n: Numbers, q: Quantity) -> Formula:
     if math.isnan(n[reward]):
         return Formula(symbol=symbol, general="A = 0", value=0.0, inputs=(reward,), note=tr("not scored: no push"))
     decay = learner.gamma * learner.lam
-    general = rf"A_{n.it} = \delta_{n.it}"
+    general = rf"A_{n.it} = \delta^{{V}}_{n.it}"
     if later is None:
         note = tr("The last token: nothing comes after it.")
         return Formula(symbol=symbol, general=general, value=n[delta], inputs=(delta,), note=note, source=GAE)
@@ -220,17 +232,18 @@ def td_error(n: Numbers, q: Quantity) -> Formula:
     gamma, later = n.step.settings.learner.gamma, _next(n, q)
     value, reward = n.token("value", q), Quantity("reward", row=q.row)
     if math.isnan(n[reward]):
-        return Formula(symbol=rf"\delta_{n.at(q)}", general=r"\delta = 0", value=0.0, inputs=(reward,))
+        general = rf"\delta^{{V}}_{n.it} = 0"
+        return Formula(symbol=rf"\delta^{{V}}_{n.at(q)}", general=general, value=0.0, inputs=(reward,))
     if later is None:
         return Formula(
-            symbol=rf"\delta_{n.at(q)}", general=rf"\delta_{n.it} = R_{{i}} - V_{n.it}",
+            symbol=rf"\delta^{{V}}_{n.at(q)}", general=rf"\delta^{{V}}_{n.it} = R_{{i}} - V_{n.it}",
             values=f"{number(n[reward])} - {signed(n[value])}", value=n[reward] - n[value], inputs=(reward, value),
             scale=abs(n[reward]) + abs(n[value]), note=tr("The reward is paid at the last token."), source=GAE,
         )  # fmt: skip
     ahead = n.token("value", q, later)
     return Formula(
-        symbol=rf"\delta_{n.at(q)}",
-        general=r"\delta_{i,t} = \gamma V_{i,t+1} - V_{i,t}",
+        symbol=rf"\delta^{{V}}_{n.at(q)}",
+        general=r"\delta^{V}_{i,t} = \gamma V_{i,t+1} - V_{i,t}",
         values=rf"{number(gamma)} \cdot {signed(n[ahead])} - {signed(n[value])}",
         value=gamma * n[ahead] - n[value],
         inputs=(ahead, value),

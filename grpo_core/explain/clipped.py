@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from grpo_core.config import Objective
 from grpo_core.explain.kl import ratio_name
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
@@ -23,13 +24,12 @@ def clipped(n: Numbers, q: Quantity) -> Formula:
     match o.surrogate:
         case "clip":
             stopped = a != 0 and not follows(n, r, a)
-            general = (
-                rf"(A > 0 \; \mathrm{{and}} \; {ratio_name(n)} > 1 + \varepsilon^{{+}}) \; \mathrm{{or}} \; "
-                rf"(A < 0 \; \mathrm{{and}} \; {ratio_name(n)} < 1 - \varepsilon)"
-            )
+            general = _outside(ratio_name(n), o)
             note, source = branch(n, r, a), "PPO, arXiv:1707.06347, equation 7"
+            if o.dual_clip is not None:
+                source += "; dual clip, arXiv:1912.09729"
         case "cispo":
-            stopped, general = r > o.clip_high, f"{ratio_name(n)} > c"
+            stopped, general = r > o.clip_high, rf"{ratio_name(n)} > \varepsilon^{{+}}"
             note = cispo_weight(n, q).note
         case "gmpo":
             log = n.token("log_ratio", q)
@@ -41,6 +41,17 @@ def clipped(n: Numbers, q: Quantity) -> Formula:
         symbol=symbol, general=rf"\mathrm{{clipped}}_{n.it} = \left[{general}\right]", value=float(stopped),
         inputs=inputs, note=note, source=source,
     )  # fmt: skip
+
+
+def _outside(r: str, o: Objective) -> str:
+    """The condition under which min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A) no longer changes with r."""
+    low, rising, falling = r"1 - \varepsilon", r"1 + \varepsilon^{+}", ""
+    if o.dual_clip is not None:
+        rising, falling = (rising, "c") if o.dual_clip >= 1 + o.clip_high else ("c", rising)
+    down = rf"{r} < {low}"
+    if falling:
+        down = rf"({down} \; \mathrm{{or}} \; {r} > {falling})"
+    return rf"(A > 0 \; \mathrm{{and}} \; {r} > {rising}) \; \mathrm{{or}} \; (A < 0 \; \mathrm{{and}} \; {down})"
 
 
 def clipped_tokens(n: Numbers, q: Quantity) -> Formula:

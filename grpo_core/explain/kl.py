@@ -21,8 +21,8 @@ def exp(x: float) -> float:
 
 
 def ratio_name(n: Numbers) -> str:
-    """A token's ratio, or the completion's."""
-    return f"r_{n.it}" if n.objective.level == "token" else "r_{i}"
+    """A token's ratio r, or the completion's, which is called s as in GSPO (arXiv:2507.18071, equation 7)."""
+    return f"r_{n.it}" if n.objective.level == "token" else "s_{i}"
 
 
 def _distance(n: Numbers, q: Quantity) -> tuple[float, str, str, tuple[Quantity, Quantity]]:
@@ -40,11 +40,33 @@ def estimate(n: Numbers, q: Quantity) -> Formula:
         r = n[ratio]
         general, values = rf"{ratio_name(n)} \left({general}\right)", rf"{number(r)} \left({values}\right)"
         value, inputs, scale = value * r, (*inputs, ratio), scale * abs(r)
-        note += tr(" Times the ratio, its gradient is that of KL(π‖π_ref).")
+        note = f"{note} {_times_ratio(n)}"
     return Formula(
         symbol=symbol, general=rf"\mathrm{{KL}}_{n.it} = {general}", values=values, value=value, inputs=inputs,
         scale=scale, unit="nats", note=note.strip(), source=source,
     )  # fmt: skip
+
+
+def _times_ratio(n: Numbers) -> str:
+    """What the ratio in front of the estimate does to its expected gradient."""
+    o = n.objective
+    if o.level == "sequence" and n.long:
+        return tr(
+            "Times the completion's mean ratio, every token is pulled by the estimates of all of them: the expected "
+            "gradient is that of no KL."
+        )
+    if o.kl == "k2":
+        return tr(
+            "Times the ratio it is no longer so: the expected gradient is that of the mean of k2, which is not the KL."
+        )
+    if o.kl == "exact":
+        return tr("It needs no ratio: the expected gradient stays the same, and the ratio adds noise to it.")
+    if o.level == "sequence_sum" and n.long:
+        return tr(
+            "Times the product of the completion's ratios, every token is pulled by the estimates of all of them: "
+            "where all tokens weigh the same, the expected gradient is that of the KL of whole completions."
+        )
+    return tr("Times the ratio, its expected gradient is that of KL(π‖π_ref), in later passes too.")
 
 
 Parts = tuple[str, str, float, tuple[Quantity, ...], float, str, str]
@@ -52,16 +74,16 @@ Parts = tuple[str, str, float, tuple[Quantity, ...], float, str, str]
 
 def _sampled(n: Numbers, q: Quantity) -> Parts:
     d, general, shown, inputs = _distance(n, q)
-    scale = max(abs(n[x]) for x in inputs)
-    match n.objective.kl:
+    o, scale = n.objective, max(abs(n[x]) for x in inputs)
+    match o.kl:
         case "k1":
             now, ref = inputs
             text = rf"\log \pi_{n.it} - \log \pi^{{\mathrm{{ref}}}}_{n.it}"
-            note = tr("As a loss its expected gradient is 0 on the policy's own samples.")
+            note = "" if o.kl_importance else tr("As a loss its expected gradient is 0 on the policy's own samples.")
             return text, f"{number(n[now])} - {signed(n[ref])}", -d, inputs, scale, note, SCHULMAN
         case "k2":
             text, values = rf"\frac{{1}}{{2}} ({general})^{{2}}", rf"\frac{{1}}{{2}} ({shown})^{{2}}"
-            note = tr("As a loss it has the gradient of KL(π‖π_ref).")
+            note = tr("As a loss its expected gradient, on the policy's own samples, is that of KL(π‖π_ref).")
             return text, values, d * d / 2, inputs, scale * abs(d), note, SCHULMAN
         case _:
             text, values = "e^{d} - d - 1", rf"e^{{{number(d)}}} - {signed(d)} - 1"

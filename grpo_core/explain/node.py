@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.typeset import number
+from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,19 @@ class Node:
     inputs: tuple[Quantity, ...] = field(default=())
     note: str = ""
     source: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """One word on the second computation."""
+        return tr("agrees") if self.agrees else tr("differs")
+
+    @property
+    def comparison(self) -> str:
+        """The verdict in digits: both values, their difference, and what rounding allows."""
+        return tr(
+            "Computed a second time, in plain Python from the inputs shown: {value:.12g}. The code that trains says "
+            "{engine:.12g}. The difference is {difference:.2g}; rounding alone may make {tolerance:.2g}."
+        ).format(value=self.value, engine=self.engine, difference=self.difference, tolerance=self.tolerance)
 
 
 def node(quantity: Quantity, title: str, formula: Formula, engine: float, precision: float) -> Node:

@@ -19,14 +19,14 @@ PAPER = "DeepSeekMath, arXiv:2402.03300, section 4.1.3"
 
 def step_reward(n: Numbers, q: Quantity) -> Formula:
     note = tr("no step ends here") if math.isnan(n[q]) else tr("recorded: what the checker of steps paid")
-    return Formula(symbol=f"r_{n.at(q)}", value=n[q], note=note)
+    return Formula(symbol=f"R_{n.at(q)}", value=n[q], note=note)
 
 
 def step_score(n: Numbers, q: Quantity) -> Formula:
     """(r − b) / (σ + δ) over the steps of the group."""
     o, reward = n.objective, n.token("step_reward", q)
     group = int(n.step.group[q.row or 0])
-    r, symbol, name = n[reward], rf"\tilde{{r}}_{n.at(q)}", rf"\tilde{{r}}_{n.it}"
+    r, symbol, name = n[reward], rf"\tilde{{R}}_{n.at(q)}", rf"\tilde{{R}}_{n.it}"
     if math.isnan(r):
         note = tr("no step ends here: nothing is added")
         return Formula(symbol=symbol, general=f"{name} = 0", value=0.0, inputs=(reward,), note=note, source=PAPER)
@@ -36,7 +36,7 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
         return Formula(
             symbol=symbol, general=f"{name} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER
         )  # fmt: skip
-    above, above_values, b, used = f"r_{n.it}", number(r), 0.0, [reward]
+    above, above_values, b, used = f"R_{n.it}", number(r), 0.0, [reward]
     if o.baseline != "none":
         centre = Quantity("batch_mean") if o.baseline == "batch_mean" else Quantity("group_mean", group=group)
         b, used = n[centre], [reward, centre]
@@ -76,10 +76,10 @@ def advantage(n: Numbers, q: Quantity) -> Formula:
         return advantages.advantage(n, q)
     inputs = [n.token("step_score", q, t) for t in n.visited(q.row) if t >= (q.token or 0)]
     values = [n[i] for i in inputs]
-    subscript = "{i,s}" if n.long else "{i}"
+    subscript = "{i,u}" if n.long else "{i}"
     return Formula(
         symbol=f"A_{n.at(q)}",
-        general=rf"A_{n.it} = \sum_{{s \ge t}} \tilde{{r}}_{subscript}",
+        general=rf"A_{n.it} = \sum_{{u \ge t}} \tilde{{R}}_{subscript}",
         values=total(values),
         value=math.fsum(values),
         inputs=tuple(inputs),

@@ -28,7 +28,7 @@ def log_ratio(n: Numbers, q: Quantity) -> Formula:
     value, note = difference, ""
     if limit is not None:
         value = min(max(difference, -limit), limit)
-        general = rf"\mathrm{{clip}}({general}, -c, c)"
+        general = rf"\mathrm{{clip}}({general}, -\log r_{{\max}}, \log r_{{\max}})"
         shown = rf"\mathrm{{clip}}({shown}, -{number(limit)}, {number(limit)})"
         if value != difference:
             note = tr("The log-ratio was held at its limit of ±{limit}; nothing flows back through it.").format(
@@ -52,9 +52,11 @@ def ratio(n: Numbers, q: Quantity) -> Formula:
     if level == "token":
         log = n.token("log_ratio", q)
         value = exp(n[log])
+        general = rf"r_{n.it} = \exp(\log r_{n.it})"
+        if n.objective.log_ratio_limit is None:  # of a log-ratio that was limited, the quotient is another number
+            general += rf" = \frac{{\pi_{n.it}}}{{\pi^{{\mathrm{{old}}}}_{n.it}}}"
         return Formula(
-            symbol=f"r_{n.at(q)}", general=rf"r_{n.it} = \exp(\log r_{n.it}) = "
-            rf"\frac{{\pi_{n.it}}}{{\pi^{{\mathrm{{old}}}}_{n.it}}}",
+            symbol=f"r_{n.at(q)}", general=general,
             values=rf"\exp({number(n[log])})", value=value, inputs=(log,), scale=_scale(value, [n[log]]),
             note=_first(q, value), source=source,
         )  # fmt: skip
@@ -68,8 +70,8 @@ def ratio(n: Numbers, q: Quantity) -> Formula:
         else tr("The whole completion has one ratio: the product of its tokens' ratios.")
     )
     return Formula(
-        symbol=f"r_{{{(q.row or 0) + 1}}}",
-        general=rf"r_{{i}} = \exp\left({front}\sum_{{t}} \log r_{n.it}\right)",
+        symbol=f"s_{{{(q.row or 0) + 1}}}",
+        general=rf"s_{{i}} = \exp\left({front}\sum_{{t}} \log r_{n.it}\right)",
         values=rf"\exp\left({front_values} \left({total(logs)}\right)\right)",
         value=value,
         inputs=tuple(inputs),

@@ -62,6 +62,10 @@ def branch(n: Numbers, r: float, a: float) -> str:
         return tr(
             "The ratio is above the dual clip {cap}, which was taken instead: the push on this token stops."
         ).format(cap=plain(cap))
+    if cap is not None and cap < r <= high:  # A < 0, and a cap inside the band: the branches are c A and r A
+        return tr("The ratio lies inside the band {band}: the branch r A was taken, and the push acts in full.").format(
+            band=band
+        )
     if low <= r <= high:
         return tr("The ratio lies inside the band {band}: both branches are equal, and the push acts in full.").format(
             band=band
@@ -98,15 +102,15 @@ def cispo_weight(n: Numbers, q: Quantity) -> Piece:
     """min(r, cap), held constant."""
     ratio, r, _, _ = read(n, q)
     cap = n.objective.clip_high
-    cut = tr("The ratio is above the cap {cap}: the weight is cut to it, the push stays.").format(cap=plain(cap))
+    cut = tr("The ratio is above the cap ε⁺ = {cap}: the weight is cut to it, the push stays.").format(cap=plain(cap))
     return Piece(
-        general=rf"\min({ratio_name(n)}, c)",
+        general=rf"\min({ratio_name(n)}, \varepsilon^{{+}})",
         values=rf"\min({number(r)}, {number(cap)})",
         value=min(r, cap),
         inputs=(ratio,),
         note=cut
         if r > cap
-        else tr("The ratio is below the cap {cap}: the weight is the ratio itself.").format(cap=plain(cap)),
+        else tr("The ratio is not above the cap ε⁺ = {cap}: the weight is the ratio itself.").format(cap=plain(cap)),
         source="MiniMax-M1 (CISPO), arXiv:2506.13585, equation 4",
     )
 
@@ -193,7 +197,10 @@ def _sapo(n: Numbers, q: Quantity) -> Piece:
         values=rf"\frac{{4}}{{{number(tau)}}} \cdot {number(gate)} \cdot {signed(a)}",
         value=4 / tau * gate * a,
         inputs=(ratio, advantage),
-        note=tr("A soft gate instead of a clip: the further the ratio is from 1, the weaker the push."),
+        note=tr(
+            "A soft gate instead of a clip: the further the ratio is from 1, the smaller a share of the unclipped push "
+            "r A is left. The push itself still grows while the ratio rises a little above 1, and then fades."
+        ),
         source="SAPO, arXiv:2511.20347",
         scale=4 / tau * abs(a),
     )

@@ -146,8 +146,17 @@ def test_inspect_prints_the_table_of_an_update(trained: Path, capsys: pytest.Cap
 def test_inspect_explains_a_number(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, "inspect", trained, "--step", "1", "--explain", "advantage", "--row", "3")
     assert "\nadvantage of sample 3 = " in text
-    assert "agrees with the code that trained" in text
+    assert "Computed twice: agrees" in text
+    assert "rounding alone" not in text
     assert "mean reward of group 1" in text
+
+
+def test_inspect_gives_the_digits_of_the_comparison_on_demand(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = said(capsys, "inspect", trained, "--step", "1", "--explain", "advantage", "--row", "3", "--verbose")
+    assert "Computed twice: agrees" in text
+    assert "rounding alone may make" in text
 
 
 def test_inspect_follows_a_branch_into_its_parent(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,8 @@ def test_every_card_explains_itself_and_agrees(driver: Driver) -> None:
         step = driver.program.workspace.view.step.step
         assert step is not None
         assert explain(step, Quantity(card.name)).agrees
-        assert panel.check.text().endswith("agrees")
+        assert panel.check.text() == "✓ agrees"
+        assert "e-" not in panel.check.text() and "rounding alone" in panel.check.toolTip()
 
 
 def test_inputs_of_an_explanation_can_be_followed_and_left_again(driver: Driver) -> None:

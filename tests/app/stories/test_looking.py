@@ -21,7 +21,7 @@ def test_cards_cells_tokens_and_bars_explain_themselves_when_clicked(driver: Dri
         driver.settle()
         quantity, workspace.quantity = workspace.quantity, None
         assert quantity is not None
-        assert explain.check.text().endswith("agrees") or explain.check.isHidden()
+        assert explain.check.text() == "✓ agrees" or explain.check.isHidden()
         return quantity.name
 
     card = panel(driver, "metrics").cards[2]
