@@ -56,7 +56,7 @@ def step_text(step: Step, passed: int, origin: Origin) -> str:
     ]
     groups = [
         f"Group {g.group + 1} ({g.prompt}): mean reward {g.mean:.4f}, std {_number(g.std)}, {g.size} scored"
-        + ("; all rewards are equal, no signal" if g.dead else "")
+        + _of_signal(g)
         for g in step_table.groups(step, origin=origin)
     ]
     heading = f"Update {step.step}, pass {passed + 1} of {step.passes}"
@@ -91,6 +91,13 @@ def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str
         told = [_explained(step, each) for each in node.inputs]
         lines.append(_aligned([(each.title, _number(each.value, 10)) for each in told], "    "))
     return "\n".join(lines)
+
+
+def _of_signal(group: step_table.GroupRow) -> str:
+    """What a group's rewards leave to be learned from, where that is little."""
+    if group.silent:
+        return "; all rewards are equal, no signal" if group.dead and group.size else "; every advantage is 0, no signal"
+    return "; all rewards are equal, yet the advantages are not 0" if group.dead else ""
 
 
 def _explained(step: Step, quantity: Quantity) -> Node:

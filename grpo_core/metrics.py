@@ -89,7 +89,7 @@ METRICS: dict[str, Metric] = {
     ),
     "dead_groups": Metric(
         title=tr("Dead groups"),
-        help=tr("Share of groups whose rewards are all equal, which carry no signal."),
+        help=tr("Share of groups whose rewards are all equal; compared within the group alone they carry no signal."),
         colour="dead",
         low=0,
         high=1,

@@ -119,6 +119,13 @@ def dead_groups(step: Step) -> np.ndarray:
     return np.asarray(equal_rewards(compared(step)))
 
 
+def silent_groups(step: Step, given: np.ndarray) -> np.ndarray:
+    """Which groups push on no token, boolean (P,): every advantage ``given``, (B,) or (B, T), is 0 there."""
+    per_token = given if given.ndim > 1 else given[:, None]
+    pushed = (step.mask & (per_token != 0)).any(axis=-1)
+    return np.bincount(step.group, weights=pushed) == 0
+
+
 def terms(step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None) -> Terms:
     """The loss of pass ``passed`` (0 = the first) and every number on the way to it; micro-batches put together.
 

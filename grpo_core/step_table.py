@@ -62,7 +62,8 @@ class GroupRow:
         prompt: its text.
         size: how many of its completions were scored.
         mean, std: of the scored rewards; std with n − 1 unless the objective divides by n; NaN where undefined.
-        dead: all rewards are equal, so that the group carries no signal of its own.
+        dead: all rewards are equal.
+        silent: every advantage is 0, so that the group carries no signal.
     """
 
     group: int
@@ -71,6 +72,7 @@ class GroupRow:
     mean: float
     std: float
     dead: bool
+    silent: bool
 
 
 _SAMPLE = Column(
@@ -163,6 +165,7 @@ def groups(step: Step, objective: Objective | None = None, *, origin: Origin | N
     objective = objective or step.settings.objective
     table = recompute.grouped(step, step.rewards)
     dead = recompute.dead_groups(step).tolist()
+    silent = recompute.silent_groups(step, recompute.advantage(step, objective)).tolist()
     found = []
     for index, rewards in enumerate(table):
         scored = rewards[~np.isnan(rewards)]
@@ -175,6 +178,7 @@ def groups(step: Step, objective: Objective | None = None, *, origin: Origin | N
                 mean=float(scored.mean()) if len(scored) else float("nan"),
                 std=float(np.sqrt(((scored - scored.mean()) ** 2).sum() / freedom)) if freedom > 0 else float("nan"),
                 dead=dead[index],
+                silent=silent[index],
             )
         )
     return found

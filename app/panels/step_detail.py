@@ -207,7 +207,7 @@ def _foot(step: Step, revealed: tuple[str, ...] | None, view: View) -> str:
     groups = step_table.groups(step, origin=view.run.origin)
     for group in groups[:4]:
         name = f"{group.prompt}: " if len(groups) > 1 else ""
-        dead = tr(" · no signal") if group.dead else ""
+        dead = tr(" · no signal") if group.silent else ""
         said.append(
             tr("{name}mean R {mean} · std R {std}{dead}").format(
                 name=name, mean=shown(group.mean), std=shown(group.std), dead=dead

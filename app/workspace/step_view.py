@@ -96,8 +96,8 @@ class StepView:
 
     @property
     def dead(self) -> np.ndarray | None:
-        """Groups without signal, boolean (P,)."""
-        return None if self.numbers is None else self.numbers.dead
+        """Groups without signal, whose advantages are all 0, boolean (P,)."""
+        return None if self.numbers is None else self.numbers.silent
 
     def policy(self, passed: int) -> np.ndarray | None:
         """Probabilities (C, V) after ``passed`` passes; at update 0 the starting policy."""

@@ -68,7 +68,7 @@ def reward_std(n: Numbers, q: Quantity) -> Formula:
         value=math.fsum(values) / len(values),
         inputs=tuple(inputs),
         scale=float(np.nanmax(np.abs(n.step.rewards))),
-        note=tr("Within groups. The spread between prompts is not in it: it gives no signal."),
+        note=tr("Within groups: the spread between prompts is not in it."),
     )
 
 

@@ -202,6 +202,14 @@ class Numbers:
         """Which groups' rewards are all equal, (P,)."""
         return recompute.dead_groups(self.step)
 
+    @cached_property
+    def silent(self) -> np.ndarray:
+        """Which groups carry no signal: every advantage of theirs is 0, (P,).
+
+        Not the same as equal rewards: without a baseline, or with the KL in the reward, those may push.
+        """
+        return recompute.silent_groups(self.step, self.advantage)
+
 
 def _one(place: int | None) -> int:
     return (place or 0) + 1

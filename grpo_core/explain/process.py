@@ -22,6 +22,15 @@ def step_reward(n: Numbers, q: Quantity) -> Formula:
     return Formula(symbol=f"R_{n.at(q)}", value=n[q], note=note)
 
 
+def _over(baseline: str, std: str) -> str:
+    """Over which steps mean and standard deviation are taken; δ is filled in by the caller."""
+    if baseline == "group_mean" and std != "batch":
+        return tr("Mean and standard deviation are those of all steps of the group; δ = {delta}.")
+    if std == "batch":
+        return tr("The standard deviation is that of all steps of the batch; δ = {delta}.")
+    return tr("The standard deviation is that of all steps of the group; δ = {delta}.")
+
+
 def step_score(n: Numbers, q: Quantity) -> Formula:
     """(r − b) / (σ + δ) over the steps of the group."""
     o, reward = n.objective, n.token("step_reward", q)
@@ -63,9 +72,7 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
         value=(r - b) / below,
         inputs=(*used, spread),
         scale=scale / below * max(1.0, abs(r - b) / below),
-        note=tr("Mean and standard deviation are those of all steps of the group; δ = {delta}.").format(
-            delta=plain(o.std_epsilon)
-        ),
+        note=_over(o.baseline, o.std).format(delta=plain(o.std_epsilon)),
         source=PAPER,
     )
 

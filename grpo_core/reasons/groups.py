@@ -19,6 +19,12 @@ WRONG, ALONE = tr("all wrong"), "G = 1"
 """What a group with equal rewards is called."""
 RELATIVE = ("group_mean", "leave_one_out")
 """Baselines under which equal rewards mean no advantage."""
+PUSHED_BY = {
+    "none": tr("The advantages are not 0: nothing is subtracted from the reward, so a reward that is not 0 pushes."),
+    "batch_mean": tr("The advantages are not 0: they compare with the mean of the whole batch, not of the group."),
+    "given": tr("The advantages are not 0: they compare with the critic's values, not within the group."),
+}
+"""Why equal rewards push under the baselines that do not compare within the group."""
 
 
 def group_reasons(facts: Facts) -> Iterator[Reason]:
@@ -35,13 +41,14 @@ def _dead(facts: Facts, group: int, scored: np.ndarray) -> Reason:
     rows = np.flatnonzero(facts.step.group == group)
     pulled = bool(np.any(facts.pull(facts.passed)[rows]))
     advantages = facts.numbers.advantage[rows]
-    effect = tr("Every advantage is 0, so the group does not push.")
     if np.any(advantages):
-        effect = tr("The advantages are not 0, because the comparison is not made within the group alone.")
-    elif pulled:
-        effect += tr(" The KL term still pulls on its tokens.")
+        sentence = f"{_alike(scored)} {_although_equal(facts)}"
+    else:
+        effect = tr("Every advantage is 0, so the group does not push.")
+        more = [tr("The KL term still pulls on its tokens.")] if pulled else []
+        sentence = " ".join([_why(scored), effect, *more, _remedy(scored)])
     return Reason(
-        key=f"group:{group}", chip=_what(scored), sentence=f"{_why(scored)} {effect} {_remedy(scored)}",
+        key=f"group:{group}", chip=_what(scored), sentence=sentence,
         kind="note" if np.any(advantages) else "zero",
         quantities=(Quantity("dead_group", group=group), *(Quantity("advantage", row=int(i)) for i in rows[:3])),
     )  # fmt: skip
@@ -64,6 +71,29 @@ def _why(scored: np.ndarray) -> str:
     return tr("All {count} rewards of this group are {scored}: nothing stands out from the mean.").format(
         count=len(scored), scored=plain(float(scored[0]))
     )
+
+
+def _alike(scored: np.ndarray) -> str:
+    """What a group's rewards are, where they are equal and it pushes nevertheless."""
+    if len(scored) == 0:
+        return tr("No completion of this group was scored.")
+    if len(scored) == 1:
+        return tr("The one scored completion of this group was paid {reward}.").format(reward=plain(float(scored[0])))
+    return tr("All {count} rewards of this group are {scored}.").format(
+        count=len(scored), scored=plain(float(scored[0]))
+    )
+
+
+def _although_equal(facts: Facts) -> str:
+    """Why equal rewards have advantages that are not 0."""
+    if facts.step.advantage is not None:
+        return tr("The advantages are those that the source of the record gave; they are not 0.")
+    if facts.numbers.penalised and facts.objective.baseline in RELATIVE and not facts.numbers.by_step:
+        return tr(
+            "The advantages are not 0: what is compared is the reward less β times the completion's KL from the "
+            "reference, and that differs from completion to completion."
+        )
+    return PUSHED_BY[facts.objective.baseline]
 
 
 def _remedy(scored: np.ndarray) -> str:
@@ -129,14 +159,8 @@ def dead_groups(facts: Facts) -> Reason | None:
         said = tr("Groups of one completion have nothing to be compared with")
     if np.any(facts.numbers.advantage[np.isin(facts.step.group, dead)]):
         return Reason(
-            key="dead_groups",
-            chip=chip,
-            kind="note",
-            quantities=at,
-            sentence=tr("{said}. With this baseline their advantages are not 0, so they push all the same.").format(
-                said=said
-            ),
-        )
+            key="dead_groups", chip=chip, kind="note", quantities=at, sentence=f"{said}. {_although_equal(facts)}"
+        )  # fmt: skip
     effect = (
         tr("nothing is learned from rewards in this update") if count == total else tr("they add nothing to the push")
     )
@@ -162,6 +186,11 @@ def reward_std(facts: Facts) -> Reason | None:
     if not facts.dead.all() or not len(scored) or (~np.isnan(facts.rewards)).sum(axis=-1).max() < 2:
         return None
     at = tuple(Quantity("reward_std", group=g) for g in range(min(len(facts.dead), 8)))
+    if not facts.silent:
+        return Reason(
+            key="reward_std", chip=tr("equal, yet they push"), kind="note", quantities=at,
+            sentence=tr("Within each group the rewards are equal. {why}").format(why=_although_equal(facts)),
+        )  # fmt: skip
     if scored.max() - scored.min() > BARE_SPREAD * max(1.0, float(np.abs(scored).max())):
         return Reason(
             key="reward_std",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from grpo_core import recompute
 from grpo_core.assignments import settings_from
 from grpo_core.cli import main
 from grpo_core.config import PRESETS
@@ -233,3 +234,17 @@ def test_the_command_line_needs_no_qt_and_no_torch(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "run.grpo")], cwd=ROOT, check=True, capture_output=True
     )
+
+
+@pytest.mark.parametrize(
+    ("preset", "told"), [("GRPO (DeepSeekMath)", "no signal"), ("reinforce", "yet the advantages are not 0")]
+)
+def test_inspect_says_no_signal_only_where_no_advantage_pushes(
+    preset: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.grpo"
+    equal = ["--set", "task.landscape=custom", "--set", "task.actions=3", "--set", "task.custom=(1,1,1)"]
+    assert main(["train", "--preset", preset, *equal, "--steps", "1", "--out", str(path)]) == 0
+    assert told in said(capsys, "inspect", path, "--step", "1")
+    with RunReader.open(path) as reader:
+        assert recompute.advantage(reader.step(1)).any() == (told != "no signal")

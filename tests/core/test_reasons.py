@@ -275,7 +275,44 @@ def test_equal_rewards_push_under_a_baseline_that_is_not_the_groups() -> None:
     found = reasons(step, 0)
     assert found["group:0"].kind == "note"
     assert "not 0" in found["group:0"].sentence
-    assert "push all the same" in found["dead_groups"].sentence
+    assert "mean of the whole batch, not of the group" in found["dead_groups"].sentence
+
+
+WHY_EQUAL_REWARDS_PUSH = {
+    # sentence: (settings under which equal rewards push, the change that takes the cause away)
+    "nothing is subtracted from the reward": ({"baseline": "none"}, {"baseline": "group_mean"}),
+    "the mean of the whole batch": ({"baseline": "batch_mean"}, {"baseline": "group_mean"}),
+    "reward less β times the completion's KL": (
+        {"baseline": "leave_one_out", "kl_in": "reward", "kl": "k1", "beta": 0.1}, {"beta": 0.0},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cause", WHY_EQUAL_REWARDS_PUSH)
+@pytest.mark.parametrize("std", ["none", "sample", "batch"])
+def test_the_cause_that_a_pushing_group_of_equal_rewards_is_given_is_its_cause(cause: str, std: str) -> None:
+    switches, removed = WHY_EQUAL_REWARDS_PUSH[cause]
+    step = random_step(
+        prompts=2, group_size=2, passes=2, settings=Settings(objective=Objective(**{"std": std, **switches}))
+    )
+    away = step.old_logp - np.array([[0.1], [0.4], [-0.3], [0.2]])
+    step = dataclasses.replace(step, rewards=np.array([1.0, 1.0, 0.25, 0.25]), ref_logp=away)
+    found = reasons(step, 0)
+    for key in ("group:0", "dead_groups", "reward_std"):
+        assert cause in found[key].sentence, key
+        assert "no signal" not in found[key].chip and found[key].kind == "note", key
+    assert recompute.advantage(step).all()
+    assert not recompute.advantage(step, step.settings.objective.replace(**removed)).any(), "without the cause, silence"
+
+
+@pytest.mark.parametrize("paid", [1.0, 0.5])
+def test_reinforce_with_equal_rewards_is_not_said_to_learn_nothing(paid: float) -> None:
+    step = first_pass([paid] * 4, baseline="none", std="none", surrogate="log_prob", beta=0.0)
+    assert recompute.advantage(step).tolist() == [paid] * 4
+    assert recompute.token_gradient(step, 0)[0].all()
+    found = reasons(step, 0)
+    assert not any("no signal" in r.chip or "nothing is learned" in r.sentence for r in found.values())
+    assert "no spread to learn from" not in found["reward_std"].sentence
 
 
 def test_another_objective_has_its_own_reasons() -> None:

@@ -87,3 +87,15 @@ def test_unscored_samples_leave_the_groups_mean() -> None:
     (group,) = groups(dataclasses.replace(step, rewards=rewards))
     assert (group.size, group.mean) == (1, rewards[0])
     assert math.isnan(group.std)
+
+
+@pytest.mark.parametrize(("baseline", "silent"), [("group_mean", True), ("leave_one_out", True), ("none", False)])
+def test_a_group_is_silent_where_its_advantages_are_zero_and_not_where_its_rewards_are_equal(
+    baseline: str, silent: bool
+) -> None:
+    step = a_step(BANDIT.replace({"objective.baseline": baseline, "objective.std": "none"}))
+    (group,) = groups(dataclasses.replace(step, rewards=np.ones_like(step.rewards)))
+    assert group.dead
+    assert group.silent == silent == (not recompute.advantage(
+        dataclasses.replace(step, rewards=np.ones_like(step.rewards))
+    ).any())  # fmt: skip
