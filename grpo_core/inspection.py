@@ -11,7 +11,7 @@ import numpy as np
 
 from grpo_core import step_table
 from grpo_core.config import Settings, language_settings
-from grpo_core.config.presets import preset_of
+from grpo_core.config.presets import presets_of
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Node, Quantity, explain
 from grpo_core.metrics import METRICS
@@ -27,7 +27,7 @@ def summary(reader: RunReader) -> str:
         ("Run", meta.title or reader.path.stem),
         ("Created", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(meta.created)) + f", version {meta.version}"),
         ("Updates", _updates(reader)),
-        ("Preset", preset_of(settings) or "none, a mixture"),
+        ("Preset", _presets(settings)),
         ("Settings", _differences(settings)),
         ("Seed", str(settings.seed)),
     ]
@@ -96,7 +96,9 @@ def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str
 def _of_signal(group: step_table.GroupRow) -> str:
     """What a group's rewards leave to be learned from, where that is little."""
     if group.silent:
-        return "; all rewards are equal, no signal" if group.dead and group.size else "; every advantage is 0, no signal"
+        return (
+            "; all rewards are equal, no signal" if group.dead and group.size else "; every advantage is 0, no signal"
+        )
     return "; all rewards are equal, yet the advantages are not 0" if group.dead else ""
 
 
@@ -108,6 +110,12 @@ def _explained(step: Step, quantity: Quantity) -> Node:
             f"Update {step.step} has no number “{quantity.name}” at that place; names are those of the table's "
             "columns and of the metrics, such as advantage, ratio, kl or loss."
         ) from None
+
+
+def _presets(settings: Settings) -> str:
+    """The preset, or all that have these very switches."""
+    first, *others = presets_of(settings) or ("none, a mixture",)
+    return f"{first} (the same switches as {', '.join(others)})" if others else first
 
 
 def _latest(reader: RunReader, name: str) -> float:

@@ -72,7 +72,9 @@ METRICS: dict[str, Metric] = {
     ),
     "clip_fraction": Metric(
         title=tr("Clipped, last pass"),
-        help=tr("Share of tokens whose push was stopped by the clip in the last pass."),
+        help=tr(
+            "Share of tokens whose push was stopped by the clip in the last pass; for CISPO, whose weight was capped."
+        ),
         colour="clipped",
         low=0,
         high=1,

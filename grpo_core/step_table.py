@@ -111,7 +111,10 @@ _NUMBERS = (
     ),
     Column(name="ratio", title=tr("Ratio"), help=tr("Probability now over probability when sampled."), symbol="r"),
     Column(
-        name="clipped", title=tr("Clipped"), help=tr("Whether the push on it was stopped by the clip."), decimals=None
+        name="clipped",
+        title=tr("Clipped"),
+        help=tr("Whether the push on it was stopped by the clip; for CISPO, whether its weight was capped."),
+        decimals=None,
     ),
     Column(name="surrogate", title=tr("Surrogate"), help=tr("The term that is maximised, before the KL.")),
     Column(name="kl", title="KL", help=tr("The estimate of the distance from the reference policy."), symbol="KL"),

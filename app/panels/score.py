@@ -245,11 +245,11 @@ def _told(
 
 
 def _parts(answer: Answer, settings: Settings, origin: Origin) -> str:
-    """The parts of the reward that pay anything, with their weights where those are not 1."""
+    """The parts of the reward that pay anything, such as “1 × right answer”, with their weights where not 1."""
     told = []
     for name, value, weight in zip(origin.reward_names, answer.parts, settings.language.part_weights, strict=True):
         if weight:
-            told.append(f"{name} {value:g}" + (f" × {weight:g}" if weight != 1 else ""))
+            told.append(f"{value:g} × {name}" + (f" × {weight:g}" if weight != 1 else ""))
     return ", ".join(told) or tr("no part of it pays")
 
 

@@ -62,10 +62,18 @@ def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]
     return best
 
 
+def presets_of(settings: Settings) -> tuple[str, ...]:
+    """Names of all presets whose objective, critic and resampling ``settings`` have; empty for a mixture.
+
+    More than one where they differ only in what this program does not reproduce, as TRL's defaults and BNPO.
+    """
+    changed = {name: preset.applied_to(settings).differences(settings) for name, preset in PRESETS.items()}
+    return tuple(name for name, paths in changed.items() if not paths.keys() - {"learner.mu"})
+
+
 def preset_of(settings: Settings) -> str | None:
-    """Name of the preset whose objective, critic and resampling ``settings`` have; None for a mixture."""
-    name, changed = nearest_preset(settings)
-    return None if changed else name
+    """The first of :func:`presets_of`; None for a mixture."""
+    return next(iter(presets_of(settings)), None)
 
 
 _TRL = Objective(beta=0.0, kl_importance=True, reduction="token")
@@ -97,8 +105,9 @@ PRESETS: dict[str, Preset] = {
         resample_dead=True,
         source="arXiv:2503.14476, equations 8 to 12",
         not_covered=tr(
-            "The soft punishment of overlong answers is not here. The paper averages the tokens of each "
-            "prompt's group; here, as in its code, those of the whole batch."
+            "The soft punishment of overlong answers, overlong filtering and the paper's sixteen mini-batches of a "
+            "batch are not here. Dead groups are drawn again ten times at most; the paper goes on until the batch is "
+            "full. It averages the tokens of each prompt's group; here, as in its code, those of the whole batch."
         ),
     ),
     "Dr. GRPO": Preset(
@@ -116,6 +125,10 @@ PRESETS: dict[str, Preset] = {
     "GSPO": Preset(
         objective=Objective(level="sequence", clip_low=3e-4, clip_high=4e-4, beta=0.0),
         source="arXiv:2507.18071, equations 5 to 7",
+        not_covered=tr(
+            "The paper splits each batch into four mini-batches; here a batch is one, so its clip acts from the second "
+            "pass on."
+        ),
     ),
     "CISPO": Preset(
         objective=Objective(surrogate="cispo", clip_high=5.0, beta=0.0, reduction="token"),
@@ -140,25 +153,30 @@ PRESETS: dict[str, Preset] = {
             baseline="leave_one_out", std="none", level="sequence_sum", beta=0.05, kl="k1", kl_in="reward"
         ),
         source="arXiv:2402.14740; TRL 1.16 RLOOTrainer",
-        not_covered=tr("The paper is plain REINFORCE; the clip is TRL's."),
+        not_covered=tr("The paper is plain REINFORCE; the completion's ratio and its clip are TRL's."),
     ),
     "REINFORCE": Preset(
         objective=Objective(baseline="none", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"),
         mu=1,
-        source="Williams 1992",
+        source=tr("after Williams 1992"),
     ),
     "REINFORCE + baseline": Preset(
         objective=Objective(
             baseline="batch_mean", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"
         ),
         mu=1,
-        source=tr("Williams 1992, with the batch's mean reward as baseline"),
+        source=tr("after Williams 1992, with the batch's mean reward as baseline"),
     ),
     "REINFORCE + running mean": Preset(
         objective=Objective(baseline="given", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"),
         mu=1,
         critic=True,
-        source=tr("Williams 1992, with the running mean of each prompt's rewards as baseline"),
+        source=tr("after Williams 1992, with the running mean of each prompt's rewards as baseline"),
+        not_covered=tr(
+            "The running mean is a critic's value. For completions of one token that is the whole baseline; for longer "
+            "ones each token has a value of its own and the advantage is GAE's, with the γ and λ that are set "
+            "(arXiv:1506.02438)."
+        ),
     ),
     "PPO-clip": Preset(
         objective=Objective(baseline="given", std="none", beta=0.0, reduction="token"),

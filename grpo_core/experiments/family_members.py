@@ -88,7 +88,7 @@ FAMILY = (
     ),
     Member(
         name="SAPO", year=2025, parent="GRPO", preset="SAPO", source="arXiv:2511.20347",
-        idea=tr("A soft gate that closes by and by in place of the clip."),
+        idea=tr("A soft gate in place of the clip: it takes more off the push the further the ratio is from 1."),
     ),
     Member(
         name="VESPO", year=2026, parent="GRPO", preset="VESPO", source="arXiv:2602.10693",

@@ -47,16 +47,23 @@ def grid(settings: Settings, axes: Mapping[str, Sequence[Any]]) -> list[Settings
     return [settings.replace(dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
 
 
+RIGHT_PULL = (("exact", False), ("exact", True), ("k1", True), ("k2", False), ("k3", True))
+"""(estimator, times the ratio) whose expected gradient as a loss is that of KL(π‖π_ref): on-policy, token by token."""
+
+
 def has_optimum(settings: Settings) -> bool:
     """Whether theory says where training arrives: REINFORCE against a KL whose gradient is that of KL(π‖π_ref).
 
-    On-policy that is the exact KL, k2 and ratio × k3. The baseline must not scale the advantage, or the balance between
-    reward and KL is another one; nothing else may pull, and every group that is drawn must count.
+    On-policy those in the loss are :data:`RIGHT_PULL`; in the reward the KL is k1, whichever estimator is chosen, and a
+    critic's advantage leaves it out. The baseline must not scale the advantage, or the
+    balance between reward and KL is another one; nothing else may pull, and every group that is drawn must count.
     """
     goal = settings.objective
     unscaled = goal.std == "none" and goal.baseline in ("none", "leave_one_out", "given")
     reinforce = goal.surrogate == "log_prob" and unscaled and settings.learner.mu == 1
-    true = goal.kl_in == "loss" and (goal.kl, goal.kl_importance) in (("exact", False), ("k2", False), ("k3", True))
+    true = (goal.kl, goal.kl_importance) in RIGHT_PULL
+    if goal.kl_in == "reward":
+        true = goal.baseline != "given"
     alone = not goal.entropy_bonus and not settings.learner.resample_dead and not settings.optimizer.weight_decay
     return not settings.is_language and reinforce and true and alone and goal.beta > 0
 

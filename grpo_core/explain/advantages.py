@@ -15,6 +15,13 @@ from grpo_core.explain.typeset import number, plain, series, signed, total
 from grpo_core.text import tr
 
 PAPER = "DeepSeekMath, arXiv:2402.03300, section 4.1.2"
+WILLIAMS = tr("after Williams 1992")
+RLOO = "RLOO, arXiv:2402.14740"
+DIFFERENCES = {
+    "group_mean": "Dr. GRPO, arXiv:2503.20783", "leave_one_out": RLOO, "batch_mean": WILLIAMS, "none": WILLIAMS,
+}  # fmt: skip
+"""Who compares with this baseline and does not divide; a critic's advantage has a formula of its own."""
+BATCH_STD = tr("TRL 1.16, scale_rewards “batch”")
 GAE = "GAE, arXiv:1506.02438, equations 11 and 16"
 
 
@@ -83,7 +90,7 @@ def mean(n: Numbers, q: Quantity) -> Formula:
         inputs=tuple(inputs),
         scale=max(map(abs, values), default=0.0),
         note=tr("Over the completions that were scored."),
-        source=PAPER,
+        source=PAPER if q.group is not None else WILLIAMS,
     )
 
 
@@ -113,7 +120,7 @@ def std(n: Numbers, q: Quantity) -> Formula:
         note=tr("The paper does not say whether it divides by n or n − 1.")
         if n.objective.std == "sample" and q.group is not None
         else "",
-        source=PAPER,
+        source=PAPER if q.group is not None else BATCH_STD,
     )
 
 
@@ -131,7 +138,12 @@ def baseline(n: Numbers, q: Quantity) -> Formula:
         centre = Quantity("batch_mean") if o.baseline == "batch_mean" else Quantity("group_mean", group=group)
         value, scale = n[centre], max(map(abs, compared_in(n, centre.group)[1]), default=0.0)
         return Formula(
-            symbol=symbol, general=r"b_{i} = \bar{R}", value=value, inputs=(centre,), scale=scale, source=PAPER
+            symbol=symbol,
+            general=r"b_{i} = \bar{R}",
+            value=value,
+            inputs=(centre,),
+            scale=scale,
+            source=WILLIAMS if o.baseline == "batch_mean" else PAPER,
         )
     inputs, values = compared_in(n, group)
     others = [(i, v) for i, v in zip(inputs, values, strict=True) if i.row != row]
@@ -175,7 +187,8 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
     if o.std == "none":
         return Formula(
             symbol=symbol, general=f"A_{{i}} = {above}", values=above_values, value=r - b, inputs=(score, b_at),
-            scale=max(map(abs, values)), note=tr("It is not divided by a standard deviation."), source=PAPER,
+            scale=max(map(abs, values)), note=tr("It is not divided by a standard deviation."),
+            source=DIFFERENCES[o.baseline],
         )  # fmt: skip
     spread = Quantity("batch_std") if o.std == "batch" else Quantity("group_std", group=group)
     compared = compared_in(n, None)[1] if o.std == "batch" else values
@@ -183,7 +196,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
         return Formula(
             symbol=symbol, general=rf"A_{{i}} = \frac{{{above}}}{{1}}", values=rf"\frac{{{above_values}}}{{1}}",
             value=r - b, inputs=(score, b_at, spread), scale=max(map(abs, values)),
-            note=tr("The standard deviation is zero or undefined, so it divides by 1."), source=PAPER,
+            note=tr("The standard deviation is zero or undefined, so it divides by 1."), source=_divided(n),
         )  # fmt: skip
     below = n[spread] + o.std_epsilon
     return Formula(
@@ -196,8 +209,15 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
         note=tr("δ = {std_epsilon} keeps nearly equal rewards from being blown up.").format(
             std_epsilon=plain(o.std_epsilon)
         ),
-        source=PAPER,
+        source=_divided(n),
     )
+
+
+def _divided(n: Numbers) -> str:
+    """Who divides such a difference by such a standard deviation; what no paper does as a whole is cited in parts."""
+    o = n.objective
+    scale = BATCH_STD if o.std == "batch" else PAPER
+    return scale if o.baseline == "group_mean" else f"{DIFFERENCES[o.baseline]}; {scale}"
 
 
 def _next(n: Numbers, q: Quantity) -> int | None:

@@ -101,6 +101,13 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
         inputs = [n.canonical(Quantity(name, passed=n.step.passes, context=c)) for c in sorted(visits)]
         pairs = [(visits[i.context or 0], n[i]) for i in inputs]
         count = max(sum(visits.values()), 1)
+        if len(inputs) == 1:  # one place, as on a bandit with one prompt: there is nothing to average
+            (_, value), subscript = pairs[0], rf"{symbol}_{{c}}"
+            return Formula(
+                symbol=rf"\bar{{{symbol}}}", general=rf"\bar{{{symbol}}} = {subscript}", values=number(value),
+                value=value, inputs=tuple(inputs), scale=max(1.0, abs(value)), unit="nats" if name != "max_probability" else "",
+                note=tr("{note} after the update, at the one place that was visited.").format(note=note),
+            )  # fmt: skip
         return Formula(
             symbol=rf"\bar{{{symbol}}}",
             general=rf"\bar{{{symbol}}} = \frac{{1}}{{n}} \sum_{{c}} n_{{c}} \, {symbol}_{{c}}",
@@ -138,6 +145,23 @@ def best_action(n: Numbers, q: Quantity) -> Formula:
     )  # fmt: skip
 
 
+STOPPED = tr(
+    "Tokens of the last pass whose push was stopped, out of all tokens. A ratio outside the band on the side "
+    "where the push leads back is not clipped and does not count."
+)
+ABOVE_DUAL = tr(" Tokens above the dual clip count; TRL's clip_ratio leaves them out.")
+NO_CLIP = tr("This loss has no clip, so no token counts.")
+COUNTED = {
+    "clip": STOPPED,
+    "gmpo": STOPPED,
+    "cispo": tr("Tokens of the last pass whose weight was cut to the cap, out of all tokens. Their push stays."),
+    "sapo": NO_CLIP,
+    "vespo": NO_CLIP,
+    "log_prob": NO_CLIP,
+}
+"""What counts as clipped, by surrogate."""
+
+
 def clip_fraction(n: Numbers, q: Quantity) -> Formula:
     last = n.step.passes - 1
     inputs = [Quantity("clipped_tokens", passed=last, row=i) for i in range(len(n.step.group))]
@@ -148,10 +172,7 @@ def clip_fraction(n: Numbers, q: Quantity) -> Formula:
         values=rf"\frac{{1}}{{{count}}} \left({total(values)}\right)",
         value=math.fsum(values) / count,
         inputs=tuple(inputs),
-        note=tr(
-            "Tokens of the last pass whose push was stopped, out of all tokens. A ratio outside the band on the side "
-            "where the push leads back is not clipped and does not count."
-        ),
+        note=COUNTED[n.objective.surrogate] + (ABOVE_DUAL if n.objective.dual_clip is not None else ""),
     )
 
 

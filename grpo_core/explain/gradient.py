@@ -139,9 +139,7 @@ def _slope(n: Numbers, q: Quantity, mean: Piece | None) -> Piece:
         case "vespo":
             return _times(n, q, vespo_weight(n, q))
         case _:
-            return Piece(
-                general=name, values=signed(a), value=a, inputs=(advantage,), source="REINFORCE, Williams 1992"
-            )
+            return Piece(general=name, values=signed(a), value=a, inputs=(advantage,), source=tr("after Williams 1992"))
 
 
 def _times(n: Numbers, q: Quantity, weight: Piece) -> Piece:

@@ -13,10 +13,12 @@ from grpo_core.text import tr
 
 WEIGHTS = {
     "sequence": (r"\frac{1}{L_{i} N}", "DeepSeekMath, arXiv:2402.03300, equation 3"),
-    "token": (r"\frac{1}{N}", "DAPO, arXiv:2503.14476, equation 8"),
+    "token": (r"\frac{1}{N}", tr("after DAPO, arXiv:2503.14476, equation 8, over the whole batch as in its code")),
     "constant": (r"\frac{1}{N L_{\max}}", "Dr. GRPO, arXiv:2503.20783"),
-    "sequence_sum": (r"\frac{1}{N}", "LUSPO, arXiv:2602.05261"),
+    "sequence_sum": (r"\frac{1}{N}", tr("after Williams 1992: log π of a completion is the sum over its tokens")),
 }
+LUSPO = tr("after LUSPO, arXiv:2602.05261, as TRL 1.16 computes it")
+"""Where a sum over tokens of one ratio for the whole completion comes from."""
 NOTES = {
     "sequence": tr(
         "Each completion counts alike: its tokens share one part of N, so a token of a long one counts less."
@@ -37,6 +39,8 @@ def weight(n: Numbers, q: Quantity) -> Formula:
     elif o.reduction == "constant":
         size, shown = size * float(o.max_tokens or 1), rf"{shown} \cdot {o.max_tokens}"
     general, source = WEIGHTS[o.reduction]
+    if o.reduction == "sequence_sum" and o.level == "sequence":
+        source = LUSPO
     return Formula(
         symbol=f"W_{n.at(q)}", general=f"W_{n.it} = {general}", values=rf"\frac{{1}}{{{shown}}}", value=1 / size,
         inputs=inputs, note=NOTES[o.reduction], source=source,
@@ -55,7 +59,7 @@ def token_loss(n: Numbers, q: Quantity) -> Formula:
         value, scale = value + o.beta * n[kl], scale + abs(o.beta * n[kl])
         inputs.append(kl)
     else:
-        note = tr("The KL penalty is part of the reward.") if o.beta else tr("β is 0, so there is no KL in the loss.")
+        note = _elsewhere(n)
     if o.entropy_bonus:
         entropy = n.canonical(Quantity("entropy", passed=q.passed, row=q.row, token=q.token))
         general += r" - \eta H"
@@ -64,8 +68,17 @@ def token_loss(n: Numbers, q: Quantity) -> Formula:
         inputs.append(entropy)
     return Formula(
         symbol=rf"\ell_{n.at(q)}", general=rf"\ell_{n.it} = {general}", values=values, value=value,
-        inputs=tuple(inputs), scale=scale, note=note, source="DeepSeekMath, arXiv:2402.03300, equation 3",
+        inputs=tuple(inputs), scale=scale, note=note, source=n.loss_source,
     )  # fmt: skip
+
+
+def _elsewhere(n: Numbers) -> str:
+    """Where the KL is, if it is not in the loss."""
+    if not n.objective.beta:
+        return tr("β is 0, so there is no KL in the loss.")
+    if n.objective.baseline == "given":
+        return tr("The KL is to enter with the reward, but the critic's advantage leaves it out: β has no effect.")
+    return tr("The KL penalty is part of the reward.")
 
 
 def contribution(n: Numbers, q: Quantity) -> Formula:
@@ -95,7 +108,7 @@ def loss(n: Numbers, q: Quantity) -> Formula:
         inputs=tuple(inputs),
         scale=math.fsum(map(abs, values)) + _size(n, q.passed),
         note=_parts(n, q.passed),
-        source="DeepSeekMath, arXiv:2402.03300, equation 3",
+        source=n.loss_source,
     )
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from grpo_core import metrics, recompute
 from grpo_core.bandit.gradient import logit_gradient
-from grpo_core.config import Objective
+from grpo_core.config import PRESETS, Objective
+from grpo_core.config.presets import nearest_preset, preset_of
 from grpo_core.explain.quantity import KINDS, Quantity, is_card
 from grpo_core.explain.readings import NAN, READ
 from grpo_core.objective import Terms
@@ -196,6 +197,15 @@ class Numbers:
         """The metric cards; the gradient norm of a what-if from the logits, where they are known."""
         cards, gradient = metrics.metrics(self.step), None if self.recorded else self.logit_gradient(0)
         return cards if gradient is None else cards | {"grad_norm": float(np.linalg.norm(gradient))}
+
+    @cached_property
+    def loss_source(self) -> str:
+        """Where the loss comes from: the preset's source; of a mixture, that of the nearest preset."""
+        name = preset_of(self.step.settings)
+        if name is not None:
+            return PRESETS[name].source
+        nearest, _ = nearest_preset(self.step.settings)
+        return tr("a mixture; nearest is {preset}: {source}").format(preset=nearest, source=PRESETS[nearest].source)
 
     @cached_property
     def dead(self) -> np.ndarray:

@@ -103,7 +103,10 @@ def grad_norm(facts: Facts) -> Reason | None:
     if not np.any(facts.push(0)) and np.any(facts.pull(0)) and not facts.objective.entropy_bonus:
         return Reason(
             key="grad_norm", chip=tr("only the KL pulls"), kind="note", quantities=(*at, *_first(facts, "pull")),
-            sentence=tr("No completion is pushed by its advantage; the gradient is that of the KL term alone, which "
+            sentence=tr("No completion is pushed by its advantage; the gradient is that of the KL term alone, and as a "
+            "loss k1 pulls nowhere on average. With β = 0 the update would do nothing.")
+            if facts.objective.kl == "k1" and not facts.objective.kl_importance
+            else tr("No completion is pushed by its advantage; the gradient is that of the KL term alone, which "
             "pulls the policy back to the reference. With β = 0 the update would do nothing."),
         )  # fmt: skip
     return None
@@ -128,7 +131,7 @@ def _still(facts: Facts, passed: int) -> tuple[str, str]:
         why = tr("every group is dead") if facts.dead.all() else tr("no completion stands out")
         return tr("no signal"), tr("Every advantage is 0: {why}, so nothing is pushed.{kl}").format(why=why, kl=kl)
     pushed = used & _pushed(facts)
-    if pushed.any() and terms.clipped[pushed].all():
+    if pushed.any() and terms.clipped[pushed].all() and facts.objective.surrogate != "cispo":
         return tr("every push is stopped"), tr("Every token that had an advantage is clipped in this pass.{kl}").format(
             kl=kl
         )

@@ -37,6 +37,13 @@ def _clip(facts: Facts, passed: int, key: str) -> Reason | None:
     o, terms, used = facts.objective, facts.terms(passed), facts.used(passed)
     at = tuple(cell("clipped", facts.step, int(i), int(t), passed) for i, t in np.argwhere(terms.clipped)[:8])
     share = float(terms.clipped[used].mean()) if used.any() else 0.0
+    if share > MOST and o.surrogate == "cispo":
+        return Reason(
+            key=key, chip=tr("most weights capped"), kind="unhealthy", quantities=at,
+            sentence=tr("The weight of {share:.0f} % of the tokens is cut to the cap {cap} in pass {passed}; their "
+            "push stays, at that size. A higher cap leaves more of them their ratio.").format(
+                share=100 * share, cap=plain(o.clip_high), passed=passed + 1),
+        )  # fmt: skip
     if share > MOST:
         return Reason(
             key=key,
@@ -58,7 +65,7 @@ def _clip(facts: Facts, passed: int, key: str) -> Reason | None:
 
 def _never(facts: Facts, passed: int) -> tuple[str, str]:
     how = {
-        "sapo": tr("SAPO weakens a push softly instead of stopping it"),
+        "sapo": tr("SAPO's gate takes more and more off the unclipped push and never stops it"),
         "vespo": tr("VESPO weighs completions by their own product of ratios instead of stopping them"),
         "log_prob": tr("plain log-probabilities have no ratio that could be clipped"),
     }[facts.objective.surrogate]
@@ -128,7 +135,10 @@ def ratio(facts: Facts) -> Reason | None:
     return Reason(
         key="ratio", chip=tr("first pass: r = 1"), kind="note", quantities=at,
         sentence=tr("Before the first pass the policy is the one that sampled, so every ratio is 1. They move from the "
-        "second pass on."),
+        "second pass on.")
+        if facts.step.passes > 1
+        else tr("Before the first pass the policy is the one that sampled, so every ratio is 1. With one pass a batch "
+        "none ever moves."),
     )  # fmt: skip
 
 

@@ -144,12 +144,16 @@ def _writing(path: Path) -> Iterator[IO[str]]:
 
 
 def _write_series(file: IO[str], reader: RunReader) -> None:
-    """One row an update; a series that the run does not have is empty."""
+    """One row an update; a series that the run does not have is empty. The best action is named as in the samples."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(("update", *METRICS))
     columns = [reader.series(name) for name in METRICS]
     for number in range(reader.last):
-        writer.writerow((number + 1, *(_cell(column[number]) for column in columns)))
+        cells = {name: _cell(column[number]) for name, column in zip(METRICS, columns, strict=True)}
+        best = columns[tuple(METRICS).index("best_action")][number]
+        if math.isfinite(best) and 0 <= best < len(reader.origin.vocabulary):
+            cells["best_action"] = reader.origin.vocabulary[int(best)]
+        writer.writerow((number + 1, *cells.values()))
 
 
 def _described(reader: RunReader) -> dict[str, Any]:

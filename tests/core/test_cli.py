@@ -248,3 +248,13 @@ def test_inspect_says_no_signal_only_where_no_advantage_pushes(
     assert told in said(capsys, "inspect", path, "--step", "1")
     with RunReader.open(path) as reader:
         assert recompute.advantage(reader.step(1)).any() == (told != "no signal")
+
+
+@pytest.mark.parametrize("preset", ["BNPO", "GRPO (TRL 1.16 defaults)"])
+def test_inspect_names_every_preset_that_has_these_switches(
+    preset: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.grpo"
+    assert main(["train", "--preset", preset, "--steps", "1", "--out", str(path)]) == 0
+    text = said(capsys, "inspect", path)
+    assert "GRPO (TRL 1.16 defaults) (the same switches as BNPO)" in text

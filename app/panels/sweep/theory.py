@@ -53,7 +53,10 @@ def why_none(settings: Settings) -> str:
         (learner.resample_dead, tr("groups that are drawn again are no fair sample")),
         (bool(settings.optimizer.weight_decay), tr("the weight decay pulls as well")),
         (learner.mu != 1, tr("at μ above 1 later passes are off-policy")),
-        (goal.kl_in != "loss", tr("the KL is in the reward")),
+        (
+            goal.kl_in == "reward" and goal.baseline == "given",
+            tr("a critic's advantage leaves out the KL in the reward"),
+        ),
     )
     found = next((reason for true, reason in reasons if true), "")
     if found or has_optimum(settings.replace({BETA: max(goal.beta, 0.1)})):

@@ -46,9 +46,9 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
     )
     if has_optimum(runs.settings):
         best = tilt_measures(runs.settings, runs.settings.objective.beta)
-        told += tr("\nExact optimum: KL {best}, reward {best2}.").format(
-            best=shown(best["kl"]), best2=shown(best["reward"])
-        )
+        told += tr(
+            "\nExact optimum: KL {best}, reward {best2}; after {updates:,} updates the median KL is {gap} nats from it."
+        ).format(best=shown(best["kl"]), best2=shown(best["reward"]), updates=come, gap=shown(abs(kl[0] - best["kl"])))
     return told
 
 

@@ -151,6 +151,7 @@ def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: 
     panel.strip.known.click()
     rest(driver, panel)
     assert panel.desk.results is not None and panel.desk.results.has_optimum()
+    assert "after" in panel.strip.says.text() and "nats from it" in panel.strip.says.text()
     best = panel.desk.results.optimum()
     wanted = tilt_measures(panel.desk.results.sweep.point(3), 1.0)
     assert best["kl"][-1] == wanted["kl"] and best["reward"][-1] == wanted["reward"]
@@ -280,6 +281,15 @@ def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Fro
     panel.header.sweep.click()
     rest(language, panel)
     assert words.DEFAULTS in panel.strip.says.text() and not len(panel.scatter.points.data)
+
+
+def test_that_the_kl_is_in_the_reward_is_no_reason_to_know_no_optimum() -> None:
+    known = Settings().replace(
+        {**theory.KNOWN, "objective.kl": "k3", "objective.kl_in": "reward", "objective.beta": 0.5}
+    )
+    assert theory.why_none(known) == "" and has_optimum(known)
+    critic = known.replace({"learner.critic": True, "objective.baseline": "given"})
+    assert theory.why_none(critic) == "a critic's advantage leaves out the KL in the reward"
 
 
 def variants() -> Iterator[Settings]:

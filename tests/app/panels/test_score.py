@@ -60,7 +60,7 @@ def test_enter_scores_and_says_reward_odds_and_advantage(driver: Driver, panel: 
     step = driver.program.workspace.view.step.step
     assert step is not None
     _, advantages = placed(step, 1, answer_to("2+9=11", 1.0))
-    assert told.startswith("Right. Reward 1.000 (right answer 1).")
+    assert told.startswith("Right. Reward 1.000 (1 × right answer).")
     assert "1 time in 128" in told  # seven tokens of one half each
     assert f"advantage +{advantages[-1]:.3f}: it would be pushed up" in told
     assert "2 −0.693" in panel.strip.accessibleDescription()

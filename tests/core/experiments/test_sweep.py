@@ -11,8 +11,9 @@ import pytest
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band, ensembles
+from grpo_core.experiments.expected import expected_step
 from grpo_core.experiments.gauge import MEASURES
-from grpo_core.experiments.sweep import ESTIMATORS, exponential_tilt, grid, has_optimum, tilt_measures
+from grpo_core.experiments.sweep import ESTIMATORS, RIGHT_PULL, exponential_tilt, grid, has_optimum, tilt_measures
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 
@@ -79,6 +80,36 @@ def test_reinforce_with_exact_kl_arrives_at_the_exponential_tilt(beta: float) ->
     optimum = tilt_measures(settings, beta)
     assert np.median(done.measures["kl"][-1]) == pytest.approx(optimum["kl"], rel=0.1, abs=0.01)
     assert np.median(done.measures["reward"][-1]) == pytest.approx(optimum["reward"], rel=0.05)
+
+
+RIGHT = {
+    f"{kl}{' × ratio' * times}": {"objective.kl": kl, "objective.kl_importance": times} for kl, times in RIGHT_PULL
+}
+
+
+@pytest.mark.parametrize("baseline", ["none", "leave_one_out"])
+@pytest.mark.parametrize("how", [*RIGHT, "in the reward"])
+def test_at_the_optimum_of_theory_the_expected_step_is_zero(how: str, baseline: str) -> None:
+    """Enumerated over every group: where it is said to arrive, nothing moves on average; elsewhere something does."""
+    changes = RIGHT.get(how, {"objective.kl_in": "reward", "objective.kl": "k3"})
+    settings = Settings().replace({
+        "task.landscape": "custom", "task.actions": 3, "task.custom": (0.1, 0.9, 0.4), "learner.group_size": 3,
+        "objective.surrogate": "log_prob", "objective.std": "none", "objective.beta": 0.5, "learner.mu": 1,
+        "objective.baseline": baseline, **changes,
+    })  # fmt: skip
+    assert has_optimum(settings)
+    best = np.log(exponential_tilt(settings, 0.5)[0])
+    assert np.abs(expected_step(settings, best)).max() < 1e-12
+    assert np.abs(expected_step(settings, np.zeros(3))).max() > 0.01
+
+
+def test_a_critic_leaves_the_kl_in_the_reward_out_so_theory_has_no_optimum() -> None:
+    settings = (
+        PRESETS["REINFORCE + running mean"]
+        .applied_to(BASE)
+        .replace({"objective.beta": 0.5, "objective.kl_in": "reward", "learner.mu": 1})
+    )
+    assert not has_optimum(settings)
 
 
 def test_with_k3_it_arrives_at_another_point_of_its_own() -> None:

@@ -65,9 +65,13 @@ def test_every_series_is_there_in_full(trained: Path, tmp_path: Path) -> None:
     assert list(table[0]) == ["update", *METRICS]
     assert [row["update"] for row in table] == [str(n) for n in range(1, 13)]
     with RunReader.open(trained) as reader:
-        for name in METRICS:
+        for name in METRICS.keys() - {"best_action"}:
             told = [float(row[name] or "nan") for row in table]
             assert np.array_equal(told, reader.series(name), equal_nan=True)
+        best = [reader.origin.vocabulary[int(action)] for action in reader.series("best_action")]
+        assert [row["best_action"] for row in table] == best, "named as in samples.csv and in the window"
+        likeliest = [int(reader.step(n).dist_logp[-1][0].argmax()) + 1 for n in range(1, 13)]  # type: ignore[index]
+        assert [int(row["best_action"]) for row in table] == likeliest, "action 1 is the first"
     assert {row["accuracy"] for row in table} == {""}, "what a bandit does not have is empty"
 
 
