@@ -123,7 +123,7 @@ def silent_groups(step: Step, given: np.ndarray) -> np.ndarray:
     """Which groups push on no token, boolean (P,): every advantage ``given``, (B,) or (B, T), is 0 there."""
     per_token = given if given.ndim > 1 else given[:, None]
     pushed = (step.mask & (per_token != 0)).any(axis=-1)
-    return np.bincount(step.group, weights=pushed) == 0
+    return np.asarray(np.bincount(step.group, weights=pushed) == 0)
 
 
 def terms(step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None) -> Terms:

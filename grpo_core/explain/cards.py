@@ -105,7 +105,8 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
             (_, value), subscript = pairs[0], rf"{symbol}_{{c}}"
             return Formula(
                 symbol=rf"\bar{{{symbol}}}", general=rf"\bar{{{symbol}}} = {subscript}", values=number(value),
-                value=value, inputs=tuple(inputs), scale=max(1.0, abs(value)), unit="nats" if name != "max_probability" else "",
+                value=value, inputs=tuple(inputs), scale=max(1.0, abs(value)),
+                unit="nats" if name != "max_probability" else "",
                 note=tr("{note} after the update, at the one place that was visited.").format(note=note),
             )  # fmt: skip
         return Formula(

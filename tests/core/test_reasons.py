@@ -278,7 +278,7 @@ def test_equal_rewards_push_under_a_baseline_that_is_not_the_groups() -> None:
     assert "mean of the whole batch, not of the group" in found["dead_groups"].sentence
 
 
-WHY_EQUAL_REWARDS_PUSH = {
+WHY_EQUAL_REWARDS_PUSH: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     # sentence: (settings under which equal rewards push, the change that takes the cause away)
     "nothing is subtracted from the reward": ({"baseline": "none"}, {"baseline": "group_mean"}),
     "the mean of the whole batch": ({"baseline": "batch_mean"}, {"baseline": "group_mean"}),
