@@ -208,6 +208,10 @@ def test_tokens_above_the_dual_clip_count_here_and_not_in_trls_clip_ratio(cap: f
     above = np.exp(log_ratio[:, 0]) > cap
     assert np.array_equal(ours & ~above, trl & ~above)
     assert (ours & above & ~trl).any() and not (trl & ~ours).any(), "ours counts more, and never less"
+    for dual_clip in (None, cap):
+        note = explain(trained_with(1, objective__dual_clip=dual_clip), Quantity("clip_fraction")).note
+        assert ("TRL's clip_ratio leaves them out" in note) == (dual_clip is not None)
+    assert "TRL's clip_ratio leaves them out" in glossary()["clip_fraction"]["sentence"]
 
 
 @pytest.mark.parametrize("surrogate", ["clip", "cispo", "sapo", "vespo", "gmpo", "log_prob"])
