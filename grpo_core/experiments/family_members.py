@@ -99,4 +99,4 @@ FAMILY = (
         idea=tr("Each sample's baseline is the mean of the others in its group."),
     ),
 )  # fmt: skip
-"""Depth first, children by year; a parent always comes before its children."""
+"""Depth first; a parent always comes before its children."""

@@ -25,6 +25,12 @@ PUSHED_BY = {
     "given": tr("The advantages are not 0: they compare with the critic's values, not within the group."),
 }
 """Why equal rewards push under the baselines that do not compare within the group."""
+NOTHING_BY = {
+    "none": tr("Without a baseline a reward of 0 pushes nothing."),
+    "batch_mean": tr("That is the mean of the whole batch."),
+    "given": tr("That is what the critic expected."),
+}
+"""Why they push nothing under those baselines."""
 
 
 def group_reasons(facts: Facts) -> Iterator[Reason]:
@@ -46,7 +52,7 @@ def _dead(facts: Facts, group: int, scored: np.ndarray) -> Reason:
     else:
         effect = tr("Every advantage is 0, so the group does not push.")
         more = [tr("The KL term still pulls on its tokens.")] if pulled else []
-        sentence = " ".join([_why(scored), effect, *more, _remedy(scored)])
+        sentence = " ".join([_why(facts, scored), effect, *more, _remedy(facts, scored)])
     return Reason(
         key=f"group:{group}", chip=_what(scored), sentence=sentence,
         kind="note" if np.any(advantages) else "zero",
@@ -63,9 +69,16 @@ def _what(scored: np.ndarray) -> str:
     return {0.0: WRONG, 1.0: tr("all right")}.get(paid, tr("all {reward}").format(reward=plain(paid)))
 
 
-def _why(scored: np.ndarray) -> str:
+def _within(facts: Facts) -> bool:
+    """Whether a group is compared with itself alone."""
+    return facts.objective.baseline in RELATIVE or facts.step.advantage is not None
+
+
+def _why(facts: Facts, scored: np.ndarray) -> str:
     if len(scored) == 0:
         return tr("No completion of this group was scored.")
+    if not _within(facts):
+        return f"{_alike(scored)} {NOTHING_BY[facts.objective.baseline]}"
     if len(scored) == 1:
         return tr("A group of one is compared with itself alone.")
     return tr("All {count} rewards of this group are {scored}: nothing stands out from the mean.").format(
@@ -96,8 +109,8 @@ def _although_equal(facts: Facts) -> str:
     return PUSHED_BY[facts.objective.baseline]
 
 
-def _remedy(scored: np.ndarray) -> str:
-    if len(scored) == 1:
+def _remedy(facts: Facts, scored: np.ndarray) -> str:
+    if len(scored) == 1 and _within(facts):
         return tr("A group size of 2 or more, or a baseline that is not the group's, gives it a signal.")
     if len(scored) == 0:
         return tr("Two scored completions would give it a signal.")
@@ -155,8 +168,10 @@ def dead_groups(facts: Facts) -> Reason | None:
         if total > 1
         else tr("All rewards are equal")
     )
-    if set(counted) == {ALONE}:
+    if set(counted) == {ALONE} and _within(facts):
         said = tr("Groups of one completion have nothing to be compared with")
+    elif facts.objective.baseline == "none" and facts.step.advantage is None and not facts.numbers.advantage.any():
+        said = tr("No completion was paid anything")
     if np.any(facts.numbers.advantage[np.isin(facts.step.group, dead)]):
         return Reason(
             key="dead_groups", chip=chip, kind="note", quantities=at, sentence=f"{said}. {_although_equal(facts)}"
@@ -168,7 +183,7 @@ def dead_groups(facts: Facts) -> Reason | None:
     if np.any(facts.pull(facts.passed)[np.isin(facts.step.group, dead)]):
         sentence += tr("The KL term still pulls on them. ")
     wrong = count == total and set(counted) == {WRONG}
-    sentence += _remedy(facts.rewards[dead[0]][~np.isnan(facts.rewards[dead[0]])])
+    sentence += _remedy(facts, facts.rewards[dead[0]][~np.isnan(facts.rewards[dead[0]])])
     kind = "unhealthy" if wrong or set(counted) == {ALONE} else "note"
     return Reason(key="dead_groups", chip=chip, sentence=sentence.strip(), kind=kind, quantities=at)
 

@@ -333,3 +333,16 @@ def test_single_precision_does_not_hide_a_reason() -> None:
     found = reasons(in_single_precision(trained_with(1)), 0)
     assert found["loss"].chip == "ratio 1, ΣA = 0"
     assert found["ratio"].chip == "first pass: r = 1"
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_without_a_baseline_it_is_the_reward_of_zero_that_pushes_nothing_not_its_being_equal(size: int) -> None:
+    plain = {"baseline": "none", "std": "none", "surrogate": "log_prob", "beta": 0.0}
+    step = first_pass([0.0] * size, **plain)
+    assert not recompute.advantage(step).any()
+    assert recompute.advantage(dataclasses.replace(step, rewards=step.rewards + 1)).all()
+    found = reasons(step, 0)
+    assert "Without a baseline a reward of 0 pushes nothing." in found["group:0"].sentence
+    assert "No completion was paid anything" in found["dead_groups"].sentence
+    for key in ("group:0", "dead_groups"):
+        assert "stands out" not in found[key].sentence and "compared with" not in found[key].sentence
