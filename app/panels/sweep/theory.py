@@ -45,9 +45,9 @@ def why_none(settings: Settings) -> str:
     goal, learner = settings.objective, settings.learner
     plain = goal.surrogate == "log_prob"
     reasons = (
-        (settings.is_language, tr("a language model has none that can be written down")),
+        (settings.is_language, tr("for a language model it is a sum over all completions")),
         (goal.std != "none", tr("{value} divides by the std").format(value="REINFORCE" if plain else "GRPO")),
-        (not plain, tr("it is known for plain REINFORCE only")),
+        (not plain, tr("it is drawn for plain REINFORCE only")),
         (goal.baseline not in ("none", "leave_one_out", "given"), tr("the baseline holds the sample itself")),
         (bool(goal.entropy_bonus), tr("the entropy bonus pulls as well")),
         (learner.resample_dead, tr("groups that are drawn again are no fair sample")),
