@@ -337,7 +337,7 @@ def test_single_precision_does_not_hide_a_reason() -> None:
 
 @pytest.mark.parametrize("size", [1, 4])
 def test_without_a_baseline_it_is_the_reward_of_zero_that_pushes_nothing_not_its_being_equal(size: int) -> None:
-    plain = {"baseline": "none", "std": "none", "surrogate": "log_prob", "beta": 0.0}
+    plain: dict[str, Any] = {"baseline": "none", "std": "none", "surrogate": "log_prob", "beta": 0.0}
     step = first_pass([0.0] * size, **plain)
     assert not recompute.advantage(step).any()
     assert recompute.advantage(dataclasses.replace(step, rewards=step.rewards + 1)).all()
