@@ -24,6 +24,7 @@ from app.messages.message_bar import Severity
 from app.offers import Offers
 from app.panels.base import Panel
 from app.panels.controls.panel import ControlsPanel
+from app.panels.registry import QUEUE
 from app.plotting.twin_stack import TwinStack
 from app.presenting.presenter import Presenter
 from app.queues import Queues
@@ -119,7 +120,7 @@ class Application(QObject):
             self.workspace, self.controller, self.window.messages, self._keep, self.deeds.show_breakpoints, self
         )
         self.queues = Queues(
-            self.window.panels["queue"],  # type: ignore[arg-type]
+            self.window.panels.of(QUEUE),
             paths.data / "queues", self.window.messages, self.say, self.deeds.show_queue, self,
         )  # fmt: skip
         self.closing = Closing(self)

@@ -259,7 +259,7 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
             dock.raise_()
 
     def panels(self) -> Sequence[tuple[str, str]]:
-        return [(name, kind.title) for name, kind in self._p.window.panels.kinds.items()]
+        return [(name, spec.title) for name, spec in self._p.window.panels.specs.items()]
 
     def set_layout(self, name: str) -> None:
         self._p.presenter.maximizer.forget()

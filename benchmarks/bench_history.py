@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from app.panels.registry import TRAINING_HISTORY
 from app.workspace.run_handle import RunHandle
 from benchmarks.long_run import MILLION
 from benchmarks.window import Window, timed, times, told
@@ -42,7 +43,7 @@ def grow(window: Window, run: RunHandle, rng: np.random.Generator) -> None:
 
 def growing(window: Window, run: RunHandle, rng: np.random.Generator) -> tuple[list[float], list[float]]:
     """Milliseconds of a frame of the training history alone, and of the whole window, while updates arrive."""
-    panel, alone, whole = window.program.window.panels["training_history"], [], []
+    panel, alone, whole = window.program.window.panels.of(TRAINING_HISTORY), [], []
     window.program.workspace.set_running(True)
     for _ in range(FRAMES):
         grow(window, run, rng)

@@ -27,11 +27,12 @@ from PySide6.QtWidgets import QApplication
 
 from app.application import Application
 from app.panels.base import Panel
+from app.panels.registry import EVOLUTION, EXPLAIN, PANELS, STEP_DETAIL, TRAINING_HISTORY
+from app.panels.spec import PanelSpec
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.theme.look import Look
 from app.training.controller import State
-from app.window.main_window import PANELS
 from grpo_core.explain import Quantity
 
 OUT = Path("pictures")
@@ -39,12 +40,8 @@ THEMES = ("light", "dark", "projector", "contrast")
 SCALES = (1.0, 2.0)
 MOMENTS = (("empty", 0), ("mid-run", 13), ("full", 200))
 LANGUAGE_MOMENTS = (("empty", 0), ("mid-run", 3), ("full", 60))
-SIZES = {
-    "timeline": (1366, 28), "controls": (256, 640), "metrics": (768, 64), "pipeline": (768, 92),
-    "policy_bars": (768, 260), "training_history": (768, 220), "kl_over_beta": (768, 220), "comparison": (768, 260),
-    "token_inspector": (768, 260), "step_detail": (340, 330), "explain": (340, 330),
-    "evolution": (768, 220), "score_your_own": (768, 220), "what_if": (768, 260), "queue": (768, 240),
-}  # fmt: skip
+NARROW = {STEP_DETAIL.id: (340, 330), EXPLAIN.id: (340, 330)}
+"""Panels that are looked at in the width of the window's right side."""
 WINDOWS = (("light", 1366, 768, 1.0), ("dark", 1366, 768, 1.0), ("projector", 1366, 768, 1.25),
            ("light", 1280, 680, 1.0), ("dark", 1920, 1080, 1.5), ("light", 1366, 768, 2.0),
            ("contrast", 1366, 768, 1.0))  # fmt: skip
@@ -88,16 +85,16 @@ def sheets(
 ) -> None:
     """One sheet a panel, then one picture a window and moment."""
     OUT.mkdir(exist_ok=True)
-    chosen = [cls for cls in PANELS if not wanted or cls.id in wanted]
-    shots: dict[str, list[tuple[str, QImage]]] = {cls.id: [] for cls in chosen}
+    chosen = [spec for spec in PANELS if not wanted or spec.id in wanted]
+    shots: dict[str, list[tuple[str, QImage]]] = {spec.id: [] for spec in chosen}
     for moment, updates in moments:
         go_to(program, updates)
         for theme in THEMES:
             for scale in SCALES:
                 program.look.set(theme, scale)
-                for cls in chosen:
+                for spec in chosen:
                     label = f"{theme}, {scale:.0%}, {moment}"
-                    shots[cls.id].append((label, panel_picture(program, cls, scale)))
+                    shots[spec.id].append((label, panel_picture(program, spec, scale)))
         if not wanted:
             windows(program, prefix + moment, layout)
     for name, images in shots.items():
@@ -107,10 +104,10 @@ def sheets(
         print(OUT / f"{prefix}{name}.png")
 
 
-def panel_picture(program: Application, cls: type[Panel], scale: float) -> QImage:
+def panel_picture(program: Application, spec: PanelSpec[Panel], scale: float) -> QImage:
     """A panel of its own, at its usual size times the scale."""
-    panel = cls(program.workspace)
-    width, height = SIZES.get(cls.id, (340, 330))
+    panel = spec.make(program.workspace)
+    width, height = NARROW.get(spec.id, spec.size)
     panel.resize(round(width * scale), round(height * scale))
     panel.show()
     settle(40)
@@ -168,12 +165,12 @@ def readme_language(program: Application, folder: Path) -> None:
     start_language(program)
     run(program, 3)
     explain_a_fork(program)
-    language_window(program, "training_history", folder / "language-light.png")
+    language_window(program, TRAINING_HISTORY.id, folder / "language-light.png")
     program.look.set("dark", 1.0)
     run(program, 18)  # one further, and the held-out prompts were asked again
     explain_a_fork(program)
-    program.window.panels["evolution"].place = 1  # type: ignore[attr-defined]
-    language_window(program, "evolution", folder / "language-dark.png")
+    program.window.panels.of(EVOLUTION).place = 1
+    language_window(program, EVOLUTION.id, folder / "language-dark.png")
 
 
 def explain_a_fork(program: Application) -> None:

@@ -13,12 +13,12 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from app.application import Application
-from app.panels.kl_over_beta import KlOverBetaPanel
+from app.panels.registry import KL_OVER_BETA
 from app.panels.sweep.plan import BETA, ESTIMATOR, Swept
 from app.panels.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
-from tools.pictures import OUT, SIZES, run, settle, sheet
+from tools.pictures import OUT, run, settle, sheet
 
 BETAS, ESTIMATORS, RATES = Swept.of(BETA), Swept.of(ESTIMATOR), Swept.of("optimizer.learning_rate")
 CHOICES: dict[str, tuple[str, dict[str, object]]] = {
@@ -60,8 +60,8 @@ def main() -> int:
 def picture(program: Application, name: str, theme: str, scale: float) -> QImage:
     """The panel with one choice made."""
     program.look.set(theme, scale)
-    panel = KlOverBetaPanel(program.workspace)
-    width, height = SIZES[panel.id]
+    panel = KL_OVER_BETA.make(program.workspace)
+    width, height = KL_OVER_BETA.size
     panel.resize(round(width * scale), round(height * scale))
     panel.show()
     settle(40)

@@ -16,17 +16,13 @@ from grpo_core.runs.export_command import run_export, span
 
 if TYPE_CHECKING:
     from app.panels.base import Panel
+    from app.panels.spec import PanelSpec
 
 FAILED = 2
 FORMATS = ("png", "svg", "pdf", "csv")
 THEMES = ("light", "dark", "projector", "contrast")
 LEAST, MOST = 24, 8192
 """Pixels of a side of a picture."""
-STORIES = (
-    "timeline", "controls", "metrics", "pipeline", "policy_bars", "training_history", "token_inspector", "evolution",
-    "step_detail", "explain",
-)  # fmt: skip
-"""The panels that “all” stands for: those that show a recorded run. The others compute something of their own."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -35,13 +31,13 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if options.panel is None:
             return _without_window(options)
-        kinds, steps = panels_named(options.panel), span(options.step, options.steps, least=0)
+        specs, steps = panels_named(options.panel), span(options.step, options.steps, least=0)
         size, scale = _size(options.size), _scale(options.scale)
         draw_offscreen()
         from app.export.pictures import Wanted, export_pictures
 
         wanted = Wanted(
-            kinds=tuple(kinds), steps=steps, several=options.panel == "all" or options.steps is not None, size=size,
+            specs=tuple(specs), steps=steps, several=options.panel == "all" or options.steps is not None, size=size,
             theme=options.theme, scale=scale, caption=not options.no_caption, format=options.format, row=options.row,
             explained=options.explain, passed=options.passed, density=_density(options.density),
         )  # fmt: skip
@@ -55,20 +51,20 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def panels_named(name: str) -> list[type[Panel]]:
-    """The panel called ``name``, by its id or its title, or all that “all” stands for.
+def panels_named(name: str) -> list[PanelSpec[Panel]]:
+    """The panel called ``name``, by its id or its title; "all" stands for those that show a recorded run.
 
     Raises:
         GrpoError: there is none; the sentence offers the closest.
     """
-    from app.window.main_window import PANELS
+    from app.panels.registry import PANELS
 
     if name == "all":
-        return [kind for kind in PANELS if kind.id in STORIES]
-    known = {_plain(word): kind for kind in PANELS for word in (kind.title, kind.id)}
+        return [spec for spec in PANELS if spec.tells_run]
+    known = {_plain(word): spec for spec in PANELS for word in (spec.title, spec.id)}
     if _plain(name) in known:
         return [known[_plain(name)]]
-    ids = [_plain(kind.id) for kind in PANELS]
+    ids = [_plain(spec.id) for spec in PANELS]
     close = difflib.get_close_matches(_plain(name), known, n=1)
     if close:
         raise GrpoError(f"There is no panel “{name}”; did you mean {_plain(known[close[0]].id)}?")

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog
 from app.export.desk import free, titled
 from app.export.dialog import Choice, PictureDialog
 from app.panels.base import Panel
+from app.panels.registry import POLICY_BARS
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class ExportDeeds:
         if not run.head:
             self._p.say(tr("The run has no update yet; press Run first."), "warning")
             return
-        shown = titled(self._p.window.panels.kinds.values())
+        shown = titled(self._p.window.panels.specs.values())
         self._ask(PictureDialog(shown, self._meant(panel).id, self._p.window, head=run.head), self._save_sequence)
 
     def _save_sequence(self, choice: Choice) -> None:
@@ -93,7 +94,7 @@ class ExportDeeds:
         if id:
             return self._p.window.panels[id]
         focused = self._p.panel_in_focus()
-        return focused or next(iter(self._p.exports.seen), self._p.window.panels["policy_bars"])
+        return focused or next(iter(self._p.exports.seen), self._p.window.panels.of(POLICY_BARS))
 
     def _suggested(self, title: str, ending: str) -> str:
         return str(

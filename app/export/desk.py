@@ -14,6 +14,7 @@ from app.export.process import ExportProcess
 from app.export.stage import caption_of, staged, themed
 from app.messages.message import BarAction, Message, Severity
 from app.panels.base import Panel
+from app.panels.spec import PanelSpec
 from app.plotting.export import FORMATS, Paper, drawn
 from app.plotting.export_table import table_csv, tables, targets
 from app.settings.files import reason, write_atomically
@@ -253,6 +254,6 @@ def free(path: Path) -> Path:
     return found
 
 
-def titled(panels: Iterable[Panel | type[Panel]]) -> list[tuple[str, str]]:
+def titled(panels: Iterable[Panel | PanelSpec[Panel]]) -> list[tuple[str, str]]:
     """(id, title) of panels, for a list to choose from."""
     return [(panel.id, panel.title) for panel in panels]

@@ -16,10 +16,10 @@ from PySide6.QtWidgets import QApplication
 from app.export.files import refuse_existing, write
 from app.export.stage import Studio, caption_of, settle, themed, usual_size
 from app.panels.base import Panel
+from app.panels.spec import PanelSpec
 from app.plotting.export import Paper, drawn
 from app.plotting.export_table import table_csv, tables, targets
 from app.theme import look
-from app.window.layouts import LANGUAGE
 from app.workspace.cursor import Stage
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace
@@ -41,7 +41,7 @@ class Wanted:
     """What is to be exported.
 
     Attributes:
-        kinds: the panels.
+        specs: the panels' rows of the registry.
         steps: the updates; None for the last.
         several: the files go into a folder, however many they are.
         size: of a whole picture in pixels; None for what suits each panel.
@@ -55,7 +55,7 @@ class Wanted:
         density: pixels of a PNG for each pixel of ``size``.
     """
 
-    kinds: tuple[type[Panel], ...]
+    specs: tuple[PanelSpec[Panel], ...]
     steps: range | None = None
     several: bool = False
     size: tuple[int, int] | None = None
@@ -78,9 +78,9 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
     handle = RunHandle.open(run)
     try:
         steps = _checked(handle, wanted.steps)
-        unsuited = ("policy_bars",) if handle.origin.settings.is_language else LANGUAGE
-        if len(wanted.kinds) > 1:
-            wanted = replace(wanted, kinds=tuple(kind for kind in wanted.kinds if kind.id not in unsuited))
+        suited = ("", "language" if handle.origin.settings.is_language else "bandit")
+        if len(wanted.specs) > 1:
+            wanted = replace(wanted, specs=tuple(spec for spec in wanted.specs if spec.kind in suited))
         places = _places(out, wanted, steps)
         refuse_existing(list(places.values()), force)
         application = QApplication.instance() or QApplication(sys.argv[:1])
@@ -95,15 +95,15 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
 
 
 def _exported(
-    app: QApplication, run: RunHandle, places: dict[tuple[type[Panel], int], Path], wanted: Wanted, force: bool
+    app: QApplication, run: RunHandle, places: dict[tuple[str, int], Path], wanted: Wanted, force: bool
 ) -> Iterator[str]:
     look.apply(app, wanted.theme, wanted.scale)
     workspace = Workspace(run.origin.settings, themed(wanted.theme), wanted.scale)
     workspace.activate(run)
     with closing(Studio(workspace)) as studio:
-        for kind in wanted.kinds:
-            mine = {step: place for (panel, step), place in places.items() if panel is kind}
-            panel = studio.panel(kind, usual_size(kind.id, wanted.scale), fixed=wanted.size is not None)
+        for spec in wanted.specs:
+            mine = {step: place for (id, step), place in places.items() if id == spec.id}
+            panel = studio.panel(spec, usual_size(spec, wanted.scale), fixed=wanted.size is not None)
             try:
                 yield from _exported_panel(app, panel, mine, wanted, force)
             finally:
@@ -231,7 +231,7 @@ def _checked(run: RunHandle, steps: range | None) -> list[int]:
     return chosen if steps is None else list(steps)
 
 
-def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[type[Panel], int], Path]:
+def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[str, int], Path]:
     """Where each panel of each update goes."""
     ending, kinds = out.suffix.lower(), (".png", ".svg", ".pdf", ".csv")
     if not wanted.several and not out.is_dir() and ending:
@@ -243,14 +243,14 @@ def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[type[Pane
             )
         if not out.parent.is_dir():
             raise GrpoError(tr("There is no folder {parent}; choose one that exists.").format(parent=out.parent))
-        return {(wanted.kinds[0], steps[0]): out}
+        return {(wanted.specs[0].id, steps[0]): out}
     if ending in kinds or (out.exists() and not out.is_dir()):
         raise GrpoError(tr("Several files do not go into {name}; give the name of a folder.").format(name=out.name))
     digits = max(4, len(str(steps[-1])))
     numbered = wanted.steps is not None and len(steps) > 1
     return {
-        (kind, step): out / f"{kind.id.replace('_', '-')}{f'-{step:0{digits}}' if numbered else ''}.{wanted.format}"
-        for kind in wanted.kinds
+        (spec.id, step): out / f"{spec.id.replace('_', '-')}{f'-{step:0{digits}}' if numbered else ''}.{wanted.format}"
+        for spec in wanted.specs
         for step in steps
     }
 

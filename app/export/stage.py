@@ -11,25 +11,17 @@ from PySide6.QtWidgets import QWidget
 
 from app.build import this_build
 from app.panels.base import Panel
+from app.panels.spec import PanelSpec
 from app.theme.look import families
 from app.theme.tokens import THEMES, Theme
 from app.workspace.workspace import Workspace
 from grpo_core.runs.export_words import caption
 from grpo_core.text import tr
 
-SIZES = {
-    "timeline": (1366, 28), "controls": (256, 640), "metrics": (768, 64), "pipeline": (768, 92),
-    "policy_bars": (768, 260), "training_history": (768, 220), "kl_over_beta": (768, 220), "comparison": (768, 260),
-    "token_inspector": (768, 260), "step_detail": (700, 330), "explain": (560, 460),
-    "evolution": (768, 220), "score_your_own": (768, 220), "what_if": (768, 260), "queue": (768, 240),
-}  # fmt: skip
-"""Width and height in pixels at 100 % that suit a panel of its own."""
-OTHERS = (480, 480)
 
-
-def usual_size(id: str, scale: float) -> QSize:
+def usual_size(spec: PanelSpec[Panel], scale: float) -> QSize:
     """The size that suits a panel at ``scale``."""
-    width, height = SIZES.get(id, OTHERS)
+    width, height = spec.size
     return QSize(round(width * scale), round(height * scale))
 
 
@@ -97,9 +89,9 @@ class Studio:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
-    def panel(self, kind: type[Panel], size: QSize, *, fixed: bool = False) -> Panel:
+    def panel(self, spec: PanelSpec[Panel], size: QSize, *, fixed: bool = False) -> Panel:
         """A new panel; :meth:`drop` it after use. Unless it is ``fixed``, a low one is as high as it wants to be."""
-        made = kind(self.workspace)
+        made = spec.make(self.workspace)
         made.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
         made.resize(size)
         made.show()

@@ -13,12 +13,6 @@ from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson, LessonError, Vocabulary, load_lesson
 from grpo_core.text import tr
 
-PANELS = (
-    "policy_bars", "metrics", "training_history", "step_detail", "explain", "pipeline", "token_inspector", "evolution",
-    "kl_over_beta", "comparison", "what_if", "score_your_own", "controls", "glossary",
-)  # fmt: skip
-"""Panels that may stand beside a lesson."""
-
 
 @dataclass(frozen=True)
 class Broken:
@@ -34,20 +28,20 @@ class Broken:
 
 
 @cache
-def vocabulary() -> Vocabulary:
-    """What lesson files may name."""
+def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
+    """What lesson files may name; ``panels`` are the ids of those that may stand beside a lesson."""
     from app.lessons.interactives import INTERACTIVES
 
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
     offers = {name: interactive.offer for name, interactive in INTERACTIVES.items()}
-    return Vocabulary(panels=PANELS, interactives=offers, terms=frozenset(terms - {""}), recorded=EXAMPLES)
+    return Vocabulary(panels=panels, interactives=offers, terms=frozenset(terms - {""}), recorded=EXAMPLES)
 
 
 @lru_cache(maxsize=256)
-def _read(path: Path, stamp: tuple[int, int]) -> Lesson | LessonError:
+def _read(path: Path, stamp: tuple[int, int], panels: tuple[str, ...]) -> Lesson | LessonError:
     """The lesson in a file; ``stamp`` is when it was written and how long it is."""
     try:
-        return load_lesson(path, vocabulary())
+        return load_lesson(path, vocabulary(panels))
     except LessonError as error:
         return error
 
@@ -60,17 +54,20 @@ def _stamp(path: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
-def lessons(folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
-    """The lessons of a folder (the shipped ones by default) in their order, and those that are broken."""
+def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
+    """The lessons of a folder (the shipped ones by default) in their order, and those that are broken.
+
+    ``panels`` are the ids of those that may stand beside a lesson.
+    """
     folder = resource("lessons") if folder is None else folder
     try:
-        vocabulary()
+        vocabulary(panels)
     except GrpoError as error:  # without a glossary no term can be held against it
         return [], [Broken("glossary.toml", str(error))]
     good: dict[str, tuple[Lesson, str]] = {}
     broken = []
     for path in sorted(folder.glob("*.toml")):
-        lesson = _read(path, _stamp(path))
+        lesson = _read(path, _stamp(path), panels)
         if isinstance(lesson, LessonError):
             broken.append(Broken(path.name, str(lesson)))
             continue

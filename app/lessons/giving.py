@@ -11,10 +11,10 @@ from app.commands.actions import Actions
 from app.lessons.player import LessonPlayer
 from app.lessons.progress import Progress
 from app.panels.base import in_window
-from app.panels.lesson import LessonPanel
+from app.panels.registry import LESSON
 from app.presenting.speaker import SpeakerWindow
 from app.training.controller import Controller
-from app.window.lesson_layout import LESSON, LessonLayout
+from app.window.lesson_layout import LessonLayout
 from app.window.main_window import MainWindow
 from app.workspace.player import Player
 from app.workspace.run_manager import RunManager
@@ -49,9 +49,7 @@ class Lessons(QObject):
         self.progress = Progress(file)
         self._layout = LessonLayout(window, window.docks, window.saved_docks)
         self.player = LessonPlayer(workspace, run_manager, controller, player, self._layout, self.progress, self)
-        panel = window.panels[LESSON]
-        assert isinstance(panel, LessonPanel)
-        self.panel = panel
+        panel = self.panel = window.panels.of(LESSON)
         panel.use(self.player)
         panel.left.connect(self._on_left)
         self.player.changed.connect(self._on_changed)
@@ -64,10 +62,7 @@ class Lessons(QObject):
         if self.progress.said:
             self._say(self.progress.said, "warning")
             self.progress.said = ""
-        dock = self._window.docks[LESSON]
-        dock.show()
-        dock.raise_()
-        self.panel.focus_list()
+        self._window.show_panel(LESSON).focus_list()
         self._workspace.request_frame()
 
     @property
@@ -85,7 +80,7 @@ class Lessons(QObject):
     def _on_left(self, sentence: str) -> None:
         if sentence:
             self._say(sentence, "info")
-        if in_window(self._window.docks[LESSON]):
+        if in_window(self._window.docks[LESSON.id]):
             self.panel.focus_list()
         else:
             self._window.focus_picture()

@@ -13,9 +13,8 @@ from app.lessons.interactive import Interactive
 from app.lessons.prediction import Placed
 from app.lessons.progress import Progress
 from app.lessons.scorer import Scorer
-from app.lessons.visit import Visit
+from app.lessons.visit import LessonDocks, Visit
 from app.training.controller import Controller
-from app.window.lesson_layout import LessonLayout
 from app.workspace.cursor import Stage
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
@@ -51,7 +50,7 @@ class LessonPlayer(QObject):
 
     def __init__(
         self, workspace: Workspace, run_manager: RunManager, controller: Controller, player: Player,
-        layout: LessonLayout, progress: Progress, parent: QObject | None = None,
+        layout: LessonDocks, progress: Progress, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._workspace, self._player = workspace, player

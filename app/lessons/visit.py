@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from app.lessons.former import Former
 from app.lessons.runs import LessonRuns
 from app.training.controller import Controller
-from app.window.lesson_layout import LessonLayout
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
+
+
+class LessonDocks(Protocol):
+    """The window's docks, as far as a lesson arranges them."""
+
+    def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, again: bool = False) -> None:
+        """Give the window to the lesson, with a ``picture`` of its own or without, and ``panels`` beside it."""
+
+    def give_back(self) -> None:
+        """Put every dock where it was before the lesson."""
 
 
 class Visit:
@@ -27,7 +39,7 @@ class Visit:
         run_manager: RunManager,
         controller: Controller,
         player: Player,
-        layout: LessonLayout,
+        layout: LessonDocks,
     ) -> None:
         self._workspace, self._run_manager, self._controller, self._player = workspace, run_manager, controller, player
         self.former: Former | None = None

@@ -27,8 +27,8 @@ class Panel(QWidget):
     """A dock's content. It draws the workspace's current view, once a frame at most, and only while it is visible.
 
     Attributes:
-        id: stable name, also of the dock.
-        title: shown on the dock.
+        id, title: its stable name and the one that people read, given by its row of the registry of panels; empty for
+            a panel that is part of something else.
         row_height: the height of a low panel that needs no more; 0 for all others.
 
     Signals:
@@ -36,18 +36,21 @@ class Panel(QWidget):
     """
 
     row_changed = Signal()
-    id = "panel"
-    title = "Panel"
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.workspace = workspace
         self._drawn: tuple[object, ...] | None = None
+        self.id = self.title = ""
         self.row_height = 0
-        self.setObjectName(self.id)
-        self.setAccessibleName(self.title)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         workspace.frame.connect(self.on_frame)
+
+    def set_identity(self, id: str, title: str) -> None:
+        """Bear this name and title."""
+        self.id, self.title = id, title
+        self.setObjectName(id)
+        self.setAccessibleName(title)
 
     def on_frame(self) -> None:
         """A frame is due: draw if something that could show has changed and anybody could see it."""
@@ -71,6 +74,9 @@ class Panel(QWidget):
     def summary(self, view: View) -> str:
         """What the panel shows, in one sentence, for screen readers."""
         return ""
+
+    def focus_picture(self) -> None:
+        """Give the keyboard to the panel's picture; a panel without one leaves it where it is."""
 
     def minimumSizeHint(self) -> QSize:
         """Never so much that a large scale would push the window beyond a small screen."""

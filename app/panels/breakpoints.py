@@ -106,9 +106,6 @@ class BreakpointRow(QWidget):
 class BreakpointsPanel(Panel):
     """What stops a run, and a line to add to it."""
 
-    id = "breakpoints"
-    title = tr("Breakpoints")
-
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.rows: list[BreakpointRow] = []

@@ -42,8 +42,6 @@ class ComparisonPanel(Panel):
         run_wanted: open a run with these settings, and say this sentence.
     """
 
-    id = "comparison"
-    title = tr("Comparison")
     run_wanted = Signal(object, str)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:

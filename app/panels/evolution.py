@@ -33,8 +33,6 @@ class EvolutionPanel(Panel):
         language_wanted: there is no language model to show; make one.
     """
 
-    id = "evolution"
-    title = tr("Evolution")
     language_wanted = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:

@@ -31,9 +31,6 @@ MOST_INPUTS = 60
 class ExplainPanel(Panel):
     """The number that was asked for last, and the way back through those before it."""
 
-    id = "explain"
-    title = tr("Explain")
-
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._trail: list[Quantity] = []

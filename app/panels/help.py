@@ -11,14 +11,10 @@ from app.help.references_panel import ReferencesPanel
 from app.panels.base import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.text import tr
 
 
 class GlossaryDockPanel(Panel):
     """Every term of the field that the program uses."""
-
-    id = "glossary"
-    title = tr("Glossary")
 
     @cached_property
     def words(self) -> GlossaryPanel:
@@ -33,9 +29,6 @@ class GlossaryDockPanel(Panel):
 
 class ReferencesDockPanel(Panel):
     """The papers and programs behind what is shown."""
-
-    id = "references"
-    title = tr("References")
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

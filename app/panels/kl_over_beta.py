@@ -39,8 +39,6 @@ class KlOverBetaPanel(Panel):
             values with commas between them.
     """
 
-    id = "kl_over_beta"
-    title = tr("KL over β")
     run_wanted = Signal(object, str)
     queue_wanted = Signal(str, str)
 

@@ -200,9 +200,6 @@ def _held_out(view: View) -> str:
 class MetricsPanel(Panel):
     """Up to six cards of equal width, as many as find room, so that nothing jumps when digits change."""
 
-    id = "metrics"
-    title = tr("Metric cards")
-
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.cards = [Card(name) for name in CARDS]

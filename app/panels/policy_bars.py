@@ -40,8 +40,6 @@ class PolicyBarsPanel(Panel):
         completions_wanted: there is no table of actions; show what was sampled instead.
     """
 
-    id = "policy_bars"
-    title = tr("Policy π(a)")
     completions_wanted = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:

@@ -34,8 +34,6 @@ class QueuePanel(Panel):
         open_wanted: open this run (its file).
     """
 
-    id = "queue"
-    title = tr("Runs in the background")
     start_wanted = Signal(object)
     browse_wanted = Signal()
     open_wanted = Signal(object)

@@ -52,9 +52,6 @@ class Asked:
 class ScorePanel(Panel):
     """A completion of the user's own, with its log-probabilities, its reward and its place in the group."""
 
-    id = "score_your_own"
-    title = tr("Score your own")
-
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.prompt = CalmBox()

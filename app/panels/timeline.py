@@ -148,8 +148,6 @@ class TimelinePanel(Panel):
         branch_wanted: begin a new run at the update shown.
     """
 
-    id = "timeline"
-    title = tr("Timeline")
     branch_wanted = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:

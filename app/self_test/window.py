@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.build import FULL, SLIM, this_build
 from app.display import draw_offscreen
+from app.panels.registry import PANELS
 from app.self_test import drawn
 from app.self_test.driving import Driven, own_folder
 from app.self_test.golden import UPDATES
@@ -69,6 +70,7 @@ def _check_program(driven: Driven, report: Report, pictures: Path) -> None:
     report.check("a saved run is read back bit for bit", lambda: _saved(driven, "self-test π.grpo"))
     report.check("numbers explain themselves", lambda: explained(_last(driven)))
     report.check("formulas are drawn", lambda: drawn.formula(_last(driven)))
+    report.check("every panel opens", lambda: _panels(driven))
     report.check("a picture of the window is exported", lambda: _pictured(driven, pictures))
     if _torch():
         report.check("the language model learns", lambda: _language(driven))
@@ -76,6 +78,22 @@ def _check_program(driven: Driven, report: Report, pictures: Path) -> None:
         report.check("its numbers explain themselves", lambda: explained(_last(driven)))
     else:
         report.check("without torch the program says so", lambda: _no_language(driven))
+
+
+def _panels(driven: Driven) -> str:
+    """Make and draw each panel of the registry, one after the other, then show the window as it was."""
+    window = driven.program.window
+    before = window.saveState()
+    for spec in PANELS:
+        panel = window.panels.of(spec)
+        if spec.id in window.docks:
+            window.show_panel(spec)
+        driven.settle()
+        if (panel.id, panel.accessibleName()) != (spec.id, spec.title):
+            raise CheckFailed(f"the panel “{spec.title}” bears another name")
+    window.restoreState(before)
+    driven.settle()
+    return f"{len(PANELS)} panels are made and drawn"
 
 
 def _pictured(driven: Driven, folder: Path) -> str:

@@ -7,10 +7,8 @@ from PySide6.QtGui import QMoveEvent, QPainter, QPaintEvent, QPalette, QPen, QSh
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QTabBar, QToolButton, QWidget
 
 from app.panels.base import Panel, in_window
+from app.panels.spec import Area, PanelSpec
 from grpo_core.text import tr
-
-GRIPPED = ("metrics", "pipeline")
-"""Panels so low that a title bar would cost too much: a narrow grip at their left side moves them."""
 
 
 class TitleButton(QToolButton):
@@ -49,12 +47,13 @@ class TitleButton(QToolButton):
 class DockTitle(QWidget):
     """A panel's name, and buttons to float and to close it."""
 
-    def __init__(self, dock: QDockWidget, title: str) -> None:
+    def __init__(self, dock: QDockWidget, title: str, help: str) -> None:
         super().__init__(dock)
         self._dock = dock
         self.setObjectName("dockTitle")
         self.label = QLabel(title)
         self.label.setObjectName("section")
+        self.label.setToolTip(help)
         floating, close = (
             TitleButton("float", tr("Float {title}").format(title=title)),
             TitleButton("close", tr("Close {title}").format(title=title)),
@@ -94,7 +93,7 @@ class DockGrip(QWidget):
         self.setToolTip(tr("Drag to move {title}").format(title=dock.windowTitle()))
 
 
-class Place(QWidget):
+class Placeholder(QWidget):
     """Stands where a panel will be, and asks for no less room than a panel may."""
 
     def minimumSizeHint(self) -> QSize:
@@ -109,6 +108,7 @@ class Dock(QDockWidget):
 
     Attributes:
         panel: what it holds; None until it is made.
+        low: stands in the strip of low rows, with a grip instead of a title bar.
 
     Signals:
         wanted: its place can be seen, so that the panel has to be made; carries the panel's id.
@@ -116,17 +116,19 @@ class Dock(QDockWidget):
 
     wanted = Signal(str)
 
-    def __init__(self, kind: type[Panel], window: QMainWindow) -> None:
-        super().__init__(kind.title, window)
-        self.setObjectName(f"dock.{kind.id}")
+    def __init__(self, spec: PanelSpec[Panel], window: QMainWindow) -> None:
+        super().__init__(spec.title, window)
+        self.setObjectName(f"dock.{spec.id}")
+        self.setWhatsThis(spec.help)
         self.panel: Panel | None = None
-        self._id = kind.id
-        self.setWidget(Place())
-        if kind.id in GRIPPED:
+        self.low = spec.area is Area.STRIP
+        self._id = spec.id
+        self.setWidget(Placeholder())
+        if self.low:
             self.setFeatures(self.features() | QDockWidget.DockWidgetFeature.DockWidgetVerticalTitleBar)
             self.setTitleBarWidget(DockGrip(self))
         else:
-            self._title, self._blank = DockTitle(self, kind.title), NoTitle(self)
+            self._title, self._blank = DockTitle(self, spec.title, spec.help), NoTitle(self)
             self._blank.hide()
             self.setTitleBarWidget(self._title)
             self.visibilityChanged.connect(self.refresh_title)
@@ -139,12 +141,12 @@ class Dock(QDockWidget):
         return 0 if self.panel is None else self.panel.row_height
 
     def hold(self, panel: Panel) -> None:
-        """From now on ``panel`` is in the place that was kept for it."""
-        place = self.widget()
+        """Put ``panel`` in the place that was kept for it."""
+        placeholder = self.widget()
         self.panel = panel
         self.setWidget(panel)
-        place.deleteLater()
-        if self._id in GRIPPED:
+        placeholder.deleteLater()
+        if self.low:
             panel.row_changed.connect(self._on_row, Qt.ConnectionType.QueuedConnection)
         if self.isVisible():
             panel.show()
@@ -176,7 +178,9 @@ class Dock(QDockWidget):
 
     @Slot()
     def refresh_title(self, *_: object) -> None:
-        """Among tabs the tab already says the name, so the title bar takes no room."""
+        """Among tabs the tab already says the name, so the title bar takes no room; a low dock never has one."""
+        if self.low:
+            return
         window, shown = self.parent(), self.titleBarWidget()
         if not isinstance(window, QMainWindow):
             return

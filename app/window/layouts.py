@@ -1,30 +1,32 @@
-"""The named layouts: where each dock stands, by the size of the type and the kind of run."""
+"""The named layouts: where each dock stands, from the registry of panels, by the room there is and the kind of run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QMainWindow
 
-from app.panels.base import in_window
-from app.window.docks import GRIPPED, Dock, dress_tabs
+from app.panels.base import Panel, in_window
+from app.panels.registry import PANELS
+from app.panels.spec import Area, Layout, PanelSpec
+from app.window.docks import Dock, dress_tabs
 from grpo_core.text import tr
 
-EXTRAS = ("breakpoints", "glossary", "references", "lesson")
-"""Panels that come when they are asked for."""
-COMPARING = ("what_if",)
-"""Panels that lie among the bottom tabs of the layout “Compare”, and elsewhere come when they are asked for."""
-BACKGROUND = ("queue",)
-"""Panels that come when they are asked for, among the bottom tabs."""
-LANGUAGE = ("evolution", "score_your_own")
-"""Panels that show nothing on a bandit."""
-LAYOUTS = {
-    "Bandit": tr("Bandit"), "Language model": tr("Language model"), "Compare": tr("Compare"), "Present": tr("Present"),
-}  # fmt: skip
+BANDIT, LANGUAGE, COMPARE, PRESENT = "Bandit", "Language model", "Compare", "Present"
+LAYOUTS = {BANDIT: tr("Bandit"), LANGUAGE: tr("Language model"), COMPARE: tr("Compare"), PRESENT: tr("Present")}
 """The layouts that are always there: by the name that is kept, what they are called."""
-
+ONE_COLUMN = (COMPARE, PRESENT)
+"""Layouts without a right side: its panels are tabs at the bottom."""
+_KINDS = {
+    BANDIT: (Layout.BANDIT, Layout.BANDIT),
+    LANGUAGE: (Layout.LANGUAGE, Layout.LANGUAGE),
+    COMPARE: (Layout.COMPARE_BANDIT, Layout.COMPARE_LANGUAGE),
+    PRESENT: (Layout.PRESENT_BANDIT, Layout.PRESENT_LANGUAGE),
+}
+"""For a bandit's run and for a language model's."""
 
 THREE_COLUMNS, TWO_PICTURES = 1100, 560
 """Width from which the right side need not join the bottom tabs, and height that two pictures need, at 100 %."""
@@ -39,108 +41,134 @@ def size_class(size: QSize, scale: float) -> int:
 
 def layout_for(language: bool) -> str:
     """The layout made for a kind of policy."""
-    return "Language model" if language else "Bandit"
+    return LANGUAGE if language else BANDIT
 
 
-def _suits_language(name: str, language: bool) -> bool:
-    """Whether the layout is for language models; those that are not made for one kind follow the run that is shown."""
-    return name == "Language model" or (language and name != "Bandit")
+@dataclass(frozen=True, kw_only=True)
+class Arrangement:
+    """Which panels stand where, by id.
+
+    Attributes:
+        left, strip, centre, bottom, right: the panels of each area in order. The first of ``centre`` is the picture in
+            the middle. In little room ``bottom`` begins with the panels of the centre, and ``centre`` is empty.
+        hidden: panels that are not shown, each with the area in which it appears when it is asked for.
+    """
+
+    left: tuple[str, ...]
+    strip: tuple[str, ...]
+    centre: tuple[str, ...]
+    bottom: tuple[str, ...]
+    right: tuple[str, ...]
+    hidden: Mapping[str, Area] = field(default_factory=dict)
+
+    @property
+    def picture(self) -> str:
+        """The panel in the middle of the window."""
+        return (self.centre or self.bottom)[0]
 
 
-def centre(name: str, language: bool) -> str:
-    """The panel in the middle: the race in "Compare", else that of the kind of policy."""
-    if name == "Compare":
-        return "comparison"
-    return "token_inspector" if _suits_language(name, language) else "policy_bars"
+def arrangement(
+    name: str, *, language: bool, room: int = 0, panels: Sequence[PanelSpec[Panel]] = PANELS
+) -> Arrangement:
+    """The named layout for a kind of run and a class of sizes (:func:`size_class`).
+
+    A layout of the user's own has no places here: until it is restored, the one made for the kind of run stands.
+    """
+    layout = _KINDS.get(name, (Layout.BANDIT, Layout.LANGUAGE))[language]
+    docked = [spec for spec in panels if spec.area is not Area.TOP]
+    shown = sorted((spec for spec in docked if layout in spec.shown), key=lambda spec: spec.shown[layout].rank)
+
+    def standing(area: Area) -> tuple[str, ...]:
+        return tuple(spec.id for spec in shown if spec.shown[layout].area is area)
+
+    strip, centre, bottom, right = map(standing, (Area.STRIP, Area.CENTRE, Area.BOTTOM, Area.RIGHT))
+    if room or name in ONE_COLUMN:
+        bottom, right = bottom + right, ()
+    if room == 2:  # so large that only one picture has room beside the controls
+        strip, centre, bottom = strip[:1], (), centre + bottom + strip[1:]
+    hidden = {spec.id: spec.area for spec in docked if layout not in spec.shown}
+    return Arrangement(left=standing(Area.LEFT), strip=strip, centre=centre, bottom=bottom, right=right, hidden=hidden)
 
 
 def arrange(
-    window: QMainWindow, docks: Mapping[str, Dock], name: str = "Bandit", scale: float = 1.0, language: bool = False
+    window: QMainWindow, docks: Mapping[str, Dock], name: str = BANDIT, scale: float = 1.0, language: bool = False
 ) -> None:
     """Put every dock where the named layout has it. It depends on :func:`size_class`.
 
     ``language`` is the kind of the run that is shown, for layouts that are not made for one kind.
     """
+    plan = arrangement(name, language=language, room=size_class(window.size(), scale))
     for dock in docks.values():
         window.removeDockWidget(dock)
         dock.setFloating(False)
-    left = Qt.DockWidgetArea.LeftDockWidgetArea
-    across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
-    window.addDockWidget(left, docks["controls"])
-    main, language = centre(name, language), _suits_language(name, language)
-    tabs = ["training_history", "evolution", "score_your_own", "kl_over_beta", "step_detail"]
-    if not language:
-        tabs = ["training_history", "kl_over_beta", "comparison", "token_inspector"]
-    right = ["explain"] if language else ["step_detail", "explain"]
-    hidden = {*EXTRAS, *BACKGROUND, *(("policy_bars", "comparison") if language else LANGUAGE)} - {main}
-    mates: list[str] = []
-    if name == "Compare":
-        mates, picture = ["kl_over_beta"], "token_inspector" if language else "policy_bars"
-        tabs = [*COMPARING, picture, *(tab for tab in tabs if tab not in (main, picture, *mates))]
-    else:
-        hidden |= {*COMPARING}
-    room = size_class(window.size(), scale)
-    if room or name in ("Compare", "Present"):
-        tabs, right = tabs + right, []
-    columns = ["controls", "metrics", *right[:1]]  # the columns first: a split halves the place that it finds
+    window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks[plan.left[0]])
+    columns = [plan.left[0], plan.strip[0], *plan.right[:1]]  # first: a split halves the place that it finds
     for before, after in pairwise(columns):
-        window.splitDockWidget(docks[before], docks[after], across)
-    middle = ["metrics", "pipeline", main, tabs[0]]
-    if room == 2:  # so large that only one picture has room beside the controls
-        tabs, mates = [main, *mates, *tabs, "pipeline"], []
-        middle = ["metrics", main]
-    for before, after in pairwise(middle):
-        window.splitDockWidget(docks[before], docks[after], down)
-    for before, after in pairwise(right):
-        window.splitDockWidget(docks[before], docks[after], down)
-    for tab in tabs[1:]:
-        window.tabifyDockWidget(docks[tabs[0]], docks[tab])
-    for mate in mates:
-        window.tabifyDockWidget(docks[main], docks[mate])
-    for extra in sorted(hidden):
-        place = main if extra == "lesson" else "explain" if extra in EXTRAS else tabs[0]
-        window.tabifyDockWidget(docks[place], docks[extra])
+        window.splitDockWidget(docks[before], docks[after], Qt.Orientation.Horizontal)
+    for column in ([*plan.strip, *plan.centre[:1], plan.bottom[0]], plan.right):
+        for before, after in pairwise(column):
+            window.splitDockWidget(docks[before], docks[after], Qt.Orientation.Vertical)
+    for tabs in (plan.left, plan.bottom, plan.centre):
+        for tab in tabs[1:]:
+            window.tabifyDockWidget(docks[tabs[0]], docks[tab])
+    for id, area in sorted(plan.hidden.items()):
+        window.tabifyDockWidget(docks[_neighbour(plan, area)], docks[id])
     for id, dock in docks.items():
-        dock.setVisible(id not in hidden)
-    for front in (tabs[0], main):
+        dock.setVisible(id not in plan.hidden)
+    for front in (plan.bottom[0], plan.picture):
         docks[front].raise_()
-    for id, dock in docks.items():
-        if id not in GRIPPED:
-            dock.refresh_title()
-    if name == "Present":
-        for spare in {"step_detail", "kl_over_beta", "score_your_own", "token_inspector"} - {main}:
-            docks[spare].hide()
+    for dock in docks.values():
+        dock.refresh_title()
     dress_tabs(window)
-    resize(window, docks, main, tabs[0], right, scale)
+    _share_out(window, docks, plan, name, scale)
 
 
-def resize(
-    window: QMainWindow, docks: Mapping[str, Dock], main: str, bottom: str, right: list[str], scale: float
-) -> None:
-    """Share out the window: fixed rooms for controls and cards, the rest to the picture in the middle."""
+def _neighbour(plan: Arrangement, area: Area) -> str:
+    """The panel among whose tabs a hidden panel of ``area`` appears."""
+    match area:
+        case Area.LEFT:
+            return plan.left[0]
+        case Area.STRIP:
+            return plan.strip[-1]
+        case Area.CENTRE:
+            return plan.picture
+        case Area.RIGHT:
+            return (plan.right or plan.bottom)[-1]
+        case Area.BOTTOM:
+            return plan.bottom[0]
+        case Area.TOP:
+            raise ValueError("a panel of the toolbar has no dock")
+
+
+def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement, name: str, scale: float) -> None:
+    """Fixed widths for the sides, the heights that low panels ask for, the rest to the pictures in the middle."""
     width = window.width()
-    controls, side = round(256 * scale), round(376 * scale) if right else 0
-    columns = [docks["controls"], docks["metrics"]] + ([docks[right[0]]] if right else [])
-    sizes = [controls, max(width - controls - side, 300)] + ([side] if right else [])
+    left, right = round(256 * scale), round(376 * scale) if plan.right else 0
+    columns = [docks[plan.left[0]], docks[plan.strip[0]], *(docks[id] for id in plan.right[:1])]
+    sizes = [left, max(width - left - right, 300), *([right] if right else [])]
     window.resizeDocks(columns, sizes, Qt.Orientation.Horizontal)
     room = max(window.height() - round(250 * scale), 300)
-    if bottom == main:  # a large scale: the cards, and all the rest for the one picture
-        least = max(docks["metrics"].row_height, 1)
-        window.resizeDocks([docks["metrics"], docks[main]], [least, max(room, least)], Qt.Orientation.Vertical)
-    else:
-        low = [docks[name] for name in GRIPPED]
-        share = 0.42 if bottom in COMPARING else 0.4
-        shares = [*(max(dock.row_height, 1) for dock in low), round(room * (1 - share)), round(room * share)]
-        window.resizeDocks([*low, docks[main], docks[bottom]], shares, Qt.Orientation.Vertical)
-    if len(right) > 1:
-        window.resizeDocks([docks[r] for r in right], [round(room * 0.5)] * 2, Qt.Orientation.Vertical)
+    low = [docks[id] for id in plan.strip]
+    heights = [max(dock.row_height, 1) for dock in low]
+    if plan.centre:
+        share = 0.42 if name == COMPARE else 0.4
+        pictures = [docks[plan.centre[0]], docks[plan.bottom[0]]]
+        heights += [round(room * (1 - share)), round(room * share)]
+    else:  # a large scale: the cards, and all the rest for the one picture
+        pictures = [docks[plan.bottom[0]]]
+        heights += [max(room, heights[0])]
+    window.resizeDocks([*low, *pictures], heights, Qt.Orientation.Vertical)
+    if len(plan.right) > 1:
+        window.resizeDocks(
+            [docks[id] for id in plan.right], [round(room * 0.5)] * len(plan.right), Qt.Orientation.Vertical
+        )
 
 
 def settle(window: QMainWindow, docks: Mapping[str, Dock]) -> None:
     """Once the panels are laid out: the low ones get the height they ask for, the pictures below share the rest."""
-    middle = docks["metrics"]
+    strip = next(docks[spec.id] for spec in PANELS if spec.area is Area.STRIP)
     column = sorted(
-        (dock for dock in docks.values() if not dock.isFloating() and in_window(dock) and dock.x() == middle.x()),
+        (dock for dock in docks.values() if not dock.isFloating() and in_window(dock) and dock.x() == strip.x()),
         key=lambda dock: dock.y(),
     )
     low = {dock: dock.row_height for dock in column if dock.row_height}

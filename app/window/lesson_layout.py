@@ -8,13 +8,11 @@ from itertools import pairwise
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
 
-from app.panels.timeline import TimelinePanel
-from app.window.docks import GRIPPED, Dock
+from app.panels.registry import EXPLAIN, GLOSSARY, LESSON, TIMELINE
+from app.window.docks import Dock
 from app.window.saved_docks import SavedDocks
 
-LESSON = "lesson"
-"""The panel that gives the lesson."""
-WAITING = ("explain", "glossary")
+WAITING = (EXPLAIN.id, GLOSSARY.id)
 """Panels that come when they are asked for, and then stand beside the lesson."""
 SHARE = 0.64
 """Of the window's width, for a lesson that has panels beside it."""
@@ -43,13 +41,13 @@ class LessonLayout:
 
         ``again`` even if they stand there already.
         """
-        self._users.borrow(LESSON)
+        self._users.borrow(LESSON.id)
         crowded, share = scale >= CROWDED, SHARE if picture or not panels else WORDS_ALONE
         if (tuple(panels), crowded, share) == (self.panels, self._crowded, self._share) and not again:
-            self._docks[LESSON].raise_()
+            self._docks[LESSON.id].raise_()
             return
         self.panels, self._crowded, self._share = tuple(panels), crowded, share
-        lesson, beside = self._docks[LESSON], [self._docks[panel] for panel in panels]
+        lesson, beside = self._docks[LESSON.id], [self._docks[panel] for panel in panels]
         waiting = [self._docks[panel] for panel in WAITING if panel not in panels]
         for dock in self._docks.values():
             if dock is not lesson:
@@ -93,9 +91,8 @@ class LessonLayout:
 
     def _titles(self) -> None:
         """Among tabs the title bars go; alone they come back."""
-        for id, dock in self._docks.items():
-            if id not in GRIPPED:
-                dock.refresh_title()
+        for dock in self._docks.values():
+            dock.refresh_title()
 
     def _spare_bars(self) -> None:
         """In large type the bars at the top take a third of the window: the lesson does without."""
@@ -104,7 +101,7 @@ class LessonLayout:
                 bar.show()
             self._bars = []
         elif not self._bars:
-            there = [*self._window.findChildren(QToolBar), *self._window.findChildren(TimelinePanel)]
+            there = [*self._window.findChildren(QToolBar), *self._window.findChildren(QWidget, TIMELINE.id)]
             self._bars = [bar for bar in there if bar.isVisible() and bar.objectName() != "rows"]
             for bar in self._bars:
                 bar.hide()
@@ -115,5 +112,5 @@ class LessonLayout:
         for bar in self._bars:
             bar.show()
         self._bars = []
-        if self._users.give_back(LESSON):
+        if self._users.give_back(LESSON.id):
             self._users.settle()

@@ -2,65 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.messages.message_bar import MessageBar
 from app.panels.base import Panel, in_window
-from app.panels.breakpoints import BreakpointsPanel
-from app.panels.comparison import ComparisonPanel
-from app.panels.controls.panel import ControlsPanel
-from app.panels.evolution import EvolutionPanel
-from app.panels.explain import ExplainPanel
-from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
-from app.panels.kl_over_beta import KlOverBetaPanel
-from app.panels.lesson import LessonPanel
-from app.panels.metrics import MetricsPanel
-from app.panels.pipeline import PipelinePanel
-from app.panels.policy_bars import PolicyBarsPanel
-from app.panels.queue import QueuePanel
-from app.panels.score import ScorePanel
-from app.panels.shelf import Shelf
-from app.panels.step_detail import StepDetailPanel
-from app.panels.timeline import TimelinePanel
-from app.panels.tokens.panel import TokenInspectorPanel
-from app.panels.training_history import TrainingHistoryPanel
-from app.panels.what_if.panel import WhatIfPanel
+from app.panels.registry import PANELS, TIMELINE
+from app.panels.spec import Area, PanelSpec
 from app.window.docks import Dock
-from app.window.layouts import arrange, centre
+from app.window.layouts import arrange, arrangement, layout_for
+from app.window.panel_set import PanelSet
 from app.window.saved_docks import SavedDocks
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
-PANELS: tuple[type[Panel], ...] = (
-    TimelinePanel,
-    ControlsPanel,
-    MetricsPanel,
-    PipelinePanel,
-    PolicyBarsPanel,
-    TrainingHistoryPanel,
-    KlOverBetaPanel,
-    ComparisonPanel,
-    TokenInspectorPanel,
-    EvolutionPanel,
-    ScorePanel,
-    WhatIfPanel,
-    QueuePanel,
-    StepDetailPanel,
-    ExplainPanel,
-    BreakpointsPanel,
-    GlossaryDockPanel,
-    ReferencesDockPanel,
-    LessonPanel,
-)
-
-
-EAGER = (
-    "timeline", "controls", "metrics", "pipeline", "policy_bars", "training_history", "queue", "step_detail",
-    "explain", "lesson",
-)  # fmt: skip
-"""Panels that a new window shows, and those whose work goes on unseen; the others are made when they are first seen."""
+P = TypeVar("P", bound=Panel)
 
 
 class MainWindow(QMainWindow):
@@ -95,23 +54,29 @@ class MainWindow(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.setCorner(Qt.Corner.TopLeftCorner, Qt.DockWidgetArea.TopDockWidgetArea)
         self.setCorner(Qt.Corner.TopRightCorner, Qt.DockWidgetArea.TopDockWidgetArea)
-        self.panels = Shelf(PANELS, self._make)
-        self.docks = {kind.id: Dock(kind, self) for kind in PANELS if kind is not TimelinePanel}
+        self.panels = PanelSet(PANELS, workspace, self._hold)
+        self.docks = {spec.id: Dock(spec, self) for spec in PANELS if spec.area is not Area.TOP}
         for dock in self.docks.values():
             dock.wanted.connect(self.panels.__getitem__)
-        for name in EAGER:
-            self.panels[name]
+        for spec in PANELS:
+            if spec.eager:
+                self.panels.of(spec)
         self.saved_docks = SavedDocks(self, self.docks)
         self.messages = MessageBar(self)
         self.resize(1366, 768)
         arrange(self, self.docks)
 
-    def _make(self, kind: type[Panel]) -> Panel:
-        panel = kind(self.workspace)
-        if kind.id in self.docks:
-            self.docks[kind.id].hold(panel)
+    def _hold(self, spec: PanelSpec[Panel], panel: Panel) -> None:
+        if spec.id in self.docks:
+            self.docks[spec.id].hold(panel)
         self.panel_made.emit(panel)
-        return panel
+
+    def show_panel(self, spec: PanelSpec[P]) -> P:
+        """Show the dock of a panel, in front of its tabs, and return the panel."""
+        dock = self.docks[spec.id]
+        dock.show()
+        dock.raise_()
+        return self.panels.of(spec)
 
     def add_toolbars(self, transport: QToolBar) -> None:
         """The transport on top; below it, as wide as the window, the messages there are and the timeline."""
@@ -122,7 +87,7 @@ class MainWindow(QMainWindow):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.messages)
-        column.addWidget(self.panels["timeline"])
+        column.addWidget(self.panels.of(TIMELINE))
         bar = QToolBar(tr("Timeline and messages"), self)
         bar.setObjectName("rows")
         bar.setProperty("row", True)
@@ -136,27 +101,22 @@ class MainWindow(QMainWindow):
     @property
     def holders(self) -> dict[str, QWidget]:
         """What is shown or hidden for each panel, by its id: its dock; the timeline has none."""
-        return {"timeline": self.panels["timeline"], **self.docks}
+        return {TIMELINE.id: self.panels.of(TIMELINE), **self.docks}
 
     def show_layout(self, name: str) -> None:
-        """Arrange the docks as the named layout has them, with the eye on the picture."""
+        """Arrange the docks as the named layout has them, and give the keyboard to the picture in the middle."""
         language = self.workspace.run is not None and self.workspace.run.origin.settings.is_language
         arrange(self, self.docks, name, self.workspace.scale, language)
-        self.panels["timeline"].show()
-        self._focus(centre(name, language))
+        self.panels.of(TIMELINE).show()
+        self.panels[arrangement(name, language=language).picture].focus_picture()
         self.arranged.emit()
 
     def focus_picture(self) -> None:
-        """The keyboard to the picture of the policy, where one is seen."""
-        for name in ("policy_bars", "token_inspector"):
-            if in_window(self.docks[name]):
-                self._focus(name)
-                return
-
-    def _focus(self, name: str) -> None:
-        middle = self.panels[name]
-        if isinstance(middle, (TokenInspectorPanel, PolicyBarsPanel)):
-            middle.focus_picture()
+        """Give the keyboard to the picture of the policy, where one is seen."""
+        pictures = (arrangement(layout_for(language), language=language).picture for language in (False, True))
+        seen = [name for name in pictures if in_window(self.docks[name])]
+        if seen:
+            self.panels[seen[0]].focus_picture()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.may_close:

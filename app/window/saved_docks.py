@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from PySide6.QtCore import QByteArray
 from PySide6.QtWidgets import QMainWindow
 
-from app.window.docks import GRIPPED, Dock
+from app.window.docks import Dock
 
 
 def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) -> None:
     """Every dock as ``state`` of this very window has it; among tabs the title bars go again."""
     window.restoreState(state)
-    for id, dock in docks.items():
-        if id not in GRIPPED:
-            dock.refresh_title()
+    for dock in docks.values():
+        dock.refresh_title()
 
 
 class SavedDocks:

@@ -55,8 +55,6 @@ class ControlsPanel(Panel):
         kind_wanted: start a new run of this kind of policy (an index into :data:`KINDS`).
     """
 
-    id = "controls"
-    title = tr("Controls")
     new_run = Signal()
     kind_wanted = Signal(int)
 

@@ -42,9 +42,6 @@ LONGEST = 32
 class TokenInspectorPanel(Panel):
     """Which tokens the update pushed up and down, and why."""
 
-    id = "token_inspector"
-    title = tr("Token inspector")
-
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.tint_name = DEFAULT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.lessons.catalogue import lessons
+from app.panels.registry import lesson_panels
 from grpo_core.config import Settings
 from grpo_core.lessons import Lesson, as_told
 from tests.app.lessons.hands import Pupil
@@ -13,7 +14,7 @@ UP, SAME, DOWN = 0, 1, 2
 
 def lesson_of(id: str) -> Lesson:
     """A shipped lesson."""
-    return next(lesson for lesson in lessons()[0] if lesson.id == id)
+    return next(lesson for lesson in lessons(lesson_panels())[0] if lesson.id == id)
 
 
 def settings_of(id: str, step: int = 1) -> Settings:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.lessons.catalogue import lessons
 from app.lessons.prediction import lesson_of
+from app.panels.registry import lesson_panels
 from app.window.docks import Dock
 from app.workspace.cursor import Stage
 from grpo_core.breakpoints import Breakpoint
@@ -22,7 +23,7 @@ from tests.app.lessons import held
 from tests.app.lessons.hands import Pupil
 
 Key = Qt.Key
-SHIPPED = lessons()[0]
+SHIPPED = lessons(lesson_panels())[0]
 WALKED = {
     "why_rl", "difficulty", "temperature", "reward_hacking", "credit", "process_reward", "flight_deck", "family_tree",
     "reported", "one_group",
@@ -222,7 +223,7 @@ def test_broken_lessons_stand_in_the_list_and_cannot_be_opened(
     text = next(Path("resources/lessons").glob("03*.toml")).read_text("utf-8")
     (tmp_path / "good.toml").write_text(text, "utf-8")
     (tmp_path / "bad.toml").write_text(text.replace("number = 3", "number = three"), "utf-8")
-    monkeypatch.setattr("app.panels.lesson.lessons", lambda: lessons(tmp_path))
+    monkeypatch.setattr("app.lessons.panel.lessons", lambda panels: lessons(lesson_panels(), tmp_path))
     pupil.driver.program.actions["lessons"].trigger()
     pupil.driver.settle()
     panel = pupil.driver.program.lessons.panel

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 
 from app.lessons.catalogue import lessons
 from app.lessons.group_size import PARTS, SHOWS, SMALL, GroupSize
+from app.panels.registry import lesson_panels
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.group_sizes import SIZES, last_rewards, left_by_own_mean, silent, tried
@@ -15,7 +16,7 @@ from grpo_core.lessons import LessonStep
 from tests.app.lessons.hands import Pupil
 
 Key = Qt.Key
-LESSON = next(lesson for lesson in lessons()[0] if lesson.id == "group_size")
+LESSON = next(lesson for lesson in lessons(lesson_panels())[0] if lesson.id == "group_size")
 ENDS = (SIZES[0], SIZES[-1])
 
 

@@ -14,6 +14,7 @@ from app.help.published import PARTS, published
 from app.help.published_view import WHOSE
 from app.lessons.catalogue import vocabulary
 from app.lessons.reported import CHOSEN, Reported
+from app.panels.registry import lesson_panels
 from app.resources import resource
 from app.training.controller import State
 from app.workspace.answers import watched
@@ -142,14 +143,14 @@ def test_a_recorded_run_cannot_be_changed_by_a_lesson(change: dict[str, str], co
         text = text.replace(old, new, 1)
     tomllib.loads(text)
     with pytest.raises(LessonError, match=complaint):
-        read_lesson(Path("x.toml"), text, vocabulary())
+        read_lesson(Path("x.toml"), text, vocabulary(lesson_panels()))
 
 
 def test_beyond_its_end_it_says_so(pupil: Pupil) -> None:
     """A step that wants more updates than were recorded gives the reason, and computes nothing."""
     pupil.open("reported")
     text = FILE.read_text("utf-8").replace("update = 32", "update = 33")
-    lesson = read_lesson(FILE, text, vocabulary())
+    lesson = read_lesson(FILE, text, vocabulary(lesson_panels()))
     assert lesson.steps != lesson_of("reported").steps
     pupil.lesson_player.open(lesson)
     pupil.wait()

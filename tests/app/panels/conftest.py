@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import pytest
 
 from app.panels.base import Panel
+from app.panels.spec import PanelSpec
 from tests.app.conftest import Driver
 from tests.core.lm_steps import lm_run
 
 P = TypeVar("P", bound=Panel)
-Front = Callable[[type[P]], P]
+
+
+class Front(Protocol):
+    """Brings a panel of the window to the front, and returns it."""
+
+    def __call__(self, spec: PanelSpec[P]) -> P: ...
 
 
 @pytest.fixture
@@ -28,14 +33,11 @@ def language(driver: Driver, tmp_path: Path) -> Driver:
 
 
 @pytest.fixture
-def front(driver: Driver) -> Front[Panel]:
+def front(driver: Driver) -> Front:
     """Bring a panel of the window to the front, and return it."""
 
-    def brought(kind: type[P]) -> P:
-        panel = driver.program.window.panels[kind.id]
-        assert isinstance(panel, kind)
-        driver.program.window.docks[kind.id].show()
-        driver.program.window.docks[kind.id].raise_()
+    def brought(spec: PanelSpec[P]) -> P:
+        panel = driver.program.window.show_panel(spec)
         driver.settle()
         driver.qtbot.waitUntil(lambda: panel.seen)
         driver.settle()

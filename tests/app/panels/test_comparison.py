@@ -31,6 +31,7 @@ from app.panels.race.plot import RacePlot
 from app.panels.race.results import COLUMNS, Results
 from app.panels.race.standing import Standing
 from app.panels.race.wrap import Wrap
+from app.panels.registry import COMPARISON
 from app.plotting.plot import Plot
 from app.theme.tokens import DARK, THEMES, Theme
 from grpo_core.bandit.simulate import never
@@ -284,13 +285,13 @@ def test_a_row_that_is_too_narrow_breaks(qtbot: QtBot) -> None:
 
 
 @pytest.fixture
-def panel(driver: Driver, front: Front[ComparisonPanel]) -> ComparisonPanel:
+def panel(driver: Driver, front: Front) -> ComparisonPanel:
     """A small race in the window."""
     panel = driver.program.window.panels["comparison"]
     assert isinstance(panel, ComparisonPanel)
     panel.choices.seeds.setCurrentIndex(0)
     panel.choices.updates.setCurrentIndex(0)
-    front(ComparisonPanel)
+    front(COMPARISON)
     settle(driver, panel)
     return panel
 
@@ -347,12 +348,12 @@ def test_numbers_that_explode_are_drawn_as_far_as_there_are_any_and_all_has_a_na
     assert "the best first" in panel.standing.accessibleDescription()
 
 
-def test_a_language_model_is_told_that_the_bandit_races(language: Driver, front: Front[ComparisonPanel]) -> None:
+def test_a_language_model_is_told_that_the_bandit_races(language: Driver, front: Front) -> None:
     panel = language.program.window.panels["comparison"]
     assert isinstance(panel, ComparisonPanel)
     panel.choices.seeds.setCurrentIndex(0)
     panel.choices.updates.setCurrentIndex(0)
-    assert front(ComparisonPanel) is panel
+    assert front(COMPARISON) is panel
     settle(language, panel)
     assert "A race is run on the bandit" in panel.says.text()
     assert panel.desk.results is not None and panel.desk.results.plan.base == base_of(Settings())

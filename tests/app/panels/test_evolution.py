@@ -9,8 +9,8 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from app.panels.base import Panel
 from app.panels.evolution import EvolutionPanel
+from app.panels.registry import EVOLUTION
 from app.workspace.evolution import Evolution, Mark
 from app.workspace.run_handle import KEPT_STEPS, RunHandle
 from grpo_core.record import Origin
@@ -29,9 +29,8 @@ def run(tmp_path: Path) -> RunHandle:
 
 
 @pytest.fixture
-def panel(language: Driver, front: Front[Panel]) -> EvolutionPanel:
-    shown = front(EvolutionPanel)
-    assert isinstance(shown, EvolutionPanel)
+def panel(language: Driver, front: Front) -> EvolutionPanel:
+    shown = front(EVOLUTION)
     return shown
 
 
@@ -182,9 +181,8 @@ def test_going_back_to_a_run_does_not_read_it_again(language: Driver, panel: Evo
     assert panel._of_run() is before
 
 
-def test_on_a_bandit_it_offers_a_language_model(driver: Driver, front: Front[Panel]) -> None:
-    panel = front(EvolutionPanel)
-    assert isinstance(panel, EvolutionPanel)
+def test_on_a_bandit_it_offers_a_language_model(driver: Driver, front: Front) -> None:
+    panel = front(EVOLUTION)
     assert "appear here" in panel.empty.text()
     assert panel.make.isVisible()
     panel.language_wanted.disconnect()  # the window would begin to load a model

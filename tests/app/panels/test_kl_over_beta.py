@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.panels.kl_over_beta import KlOverBetaPanel
+from app.panels.registry import KL_OVER_BETA
 from app.panels.sweep import theory, words
 from app.panels.sweep.places import Places, grid_of
 from app.panels.sweep.plan import BETA, ESTIMATOR, GRIDS, Swept
@@ -26,13 +27,13 @@ FEW = Swept(path=BETA, values=(0.0, 0.1, 0.4, 1.0))
 
 
 @pytest.fixture
-def panel(driver: Driver, front: Front[KlOverBetaPanel]) -> KlOverBetaPanel:
+def panel(driver: Driver, front: Front) -> KlOverBetaPanel:
     """The panel in front, after a sweep of few seeds and updates."""
     one = driver.program.window.panels["kl_over_beta"]
     assert isinstance(one, KlOverBetaPanel)
     one.header.choice = type(one.header.choice)(over=FEW, seeds=16, updates=30)
     one.header.show_choice()
-    front(KlOverBetaPanel)
+    front(KL_OVER_BETA)
     rest(driver, one)
     return one
 
@@ -268,15 +269,15 @@ def test_closing_while_a_sweep_is_computed_is_clean(qtbot: QtBot, tmp_path_facto
     take_down(driver)
 
 
-def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Front[KlOverBetaPanel]) -> None:
-    panel = front(KlOverBetaPanel)
+def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Front) -> None:
+    panel = front(KL_OVER_BETA)
     assert not panel.busy and panel.desk.results is None  # nothing that looks like the model's comes by itself
     assert panel.strip.says.text() == words.LANGUAGE
     assert len(panel.scatter.points.data) == 6
     with language.qtbot.waitSignal(panel.queue_wanted) as told:
         panel.strip.queue.click()
     assert told.args[0] == BETA and [float(text) for text in told.args[1].split(", ")] == list(GRIDS[BETA])
-    front(KlOverBetaPanel)
+    front(KL_OVER_BETA)
     panel.header.choice = type(panel.header.choice)(over=FEW, seeds=16, updates=5)
     panel.header.sweep.click()
     rest(language, panel)

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.panels.base import Panel
+from app.panels.registry import SCORE_YOUR_OWN
 from app.panels.score import ScorePanel
 from grpo_core.lm.vocabulary import STOP, VOCABULARY, encode
 from grpo_core.questions import Answer, Question, placed
@@ -31,7 +31,7 @@ def answer_to(text: str, reward: float) -> Answer:
 
 
 @pytest.fixture
-def panel(driver: Driver, front: Front[Panel], tmp_path: Path) -> ScorePanel:
+def panel(driver: Driver, front: Front, tmp_path: Path) -> ScorePanel:
     path = tmp_path / "run.grpo"
     lm_run(path, 4)
     with RunWriter.open(path) as writer:
@@ -41,8 +41,7 @@ def panel(driver: Driver, front: Front[Panel], tmp_path: Path) -> ScorePanel:
     driver.program.run_manager.open(path)
     driver.program.window.show_layout("Language model")
     driver.program.workspace.move_to(3)
-    shown = front(ScorePanel)
-    assert isinstance(shown, ScorePanel)
+    shown = front(SCORE_YOUR_OWN)
     shown.prompt.activated.emit(1)
     driver.settle()
     return shown
@@ -128,8 +127,7 @@ def test_choosing_a_prompt_selects_its_first_completion_everywhere(driver: Drive
     assert panel.prompt.currentIndex() == 2
 
 
-def test_on_a_bandit_it_says_what_it_needs(driver: Driver, front: Front[Panel]) -> None:
-    panel = front(ScorePanel)
-    assert isinstance(panel, ScorePanel)
+def test_on_a_bandit_it_says_what_it_needs(driver: Driver, front: Front) -> None:
+    panel = front(SCORE_YOUR_OWN)
     assert panel.empty.isVisible()
     assert "language model" in panel.empty.text()

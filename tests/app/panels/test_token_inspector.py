@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
-from app.panels.base import Panel
+from app.panels.registry import TOKEN_INSPECTOR
 from app.panels.tokens.flow import flow
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.tokens.rows import rows_of
@@ -31,10 +31,9 @@ def view_of(step: Step, passed: int = 0) -> StepView:
 
 
 @pytest.fixture
-def panel(language: Driver, front: Front[Panel]) -> TokenInspectorPanel:
+def panel(language: Driver, front: Front) -> TokenInspectorPanel:
     language.program.workspace.move_to(3)
-    shown = front(TokenInspectorPanel)
-    assert isinstance(shown, TokenInspectorPanel)
+    shown = front(TOKEN_INSPECTOR)
     return shown
 
 
@@ -61,13 +60,12 @@ def test_a_token_wider_than_the_room_has_a_line_of_its_own_and_nothing_has_one_l
     assert (empty.starts, empty.ends, empty.nearest(0, 5)) == ([0], [], None)
 
 
-def test_two_thousand_tokens_wrap_scroll_and_are_walked(driver: Driver, front: Front[Panel], tmp_path: Path) -> None:
+def test_two_thousand_tokens_wrap_scroll_and_are_walked(driver: Driver, front: Front, tmp_path: Path) -> None:
     path = tmp_path / "long.grpo"
     lm_run(path, 1, prompts=2, length=2000)
     driver.program.run_manager.open(path)
     driver.program.window.show_layout("Language model")
-    panel = front(TokenInspectorPanel)
-    assert isinstance(panel, TokenInspectorPanel)
+    panel = front(TOKEN_INSPECTOR)
     grid = panel.grid
     driver.program.workspace.select(row=7, token=1999)
     driver.settle()

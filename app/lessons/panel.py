@@ -19,6 +19,9 @@ from grpo_core.text import tr
 class LessonPanel(Panel):
     """Lists lessons, and gives one at a time.
 
+    Args:
+        panels: ids of the panels that may stand beside a lesson.
+
     Attributes:
         lessons, broken: what the folder of the lessons holds; read when the panel is first seen.
         page: the lesson that is being given, None as long as nobody can give one.
@@ -27,12 +30,11 @@ class LessonPanel(Panel):
         left: the last lesson has ended; the sentence to say, or empty.
     """
 
-    id = "lesson"
-    title = tr("Lessons")
     left = Signal(str)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace, panels: tuple[str, ...], parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
+        self._panels = panels
         self.lessons: list[Lesson] = []
         self.broken: list[Broken] = []
         self.page: LessonPage | None = None
@@ -65,7 +67,7 @@ class LessonPanel(Panel):
         """Read the lesson files, once."""
         if not self._read:
             self._read = True
-            self.lessons, self.broken = lessons()
+            self.lessons, self.broken = lessons(self._panels)
 
     @Slot(str)
     def open(self, id: str) -> None:

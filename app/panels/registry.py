@@ -1,0 +1,311 @@
+"""Every panel of the program, one row each; the order is that of the menu, and of panels of one rank in an area.
+
+A new panel is a file with its class and, here, a factory and a row in ``PANELS``. Menus, docks, layouts, export,
+lessons and the self-test read the rows. Modules are imported inside the factories: a panel is loaded when it is made,
+and the packager, which follows import statements, still finds every module.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.panels.base import Panel
+from app.panels.spec import Area, Layout, PanelSpec, at
+from app.workspace.workspace import Workspace
+from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from app.lessons.panel import LessonPanel
+    from app.panels.breakpoints import BreakpointsPanel
+    from app.panels.comparison import ComparisonPanel
+    from app.panels.controls.panel import ControlsPanel
+    from app.panels.evolution import EvolutionPanel
+    from app.panels.explain import ExplainPanel
+    from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
+    from app.panels.kl_over_beta import KlOverBetaPanel
+    from app.panels.metrics import MetricsPanel
+    from app.panels.pipeline import PipelinePanel
+    from app.panels.policy_bars import PolicyBarsPanel
+    from app.panels.queue import QueuePanel
+    from app.panels.score import ScorePanel
+    from app.panels.step_detail import StepDetailPanel
+    from app.panels.timeline import TimelinePanel
+    from app.panels.tokens.panel import TokenInspectorPanel
+    from app.panels.training_history import TrainingHistoryPanel
+    from app.panels.what_if.panel import WhatIfPanel
+
+
+def _timeline(workspace: Workspace) -> TimelinePanel:
+    from app.panels.timeline import TimelinePanel
+
+    return TimelinePanel(workspace)
+
+
+TIMELINE = PanelSpec(
+    id="timeline", title=tr("Timeline"), factory=_timeline,
+    area=Area.TOP, eager=True, size=(1366, 28), tells_run=True,
+    help=tr("Which update is shown among all of the run, with its events and branches."),
+)  # fmt: skip
+
+
+def _controls(workspace: Workspace) -> ControlsPanel:
+    from app.panels.controls.panel import ControlsPanel
+
+    return ControlsPanel(workspace)
+
+
+CONTROLS = PanelSpec(
+    id="controls", title=tr("Controls"), factory=_controls,
+    area=Area.LEFT, eager=True, size=(256, 640), tells_run=True, in_lessons=True,
+    help=tr("The settings of the run, and what a change of each one means."),
+    shown=at(Area.LEFT),
+)  # fmt: skip
+
+
+def _metrics(workspace: Workspace) -> MetricsPanel:
+    from app.panels.metrics import MetricsPanel
+
+    return MetricsPanel(workspace)
+
+
+METRICS = PanelSpec(
+    id="metrics", title=tr("Metric cards"), factory=_metrics,
+    area=Area.STRIP, eager=True, size=(768, 64), tells_run=True, in_lessons=True,
+    help=tr("Numbers of the update that is shown, each with its course over the run."),
+    shown=at(Area.STRIP),
+)  # fmt: skip
+
+
+def _pipeline(workspace: Workspace) -> PipelinePanel:
+    from app.panels.pipeline import PipelinePanel
+
+    return PipelinePanel(workspace)
+
+
+PIPELINE = PanelSpec(
+    id="pipeline", title=tr("Pipeline"), factory=_pipeline,
+    area=Area.STRIP, eager=True, size=(768, 92), tells_run=True, in_lessons=True,
+    help=tr("The stages of an update, and the terms of the objective that is maximised."),
+    shown=at(Area.STRIP),
+)  # fmt: skip
+
+
+def _policy_bars(workspace: Workspace) -> PolicyBarsPanel:
+    from app.panels.policy_bars import PolicyBarsPanel
+
+    return PolicyBarsPanel(workspace)
+
+
+POLICY_BARS = PanelSpec(
+    id="policy_bars", title=tr("Policy π(a)"), factory=_policy_bars,
+    eager=True, size=(768, 260), tells_run=True, kind="bandit", in_lessons=True,
+    help=tr("The probability of each action before and after the update, with the rewards."),
+    shown=at(Area.CENTRE, Layout.BANDIT, Layout.PRESENT_BANDIT) | at(Area.BOTTOM, Layout.COMPARE_BANDIT, rank=-1),
+)  # fmt: skip
+
+
+def _training_history(workspace: Workspace) -> TrainingHistoryPanel:
+    from app.panels.training_history import TrainingHistoryPanel
+
+    return TrainingHistoryPanel(workspace)
+
+
+TRAINING_HISTORY = PanelSpec(
+    id="training_history", title=tr("Training history"), factory=_training_history,
+    eager=True, size=(768, 220), tells_run=True, in_lessons=True,
+    help=tr("Series of the run over its updates."),
+    shown=at(Area.BOTTOM),
+)  # fmt: skip
+
+
+def _evolution(workspace: Workspace) -> EvolutionPanel:
+    from app.panels.evolution import EvolutionPanel
+
+    return EvolutionPanel(workspace)
+
+
+EVOLUTION = PanelSpec(
+    id="evolution", title=tr("Evolution"), factory=_evolution,
+    size=(768, 220), tells_run=True, kind="language", in_lessons=True,
+    help=tr("Held-out prompts, and how the model's answers to them change over the run."),
+    shown=at(Area.BOTTOM, Layout.LANGUAGE, Layout.COMPARE_LANGUAGE, Layout.PRESENT_LANGUAGE),
+)  # fmt: skip
+
+
+def _score_your_own(workspace: Workspace) -> ScorePanel:
+    from app.panels.score import ScorePanel
+
+    return ScorePanel(workspace)
+
+
+SCORE_YOUR_OWN = PanelSpec(
+    id="score_your_own", title=tr("Score your own"), factory=_score_your_own,
+    size=(768, 220), kind="language", in_lessons=True,
+    help=tr("A completion that you type, scored by the model and the reward."),
+    shown=at(Area.BOTTOM, Layout.LANGUAGE, Layout.COMPARE_LANGUAGE),
+)  # fmt: skip
+
+
+def _kl_over_beta(workspace: Workspace) -> KlOverBetaPanel:
+    from app.panels.kl_over_beta import KlOverBetaPanel
+
+    return KlOverBetaPanel(workspace)
+
+
+KL_OVER_BETA = PanelSpec(
+    id="kl_over_beta", title=tr("KL over β"), factory=_kl_over_beta,
+    size=(768, 220), in_lessons=True,
+    help=tr("A sweep: the same training at several values of one setting."),
+    shown=at(Area.BOTTOM, Layout.BANDIT, Layout.LANGUAGE)
+    | at(Area.CENTRE, Layout.COMPARE_BANDIT, Layout.COMPARE_LANGUAGE, rank=1),
+)  # fmt: skip
+
+
+def _comparison(workspace: Workspace) -> ComparisonPanel:
+    from app.panels.comparison import ComparisonPanel
+
+    return ComparisonPanel(workspace)
+
+
+COMPARISON = PanelSpec(
+    id="comparison", title=tr("Comparison"), factory=_comparison,
+    size=(768, 260), in_lessons=True,
+    help=tr("A race: several algorithms on the same task from the same seeds."),
+    shown=at(Area.BOTTOM, Layout.BANDIT, Layout.PRESENT_BANDIT)
+    | at(Area.CENTRE, Layout.COMPARE_BANDIT, Layout.COMPARE_LANGUAGE),
+)  # fmt: skip
+
+
+def _token_inspector(workspace: Workspace) -> TokenInspectorPanel:
+    from app.panels.tokens.panel import TokenInspectorPanel
+
+    return TokenInspectorPanel(workspace)
+
+
+TOKEN_INSPECTOR = PanelSpec(
+    id="token_inspector", title=tr("Token inspector"), factory=_token_inspector,
+    size=(768, 260), tells_run=True, in_lessons=True,
+    help=tr("The completions of a group, tinted by what the update does to each token."),
+    shown=at(Area.CENTRE, Layout.LANGUAGE, Layout.PRESENT_LANGUAGE)
+    | at(Area.BOTTOM, Layout.BANDIT, Layout.COMPARE_BANDIT)
+    | at(Area.BOTTOM, Layout.COMPARE_LANGUAGE, rank=-1),
+)  # fmt: skip
+
+
+def _what_if(workspace: Workspace) -> WhatIfPanel:
+    from app.panels.what_if.panel import WhatIfPanel
+
+    return WhatIfPanel(workspace)
+
+
+WHAT_IF = PanelSpec(
+    id="what_if", title=tr("What if"), factory=_what_if,
+    size=(768, 260), in_lessons=True,
+    help=tr("The update as it was, beside the update that other settings would have made of the same batch."),
+    shown=at(Area.BOTTOM, Layout.COMPARE_BANDIT, Layout.COMPARE_LANGUAGE, rank=-2),
+)  # fmt: skip
+
+
+def _queue(workspace: Workspace) -> QueuePanel:
+    from app.panels.queue import QueuePanel
+
+    return QueuePanel(workspace)
+
+
+QUEUE = PanelSpec(
+    id="queue", title=tr("Runs in the background"), factory=_queue,
+    eager=True, size=(768, 240),
+    help=tr("Runs that train one after the other in a process of their own."),
+)  # fmt: skip
+
+
+def _step_detail(workspace: Workspace) -> StepDetailPanel:
+    from app.panels.step_detail import StepDetailPanel
+
+    return StepDetailPanel(workspace)
+
+
+STEP_DETAIL = PanelSpec(
+    id="step_detail", title=tr("Step detail"), factory=_step_detail,
+    area=Area.RIGHT, eager=True, size=(700, 330), tells_run=True, in_lessons=True,
+    help=tr("Every number of each completion of the update, in a table."),
+    shown=at(Area.RIGHT, Layout.BANDIT, Layout.COMPARE_BANDIT)
+    | at(Area.BOTTOM, Layout.LANGUAGE, Layout.COMPARE_LANGUAGE),
+)  # fmt: skip
+
+
+def _explain(workspace: Workspace) -> ExplainPanel:
+    from app.panels.explain import ExplainPanel
+
+    return ExplainPanel(workspace)
+
+
+EXPLAIN = PanelSpec(
+    id="explain", title=tr("Explain"), factory=_explain,
+    area=Area.RIGHT, eager=True, size=(560, 460), tells_run=True, in_lessons=True,
+    help=tr("How the chosen number is computed: its formula, its inputs, and why it is what it is."),
+    shown=at(Area.RIGHT),
+)  # fmt: skip
+
+
+def _breakpoints(workspace: Workspace) -> BreakpointsPanel:
+    from app.panels.breakpoints import BreakpointsPanel
+
+    return BreakpointsPanel(workspace)
+
+
+BREAKPOINTS = PanelSpec(
+    id="breakpoints", title=tr("Breakpoints"), factory=_breakpoints,
+    area=Area.RIGHT,
+    help=tr("Conditions that stop the run where they become true."),
+)  # fmt: skip
+
+
+def _glossary(workspace: Workspace) -> GlossaryDockPanel:
+    from app.panels.help import GlossaryDockPanel
+
+    return GlossaryDockPanel(workspace)
+
+
+GLOSSARY = PanelSpec(
+    id="glossary", title=tr("Glossary"), factory=_glossary,
+    area=Area.RIGHT, in_lessons=True,
+    help=tr("Every term of the field that the program uses."),
+)  # fmt: skip
+
+
+def _references(workspace: Workspace) -> ReferencesDockPanel:
+    from app.panels.help import ReferencesDockPanel
+
+    return ReferencesDockPanel(workspace)
+
+
+REFERENCES = PanelSpec(
+    id="references", title=tr("References"), factory=_references,
+    area=Area.RIGHT,
+    help=tr("The papers and programs behind what is shown."),
+)  # fmt: skip
+
+
+def _lesson(workspace: Workspace) -> LessonPanel:
+    from app.lessons.panel import LessonPanel
+
+    return LessonPanel(workspace, lesson_panels())
+
+
+LESSON = PanelSpec(
+    id="lesson", title=tr("Lessons"), factory=_lesson,
+    area=Area.CENTRE, eager=True,
+    help=tr("Questions about GRPO, each with a prediction to make and an experiment that answers it."),
+)  # fmt: skip
+
+
+PANELS: tuple[PanelSpec[Panel], ...] = (
+    TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,
+    COMPARISON, TOKEN_INSPECTOR, WHAT_IF, QUEUE, STEP_DETAIL, EXPLAIN, BREAKPOINTS, GLOSSARY, REFERENCES, LESSON,
+)  # fmt: skip
+
+
+def lesson_panels() -> tuple[str, ...]:
+    """Ids of the panels that may stand beside a lesson."""
+    return tuple(spec.id for spec in PANELS if spec.in_lessons)

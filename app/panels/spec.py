@@ -1,0 +1,99 @@
+"""What the program knows of a panel before the panel is made: its name, its factory, and where layouts put it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Generic, TypeVar
+
+from app.panels.base import Panel
+from app.workspace.workspace import Workspace
+
+P_co = TypeVar("P_co", bound=Panel, covariant=True)
+
+
+class Area(Enum):
+    """A part of the main window that holds panels."""
+
+    TOP = auto()
+    """The toolbar's second row, as wide as the window; no dock."""
+    LEFT = auto()
+    STRIP = auto()
+    """Low rows above the centre. A title bar would cost too much height there: a grip at the left side moves them."""
+    CENTRE = auto()
+    """Tabs in the middle; in a window with little room they share one place with those at the bottom."""
+    BOTTOM = auto()
+    """Tabs below the centre."""
+    RIGHT = auto()
+    """One below the other. In a narrow window, and in layouts without a right side, tabs at the bottom."""
+
+
+class Layout(Enum):
+    """A named layout for one kind of run.
+
+    The layouts "Compare" and "Present" follow the kind of the run that is shown; the other two are made for one kind.
+    """
+
+    BANDIT = auto()
+    LANGUAGE = auto()
+    COMPARE_BANDIT = auto()
+    COMPARE_LANGUAGE = auto()
+    PRESENT_BANDIT = auto()
+    PRESENT_LANGUAGE = auto()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a panel stands in a layout.
+
+    Attributes:
+        area: the part of the window.
+        rank: smaller stands first in its area; panels of one rank stand in the order of the registry. The first tab of
+            the centre and of the bottom is in front.
+    """
+
+    area: Area
+    rank: int = 0
+
+
+def at(area: Area, *layouts: Layout, rank: int = 0) -> dict[Layout, Place]:
+    """The same place in several layouts; without ``layouts`` in all of them."""
+    return dict.fromkeys(layouts or tuple(Layout), Place(area, rank))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelSpec(Generic[P_co]):
+    """A row of the registry of panels.
+
+    Attributes:
+        id: stable name: of the dock (``dock.<id>`` in saved layouts), in lessons and on the command line.
+        title: shown on the dock and in menus.
+        help: what the panel shows, in one sentence.
+        factory: makes the panel. It imports the panel's module itself, so that a panel costs nothing before it is made.
+        area: where the panel goes when it is asked for in a layout that does not show it.
+        shown: its place in each layout that shows it from the start.
+        eager: made with the window, because the window shows it or because its work goes on unseen.
+        size: width and height in pixels at 100 % that suit the panel on its own, as in an exported picture.
+        tells_run: shows a recorded run by itself, so that it is exported with "all"; others compute or are texts.
+        kind: the kind of run it has something to show for: "bandit", "language", or empty for both.
+        in_lessons: may stand beside a lesson.
+    """
+
+    id: str
+    title: str
+    help: str
+    factory: Callable[[Workspace], P_co]
+    area: Area = Area.BOTTOM
+    shown: Mapping[Layout, Place] = field(default_factory=dict)
+    eager: bool = False
+    size: tuple[int, int] = (480, 480)
+    tells_run: bool = False
+    kind: str = ""
+    in_lessons: bool = False
+
+    def make(self, workspace: Workspace) -> P_co:
+        """A new panel that bears this row's name and title."""
+        panel = self.factory(workspace)
+        panel.set_identity(self.id, self.title)
+        return panel

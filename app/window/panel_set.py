@@ -1,0 +1,60 @@
+"""The panels of a window, each made when it is first seen or asked for: a window opens without those behind tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar, cast
+
+from app.panels.base import Panel
+from app.panels.spec import PanelSpec
+from app.workspace.workspace import Workspace
+
+P = TypeVar("P", bound=Panel)
+
+
+class PanelSet(Mapping[str, Panel]):
+    """Panels by id.
+
+    Attributes:
+        specs: the rows of all panels there can be, by id, in the order of the registry.
+        made: those that have been made.
+
+    Args:
+        on_made: called once with the row and each new panel.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[PanelSpec[Panel]],
+        workspace: Workspace,
+        on_made: Callable[[PanelSpec[Panel], Panel], None],
+    ) -> None:
+        self.specs = {spec.id: spec for spec in specs}
+        self.made: dict[str, Panel] = {}
+        self._workspace = workspace
+        self._on_made = on_made
+
+    def of(self, spec: PanelSpec[P]) -> P:
+        """The panel of a row of the registry, made if need be, with its own type."""
+        return cast(P, self[spec.id])
+
+    def __getitem__(self, id: str) -> Panel:
+        """The panel ``id``, made if need be.
+
+        Raises:
+            KeyError: there is no such panel.
+        """
+        if id not in self.made:
+            spec = self.specs[id]
+            self.made[id] = spec.make(self._workspace)
+            self._on_made(spec, self.made[id])
+        return self.made[id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.specs)
+
+    def __len__(self) -> int:
+        return len(self.specs)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.specs

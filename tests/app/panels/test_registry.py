@@ -1,0 +1,66 @@
+"""The registry of panels: every row makes a panel that bears its name, on demand, where layouts can put it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from app.panels.base import Panel, in_window
+from app.panels.registry import PANELS, lesson_panels
+from app.panels.spec import Area, PanelSpec
+from tests.app.conftest import Driver
+
+ROOT = Path(__file__).parents[3]
+DOCKED = [spec for spec in PANELS if spec.area is not Area.TOP]
+
+
+def test_no_two_panels_share_an_id_or_a_title() -> None:
+    assert len({spec.id for spec in PANELS}) == len(PANELS)
+    assert len({spec.title for spec in PANELS}) == len(PANELS)
+
+
+@pytest.mark.parametrize("spec", PANELS, ids=lambda spec: spec.id)
+def test_a_row_says_in_a_sentence_what_its_panel_shows(spec: PanelSpec[Panel]) -> None:
+    assert spec.help[:1].isupper() and spec.help.endswith(".")
+    assert spec.kind in ("", "bandit", "language")
+    assert all(place.area is not Area.TOP for place in spec.shown.values())
+
+
+def test_every_panel_can_be_shown_and_bears_the_name_of_its_row(driver: Driver) -> None:
+    driver.run(2)
+    for spec in DOCKED:
+        panel = driver.program.window.show_panel(spec)
+        driver.qtbot.waitUntil(partial(in_window, panel))
+        driver.settle()
+        assert (panel.id, panel.objectName(), panel.title) == (spec.id, spec.id, spec.title)
+        assert panel.accessibleName() == spec.title
+        assert driver.program.window.docks[spec.id].objectName() == f"dock.{spec.id}"
+        assert type(panel).__name__ == spec.factory.__annotations__["return"]
+
+
+def test_panels_behind_tabs_are_made_when_they_are_first_seen(driver: Driver) -> None:
+    made = driver.program.window.panels.made
+    assert {spec.id for spec in PANELS if spec.eager} <= made.keys()
+    late = [spec for spec in DOCKED if not spec.eager and spec.id not in made]
+    assert late
+    for spec in late:
+        assert driver.program.window.panels.of(spec) is made[spec.id]
+
+
+def test_panels_beside_lessons_have_a_dock() -> None:
+    assert set(lesson_panels()) <= {spec.id for spec in DOCKED}
+
+
+def test_the_registry_imports_no_panel_before_it_is_made() -> None:
+    code = (
+        "import sys, app.panels.registry\n"
+        "print(*sorted(m for m in sys.modules if m.startswith(('app.panels.', 'app.lessons.'))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=50, check=True
+    )
+    assert done.stdout.split() == ["app.panels.base", "app.panels.registry", "app.panels.spec"]

@@ -1,0 +1,90 @@
+"""Named layouts, computed from the registry of panels: who stands where, for each kind of run and amount of room."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from app.panels.base import Panel
+from app.panels.registry import PANELS
+from app.panels.spec import Area, Layout, PanelSpec, Place
+from app.window.layouts import LAYOUTS, Arrangement, arrangement
+from app.workspace.workspace import Workspace
+
+ALL = {spec.id for spec in PANELS if spec.area is not Area.TOP}
+
+
+def placed(plan: Arrangement) -> list[str]:
+    return [*plan.left, *plan.strip, *plan.centre, *plan.bottom, *plan.right, *plan.hidden]
+
+
+@pytest.mark.parametrize("name", [*LAYOUTS, "A layout of my own"])
+@pytest.mark.parametrize("language", [False, True])
+@pytest.mark.parametrize("room", [0, 1, 2])
+def test_every_panel_stands_in_one_place(name: str, language: bool, room: int) -> None:
+    plan = arrangement(name, language=language, room=room)
+    assert sorted(placed(plan)) == sorted(ALL)
+    assert plan.left and plan.strip and plan.bottom
+    assert bool(plan.centre) == (room < 2)
+    assert not (plan.right and (room or name in ("Compare", "Present")))
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "centre", "bottom", "right"),
+    [
+        (
+            "Bandit", False, "policy_bars", "training_history kl_over_beta comparison token_inspector",
+            "step_detail explain",
+        ),
+        (
+            "Language model", True, "token_inspector",
+            "training_history evolution score_your_own kl_over_beta step_detail", "explain",
+        ),
+        (
+            "Compare", False, "comparison kl_over_beta",
+            "what_if policy_bars training_history token_inspector step_detail explain", "",
+        ),
+        (
+            "Compare", True, "comparison kl_over_beta",
+            "what_if token_inspector training_history evolution score_your_own step_detail explain", "",
+        ),
+        ("Present", False, "policy_bars", "training_history comparison explain", ""),
+        ("Present", True, "token_inspector", "training_history evolution explain", ""),
+    ],
+)  # fmt: skip
+def test_a_layout_shows(name: str, language: bool, centre: str, bottom: str, right: str) -> None:
+    plan = arrangement(name, language=language)
+    assert (plan.left, plan.strip) == (("controls",), ("metrics", "pipeline"))
+    assert (plan.centre, plan.bottom, plan.right) == (
+        tuple(centre.split()), tuple(bottom.split()), tuple(right.split()),
+    )  # fmt: skip
+    assert plan.picture == centre.split()[0]
+
+
+def test_layouts_made_for_one_kind_of_run_do_not_follow_the_run() -> None:
+    assert arrangement("Bandit", language=True) == arrangement("Bandit", language=False)
+    assert arrangement("Language model", language=False) == arrangement("Language model", language=True)
+    assert arrangement("A layout of my own", language=True) == arrangement("Language model", language=True)
+
+
+def test_in_little_room_the_pictures_share_one_place() -> None:
+    plan = arrangement("Bandit", language=False, room=2)
+    assert plan.strip == ("metrics",)
+    assert plan.bottom[0] == plan.picture == "policy_bars"
+    assert plan.bottom[-1] == "pipeline"
+
+
+def test_a_new_row_finds_its_place_in_every_layout() -> None:
+    """A panel is added to the window by its row alone."""
+
+    def never(workspace: Workspace) -> Panel:
+        raise AssertionError("a layout makes no panel")
+
+    shown = {layout: Place(Area.RIGHT) for layout in Layout}
+    toy: PanelSpec[Panel] = PanelSpec(id="toy", title="Toy", help="A toy.", factory=never, shown=shown)
+    hidden = dataclasses.replace(toy, id="hidden toy", shown={})
+    for name in LAYOUTS:
+        plan = arrangement(name, language=False, panels=(*PANELS, toy, hidden))
+        assert (plan.right or plan.bottom)[-1] == "toy"
+        assert plan.hidden["hidden toy"] is Area.BOTTOM
