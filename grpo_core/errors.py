@@ -6,6 +6,18 @@ from collections.abc import Callable
 
 from grpo_core.text import tr
 
+LONGEST_SHOWN = 200
+"""Characters of a value that a sentence repeats."""
+
+
+def shortened(value: object, longest: int = LONGEST_SHOWN) -> str:
+    """``value`` as a sentence repeats it: the text of one that came from a file may be as long as the file."""
+    try:
+        text = str(value)
+    except ValueError:  # a whole number of more digits than Python writes out
+        return tr("a number of thousands of digits")
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
 
 class GrpoError(Exception):
     """Base class of every error that the core raises on purpose; its text is fit to be shown to a person."""
@@ -24,8 +36,11 @@ class SettingsError(GrpoError):
         self.field = field
         self.value = value
         self.allowed = allowed
-        shown = f"“{value}”" if isinstance(value, str) else f"{value}"
-        super().__init__(tr("{field} cannot be {shown}: {allowed}.").format(field=field, shown=shown, allowed=allowed))
+        shown = shortened(value)
+        shown = f"“{shown}”" if isinstance(value, str) else shown
+        super().__init__(
+            tr("{field} cannot be {shown}: {allowed}.").format(field=shortened(field), shown=shown, allowed=allowed)
+        )
 
     def within(self, outer: str) -> SettingsError:
         """The same complaint, seen from the object that holds this one."""

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = (
-    ("errors", "arrays", "shipped", "text"),
+    ("errors", "arrays", "shipped", "text", "regular_file"),
     ("config", "kl"),
     ("advantages", "surrogates", "record"),
     ("objective",),
@@ -27,7 +27,13 @@ FLOORS = (
 )
 """Rooms of grpo_core from the ground up; a room may use its own floor and those below."""
 
-LIGHT = tuple(f"grpo_core.lm.{name}" for name in ("vocabulary", "problems", "prompt_file", "rewards", "size", "origin"))
+LIGHT = tuple(
+    f"grpo_core.lm.{name}"
+    for name in (
+        "vocabulary", "problems", "pattern_process", "patterns", "prompt_file", "kept_prompts", "rewards", "size",
+        "origin",
+    )
+)  # fmt: skip
 """What of the language model needs no torch: its words, prompts and rewards."""
 HEAVY = {"torch", "PySide6", "shiboken6", "pyqtgraph", "psutil", "tqdm", "platformdirs", "ziamath"}
 

@@ -7,6 +7,7 @@ import json
 import sys
 import types
 import typing
+from functools import cache
 from typing import Any
 
 from grpo_core.config.bandit_task import BanditTask
@@ -37,7 +38,7 @@ def settings_from_json(text: str | bytes) -> Settings:
 def _build(cls: type, data: Any, path: str) -> Any:
     if not isinstance(data, dict):
         raise SettingsError(path, str(data), tr("expected is an object with named fields"))
-    kinds = typing.get_type_hints(cls)
+    kinds = _kinds(cls)
     unknown = sorted(set(data) - {f.name for f in dataclasses.fields(cls)})
     if unknown:
         where = unknown[0] if cls is Settings else f"{path}.{unknown[0]}"
@@ -55,6 +56,12 @@ def _build(cls: type, data: Any, path: str) -> Any:
         return cls(**values)
     except SettingsError as error:
         raise error if cls is Settings else error.within(path) from None
+
+
+@cache
+def _kinds(cls: type) -> dict[str, Any]:
+    """Type of each field; a run holds thousands of settings, and resolving the names takes longer than the rest."""
+    return typing.get_type_hints(cls)
 
 
 def _task(data: Any) -> type:

@@ -9,10 +9,11 @@ from pathlib import Path
 from grpo_core.config import Settings
 from grpo_core.record import Origin
 from grpo_core.runs import series
-from grpo_core.runs.database import APPLICATION_ID, SCHEMA, VERSION, transaction
+from grpo_core.runs.database import APPLICATION_ID, VERSION, transaction
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.meta import RunMeta, meta_rows, origin_record
 from grpo_core.runs.reader import RunReader
+from grpo_core.runs.schema import SCHEMA
 
 
 def build(path: Path, meta: RunMeta, origin: Origin, parent: tuple[RunReader, int] | None) -> None:

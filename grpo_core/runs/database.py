@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from grpo_core.errors import RunFileError
+from grpo_core.runs.connection import RunConnection, connected
+from grpo_core.runs.schema import check_schema
 from grpo_core.text import tr
 
 APPLICATION_ID = 0x4752504F  # "GRPO"
@@ -17,23 +19,11 @@ VERSION = 1
 CHUNK = 4096
 """Values of a series stored together; the newest that do not fill a chunk lie in ``tail``, one row an update."""
 
-SCHEMA = """
-CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE layout(id INTEGER PRIMARY KEY, fields TEXT NOT NULL UNIQUE);
-CREATE TABLE settings(id INTEGER PRIMARY KEY, json TEXT NOT NULL);
-CREATE TABLE step(step INTEGER PRIMARY KEY, layout INTEGER NOT NULL, settings INTEGER NOT NULL, crc INTEGER NOT NULL,
-                  record BLOB NOT NULL);
-CREATE TABLE series(name TEXT NOT NULL, chunk INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY(name, chunk));
-CREATE TABLE tail(step INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE text(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
-CREATE TABLE snapshot(step INTEGER NOT NULL, kind TEXT NOT NULL, layout INTEGER, crc INTEGER NOT NULL,
-                      record BLOB NOT NULL, PRIMARY KEY(step, kind));
-CREATE TABLE answer(step INTEGER NOT NULL, question TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY(step, question));
-CREATE TABLE note(step INTEGER NOT NULL, created REAL NOT NULL, text TEXT NOT NULL);
-"""
-"""The id of a row of settings is the first update that ran under them."""
+COMPANIONS = ("-wal", "-shm", "-journal")
+"""Endings of the files that SQLite keeps beside a database."""
 
 _FULL = tr("the disk is full; free some space and go on")
+_NO_MORE_FILES = tr("the disk takes no more files, however small (its inodes are used up); delete some and go on")
 _DAMAGED = tr("the file is damaged or was cut short")
 _READ_ONLY = tr("the file or its folder is read-only")
 _TOO_LONG = tr("its path is too long; choose a folder nearer to the root of the disk")
@@ -46,36 +36,49 @@ _REASONS = {
     "SQLITE_CORRUPT": _DAMAGED,
     "SQLITE_NOTADB": _DAMAGED,
     "SQLITE_ERROR": _DAMAGED,  # a table or a column is missing
+    "SQLITE_CONSTRAINT": _DAMAGED,
+    "SQLITE_MISMATCH": _DAMAGED,
+    "SQLITE_TOOBIG": _DAMAGED,
+    "SQLITE_INTERRUPT": tr("reading it takes far too long, as in no file that GRPO Lab has written"),
+    "SQLITE_NOMEM": tr("memory is short"),
+    "ENOMEM": tr("memory is short"),
     "EACCES": _READ_ONLY,
     "EPERM": _READ_ONLY,
     "EROFS": _READ_ONLY,
     "SQLITE_READONLY": _READ_ONLY,
     "SQLITE_CANTOPEN": _READ_ONLY,
     "SQLITE_BUSY": tr("another program is using it"),
+    "SQLITE_LOCKED": tr("another program is using it"),
+    "SQLITE_PROTOCOL": tr("another program is using it"),
     "SQLITE_IOERR": tr("the disk reports an error; perhaps there is no space left on it"),
 }
 
 
-def opened(path: Path, *, writable: bool = False) -> tuple[sqlite3.Connection, int]:
-    """A connection to the run file at ``path``, and its ``user_version``; each statement stands for itself until BEGIN.
+def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
+    """A connection to the run file at ``path``, whose tables are those of a run, and its ``user_version``.
 
     Nothing but SQLite ever opens the file: closing another handle on it would drop SQLite's own locks.
 
     Raises:
-        RunFileError: there is no such file, or it is empty, damaged, or not a run file.
+        RunFileError: there is no such file, or it is empty, damaged, a device, or not a run file.
     """
     with explained(path):
         if path.is_dir():
             raise RunFileError(tr("{path} is a folder; choose a run file, whose name ends in .grpo.").format(path=path))
         try:
-            empty = path.stat().st_size == 0
+            status = path.stat()
         except (FileNotFoundError, ValueError):  # the latter: a name that no file can have
             raise RunFileError(tr("There is no run file at {path}.").format(path=path)) from None
-    if empty:
+        for beside in (path, *(path.with_name(path.name + ending) for ending in COMPANIONS)):
+            if beside.exists() and not beside.is_file():  # opening a pipe would wait for somebody to write to it
+                raise RunFileError(
+                    tr("{name} is a device or a pipe; a run is an ordinary file.").format(name=beside.name)
+                )
+    if status.st_size == 0:
         raise RunFileError(tr("{name} is empty; nothing was ever written to it.").format(name=path.name))
     with explained(path, "written" if writable else "read"):
         try:
-            connection = _connection(path, "mode=rw") if writable else _read_only(path)
+            connection = connected(path, "mode=rw") if writable else _read_only(path)
         except sqlite3.DatabaseError as error:
             if _code(error) != sqlite3.SQLITE_NOTADB:
                 raise
@@ -90,15 +93,31 @@ def opened(path: Path, *, writable: bool = False) -> tuple[sqlite3.Connection, i
                 raise RunFileError(
                     tr("{name} is a database of another program, not a run file of GRPO Lab.").format(name=path.name)
                 )
-            return connection, int(connection.execute("PRAGMA user_version").fetchone()[0])
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            try:
+                check_schema(connection, path.name, newer=version > VERSION)
+            except RunFileError as error:
+                if version > VERSION:
+                    raise newer_version_error(path) from error
+                raise
+            return connection, version
         except BaseException:
             connection.close()
             raise
 
 
-def _read_only(path: Path) -> sqlite3.Connection:
+def newer_version_error(path: Path) -> RunFileError:
+    """What is said of a run file that only a newer version of the program can read."""
+    return RunFileError(
+        tr("{name} was written by a newer version of GRPO Lab and cannot be read; update the program.").format(
+            name=path.name
+        )
+    )
+
+
+def _read_only(path: Path) -> RunConnection:
     try:
-        return _connection(path, "mode=ro")
+        return connected(path, "mode=ro")
     except sqlite3.OperationalError as error:
         if _code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise
@@ -111,19 +130,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
                     "read-only folder. Copy both files to another folder and open the run there."
                 ).format(name=path.name, log=log.name)
             ) from None
-        return _connection(path, "immutable=1")
-
-
-def _connection(path: Path, mode: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=2.0, isolation_level=None, cached_statements=32
-    )
-    try:
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opening is lazy; errors belong here
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+        return connected(path, "immutable=1")
 
 
 @contextmanager
@@ -133,13 +140,18 @@ def explained(path: Path, doing: str = "read") -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise  # a mistake in our own code
-    except UnicodeDecodeError as error:  # damage that reached the text of SQLite's own message
+    except (UnicodeDecodeError, OverflowError) as error:
+        # damage that reached the text of SQLite's own message, or a number that SQLite does not have
         raise RunFileError(
             tr("{name} cannot be {doing}: {damaged}.").format(name=path.name, doing=doing, damaged=_DAMAGED)
         ) from error
+    except MemoryError as error:
+        raise RunFileError(
+            tr("{name} cannot be {doing}: {why}.").format(name=path.name, doing=doing, why=_REASONS["ENOMEM"])
+        ) from error
     except (sqlite3.Error, OSError) as error:
         longest = isinstance(error, sqlite3.OperationalError) and len(os.fsencode(path.absolute())) > _LONGEST_PATH
-        why = _TOO_LONG if longest else _reason(error)
+        why = _TOO_LONG if longest else _NO_MORE_FILES if _takes_no_file(path, error) else _reason(error)
         raise RunFileError(
             tr("{name} cannot be {doing}: {why}.").format(name=path.name, doing=doing, why=why)
         ) from error
@@ -154,8 +166,21 @@ def _reason(error: sqlite3.Error | OSError) -> str:
     if isinstance(error, OSError):
         name = errno.errorcode.get(error.errno or 0, "")
         return _REASONS.get(name, error.strerror or str(error))
-    primary = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])  # SQLITE_IOERR_WRITE -> SQLITE_IOERR
-    return _REASONS.get(primary, str(error))
+    name = getattr(error, "sqlite_errorname", "")
+    if not name:  # the Python module's own, such as of a text that is not UTF-8, which its message repeats
+        return _DAMAGED
+    return _REASONS.get("_".join(name.split("_")[:2]), str(error))  # SQLITE_IOERR_WRITE -> SQLITE_IOERR
+
+
+def _takes_no_file(path: Path, error: sqlite3.Error | OSError) -> bool:
+    """Whether ``error`` comes from a file system that has room for content, but for no further file."""
+    full = error.errno == errno.ENOSPC if isinstance(error, OSError) else _code(error) == sqlite3.SQLITE_CANTOPEN
+    if not full or not hasattr(os, "statvfs"):
+        return False
+    with suppress(OSError):
+        status = os.statvfs(path.parent)
+        return status.f_files > 0 and status.f_ffree == 0
+    return False
 
 
 @contextmanager

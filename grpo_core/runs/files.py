@@ -7,7 +7,9 @@ them into the one file that people copy and send. The writer holds ``<name>.lock
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +24,16 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 
+PART = ".part"
+"""What the name of a file ends in that is not whole yet."""
+LEFT_BEHIND = 3600
+"""Seconds without a change after which a temporary file is one that a killed process has left."""
+
+
+class InUseError(RunFileError):
+    """Somebody else writes the run file."""
+
+
 def lock_path(path: Path) -> Path:
     """The file whose lock says that somebody writes ``path``."""
     return path.with_name(path.name + ".lock")
@@ -31,7 +43,8 @@ def lock(path: Path, patience: float = 0.2) -> BaseFileLock:
     """The writer's lock of ``path``, taken; ``patience`` in seconds outlasts a look from another window.
 
     Raises:
-        RunFileError: somebody else holds it, or the folder takes no new files.
+        InUseError: somebody else holds it.
+        RunFileError: the folder takes no new files.
     """
     import filelock
 
@@ -42,7 +55,7 @@ def lock(path: Path, patience: float = 0.2) -> BaseFileLock:
         try:
             held.acquire()
         except filelock.Timeout:
-            raise RunFileError(
+            raise InUseError(
                 tr("{name} is being written by another window; it can be opened for reading, or as a copy.").format(
                     name=path.name
                 )
@@ -63,8 +76,10 @@ def in_use(path: Path) -> bool:
         return False
     try:
         held = lock(path, patience=0)
-    except RunFileError:
+    except InUseError:
         return True
+    except RunFileError:  # a lock that was left in a folder which cannot be written: nobody writes there
+        return False
     release(held)
     return False
 
@@ -113,19 +128,40 @@ def folded(path: Path) -> bool:
         connection.close()
 
 
+def clear_left_behind(folder: Path) -> None:
+    """Deletes the temporary files of this program in ``folder`` whose processes were killed while they wrote them."""
+    with suppress(OSError):
+        for file in folder.glob(f".????????.*{PART}*"):
+            if _TEMPORARY.fullmatch(file.name) and time.time() - file.stat().st_mtime > LEFT_BEHIND:
+                file.unlink()
+
+
+_TEMPORARY = re.compile(rf"\.[0-9a-f]{{8}}\.\d+{re.escape(PART)}(-wal|-shm|-journal)?", re.ASCII)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place when the block ends well, and vanishes when it does not."""
+    """A temporary path beside ``path`` that takes its place when the block ends well, and vanishes when it does not.
+
+    Raises:
+        RunFileError: the folder cannot be written, or the disk is full.
+    """
     # a short name: one that is as long as the file system allows leaves no room for an ending
-    temporary = path.with_name(f".{zlib.crc32(os.fsencode(path.name)):08x}.{os.getpid()}.part")
+    temporary = path.with_name(f".{zlib.crc32(os.fsencode(path.name)):08x}.{os.getpid()}{PART}")
     try:
         with explained(path, "written"):
+            clear_left_behind(path.parent)
             temporary.unlink(missing_ok=True)
             yield temporary
-            for beside in files_of(path)[1:]:  # a log of the replaced file would be read into the new one
-                beside.unlink()
-            temporary.replace(path)
+            take_place(temporary, path)
     finally:
         for left in files_of(temporary):
             left.unlink()
         temporary.with_name(temporary.name + "-journal").unlink(missing_ok=True)
+
+
+def take_place(new: Path, path: Path) -> None:
+    """The closed file ``new`` takes the place of ``path``; at every moment one of the two is there, whole."""
+    for beside in files_of(path)[1:]:  # a log of the replaced file would be read into the new one
+        beside.unlink()
+    new.replace(path)

@@ -15,14 +15,20 @@ from typing import Any
 import numpy as np
 
 from grpo_core.config import Settings
-from grpo_core.errors import RunFileError
+from grpo_core.errors import RunFileError, shortened
 from grpo_core.record import ARRAYS, Step
+from grpo_core.runs.limits import LONGEST_AXIS, MOST_ARRAYS, MOST_AXES
 from grpo_core.runs.soundness import check
 from grpo_core.text import tr
 
 _ALIGNMENT = 8
 _PLAIN = "biuf"
+_KINDS = frozenset({"|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iuf" for size in (2, 4, 8))})
+"""The element types that a layout may name; of others NumPy would build whatever they describe."""
 _MEASUREMENT, _RESUME = "measurement.", "resume."
+_LONGEST_NAME = 200
+_LARGEST = 1 << 40
+"""Bytes that no record has."""
 
 
 def packed(arrays: Mapping[str, Any]) -> tuple[str, bytes]:
@@ -86,7 +92,7 @@ def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step
     resume: dict[str, np.ndarray] = {}
     for name, array in unpacked(layout, record).items():
         if name.startswith(_MEASUREMENT):
-            measurements[name.removeprefix(_MEASUREMENT)] = float(array)
+            measurements[name.removeprefix(_MEASUREMENT)] = _number(array, name, number)
         elif name.startswith(_RESUME):
             resume[name.removeprefix(_RESUME)] = array
         elif name in ARRAYS:  # a newer version may record more; it is left alone
@@ -97,6 +103,16 @@ def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step
         raise RunFileError(
             tr("The record of update {number} is incomplete ({error}).").format(number=number, error=error)
         ) from None
+
+
+def _number(array: np.ndarray, name: str, number: int) -> float:
+    if array.shape:
+        raise RunFileError(
+            tr("The record of update {number} has a table where one number belongs ({name}); it is damaged.").format(
+                number=number, name=name
+            )
+        )
+    return float(array)
 
 
 @lru_cache(maxsize=256)
@@ -117,18 +133,34 @@ def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int,
     """(bytes of a record, [(name, dtype, shape, offset)]): faster to apply than one structured dtype."""
     try:
         fields = json.loads(layout)
-        whole = int(fields["itemsize"])
+        whole = fields["itemsize"]
+        if not _is_whole(whole) or whole > _LARGEST:
+            raise ValueError("a record has no such size")
         places = []
         columns = (fields["names"], fields["formats"], fields["shapes"], fields["offsets"])
+        if max(map(len, columns)) > MOST_ARRAYS:
+            raise ValueError("it names too many arrays")
         for name, text, shape, offset in zip(*columns, strict=True):
-            kind, shape = np.dtype(text), tuple(int(n) for n in shape)
-            if kind.kind not in _PLAIN:
+            if not isinstance(name, str) or len(name) > _LONGEST_NAME:
+                raise ValueError("the name of an array is none")
+            if text not in _KINDS:
                 raise ValueError("only booleans and numbers are stored")
-            if min(shape, default=0) < 0 or not 0 <= offset <= whole - kind.itemsize * math.prod(shape):
+            kind = np.dtype(text)
+            if len(shape) > MOST_AXES or not all(_is_whole(n) and n < LONGEST_AXIS for n in shape):
+                raise ValueError(f"“{name}” has no shape")
+            # an empty array takes no bytes however long its other axes are, but NumPy has a limit for these too
+            full = kind.itemsize * math.prod(n for n in shape if n)
+            if full > _LARGEST or not _is_whole(offset) or offset > whole - kind.itemsize * math.prod(shape):
                 raise ValueError(f"“{name}” does not fit into the record")
-            places.append((str(name), kind, shape, int(offset)))
+            places.append((name, kind, tuple(shape), offset))
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, SyntaxError, RecursionError) as error:
         raise RunFileError(
-            tr("The description of a record cannot be read ({error}); the file is damaged.").format(error=error)
+            tr("The description of a record cannot be read ({error}); the file is damaged.").format(
+                error=shortened(error)
+            )
         ) from None
     return whole, places
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grpo_core.errors import RunFileError
+from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.record import Step
 from grpo_core.runs.database import explained
 from grpo_core.runs.files import files_of, in_use, lock, release, size_of
+from grpo_core.runs.limits import MOST_ANCESTORS
 from grpo_core.runs.meta import RunMeta
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.thinning import Stretch
@@ -62,16 +63,32 @@ def new_path(folder: Path, title: str, now: float | None = None) -> Path:
     moment = time.strftime("%Y-%m-%d %H.%M.%S", time.localtime(now))
     words = "".join(c if c.isprintable() and c not in '\\/:*?"<>|' else " " for c in title)
     stem = f"{moment} {' '.join(words.split())[:_LONGEST_TITLE]}".rstrip(" .")
-    path, count = folder / f"{stem}{SUFFIX}", 1
-    while path.exists():
+    return free_name(folder / f"{stem}{SUFFIX}")
+
+
+def free_name(path: Path) -> Path:
+    """``path``, or where something is there already the same name with a number that is free."""
+    free, count = path, 1
+    while free.exists():
         count += 1
-        path = folder / f"{stem} {count}{SUFFIX}"
-    return path
+        free = path.with_name(f"{path.stem} {count}{path.suffix}")
+    return free
 
 
-def entries(folder: Path) -> list[Entry]:
-    """Every run of ``folder``, the last written first; broken files are there with what is wrong with them."""
-    return sorted(map(_entry, _paths(folder)), key=lambda found: (found.modified, found.path.name), reverse=True)
+def entries(folder: Path, cancelled: Callable[[], bool] = lambda: False) -> list[Entry]:
+    """Every run of ``folder``, the last written first; broken files are there with what is wrong with them.
+
+    Each file is opened, and any of them may come from somebody else: not for the window's thread.
+
+    Raises:
+        Cancelled: ``cancelled()`` turned true.
+    """
+    found = []
+    for path in _paths(folder):
+        if cancelled():
+            raise Cancelled(tr("The runs were not looked through."))
+        found.append(_entry(path))
+    return sorted(found, key=lambda entry: (entry.modified, entry.path.name), reverse=True)
 
 
 def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> list[Path]:
@@ -89,12 +106,22 @@ def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> 
 
 
 def find(folder: Path, run_id: str, hint: str = "") -> Path | None:
-    """Where the run ``run_id`` lies: at ``hint``, or anywhere in ``folder``."""
-    for path in ([Path(hint)] if hint else []) + list(_paths(folder)):
+    """Where the run ``run_id`` lies: at ``hint``, or anywhere in ``folder``.
+
+    The hint was written by whoever wrote the file: it is followed to a file on this computer, or on the very share
+    on which ``folder`` lies, but to no other host.
+    """
+    for path in (*_hinted(hint, folder), *_paths(folder)):
         with suppress(RunFileError), RunReader.open(path) as reader:
             if reader.meta.id == run_id:
                 return path
     return None
+
+
+def _hinted(hint: str, folder: Path) -> Iterable[Path]:
+    path = Path(hint)
+    remote = path.drive.startswith(("\\\\", "//")) and path.drive.casefold() != folder.absolute().drive.casefold()
+    return [] if remote or not path.is_absolute() else [path]
 
 
 def remove(path: Path) -> None:
@@ -122,9 +149,11 @@ class Lineage:
         reader: the run itself.
     """
 
-    def __init__(self, reader: RunReader, folder: Path) -> None:
+    def __init__(self, reader: RunReader, folder: Path, below: frozenset[str] = frozenset()) -> None:
+        """``below``: ids of the runs that go back to this one; none of them can be its ancestor as well."""
         self.reader = reader
         self._folder = folder
+        self._ids = below | {reader.meta.id}
         self._parent: Lineage | None = None
 
     def step(self, number: int) -> Step:
@@ -175,6 +204,12 @@ class Lineage:
     def _above(self, number: int) -> Lineage:
         if self._parent is None:
             meta = self.reader.meta
+            if meta.parent and (meta.parent[0] in self._ids or len(self._ids) > MOST_ANCESTORS):
+                raise RunFileError(
+                    tr("{name} says that it was branched from itself; the file is damaged.").format(
+                        name=self.reader.path.name
+                    )
+                )
             path = find(self._folder, meta.parent[0], meta.parent_path) if meta.parent else None
             if path is None:
                 raise RunFileError(
@@ -183,7 +218,7 @@ class Lineage:
                         "and that run is not there any more; its curves are kept here."
                     ).format(number=number, name=self.reader.path.name)
                 )
-            self._parent = Lineage(RunReader.open(path), self._folder)
+            self._parent = Lineage(RunReader.open(path), self._folder, self._ids)
         return self._parent
 
 

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from grpo_core.config import Settings, settings_from_json
-from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.errors import GrpoError, RunFileError, shortened
 from grpo_core.record import Origin
 from grpo_core.runs.layout import packed, unpacked
+from grpo_core.runs.limits import LONGEST_META, LONGEST_TITLE, MOST_META_ROWS, MOST_UPDATES
 from grpo_core.text import tr
 
+_LAST_MOMENT = 32_503_680_000.0
+"""The year 3000, in seconds since 1970; what no clock of a computer can show lies behind it."""
 _ORIGIN_ARRAYS = ("dist_logp", "ref_dist_logp", "action_rewards")
 _ORIGIN_TEXTS = ("vocabulary", "prompts", "context_names", "reward_names", "watched")
 
@@ -63,8 +66,18 @@ def meta_rows(meta: RunMeta, origin: Origin) -> dict[str, Any]:
 
 
 def all_rows(connection: sqlite3.Connection) -> dict[str, Any]:
-    """The table ``meta`` as a dictionary."""
-    return dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    """The table ``meta`` as a dictionary.
+
+    Raises:
+        RunFileError: it holds more rows, or longer ones, than any run does.
+    """
+    rows = connection.execute(
+        "SELECT key, value FROM meta WHERE length(value) IS NULL OR length(value) <= ? LIMIT ?",
+        (LONGEST_META, MOST_META_ROWS + 1),
+    ).fetchall()
+    if len(rows) > MOST_META_ROWS:
+        raise RunFileError(tr("The run says more of itself than any run does; the file is damaged."))
+    return dict(rows)
 
 
 def meta_from(rows: Mapping[str, Any]) -> RunMeta:
@@ -77,8 +90,8 @@ def meta_from(rows: Mapping[str, Any]) -> RunMeta:
         point = rows["parent_step"]
         return RunMeta(
             id=_text(rows, "id"),
-            title=_text(rows, "title"),
-            created=float(rows["created"]),
+            title=_title(_text(rows, "title")),
+            created=_moment(rows["created"]),
             settings=stored_settings(rows["settings"]),
             parent=None if point is None else (_text(rows, "parent"), _whole(point)),
             parent_path=_text(rows, "parent_path"),
@@ -87,7 +100,7 @@ def meta_from(rows: Mapping[str, Any]) -> RunMeta:
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RunFileError(
-            tr("The run does not say what it is ({error!r}); the file is damaged.").format(error=error)
+            tr("The run does not say what it is ({error}); the file is damaged.").format(error=shortened(repr(error)))
         ) from None
 
 
@@ -98,8 +111,21 @@ def _text(rows: Mapping[str, Any], key: str) -> str:
     return value
 
 
+def _title(text: str) -> str:
+    """A title as it is shown: one line, and not without end."""
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    return shortened(text, LONGEST_TITLE)
+
+
+def _moment(value: object) -> float:
+    if not isinstance(value, (int, float)) or not 0 <= value < _LAST_MOMENT:
+        raise ValueError("it was created at no time")
+    return float(value)
+
+
 def _whole(value: object) -> int:
-    if not isinstance(value, int) or value < 0:
+    if not isinstance(value, int) or not 0 <= value <= MOST_UPDATES:
         raise ValueError(f"{str(value)[:40]} is no update")
     return value
 
@@ -137,7 +163,11 @@ def origin_from(rows: Mapping[str, Any], arrays: tuple[str, bytes]) -> Origin:
         settings = stored_settings(told["settings"])
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunFileError(
-            tr("The run's start cannot be read ({error!r}); the file is damaged.").format(error=error)
+            tr("The run's start cannot be read ({error}); the file is damaged.").format(error=shortened(repr(error)))
         ) from None
     known: dict[str, Any] = {k: v for k, v in unpacked(*arrays).items() if k in _ORIGIN_ARRAYS}
+    if settings.is_language and known:
+        raise RunFileError(tr("The start of a language model's run holds a bandit's tables; the file is damaged."))
+    if any(array.ndim != 2 or 0 in array.shape for array in known.values()):
+        raise RunFileError(tr("The tables of the run's start have no rows or columns; the file is damaged."))
     return Origin(settings=settings, **texts, **known)

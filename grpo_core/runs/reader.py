@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import zlib
 from bisect import bisect_right
 from contextlib import suppress
@@ -19,9 +18,19 @@ from grpo_core.metrics import METRICS
 from grpo_core.questions import AnyAnswer, AnyQuestion, answer_from_json
 from grpo_core.record import Origin, Step
 from grpo_core.runs import thinning
-from grpo_core.runs.database import CHUNK, VERSION, explained, opened, transaction
-from grpo_core.runs.files import collapsed
+from grpo_core.runs.connection import RunConnection
+from grpo_core.runs.database import CHUNK, VERSION, explained, newer_version_error, opened, transaction
+from grpo_core.runs.files import collapsed, size_of
 from grpo_core.runs.layout import decoded
+from grpo_core.runs.limits import (
+    LONGEST_ANSWER,
+    LONGEST_LAYOUT,
+    LONGEST_SERIES_NAME,
+    LONGEST_SETTINGS,
+    MOST_CHANGES,
+    MOST_SERIES,
+    MOST_UPDATES,
+)  # fmt: skip
 from grpo_core.runs.meta import RunMeta, all_rows, meta_from, origin_from, stored_settings
 from grpo_core.text import tr
 
@@ -39,7 +48,7 @@ class RunReader:
         newer: a newer version of the program wrote the file; it can be read but not continued.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, *, newer: bool = False) -> None:
+    def __init__(self, path: Path, connection: RunConnection, *, newer: bool = False) -> None:
         self.path = path
         self.newer = newer
         self._connection = connection
@@ -66,17 +75,20 @@ class RunReader:
         except BaseException as error:
             connection.close()
             if isinstance(error, RunFileError) and version > VERSION:
-                raise RunFileError(
-                    tr(
-                        "{name} was written by a newer version of GRPO Lab and cannot be read; update the program."
-                    ).format(name=path.name)
-                ) from error
+                raise newer_version_error(path) from error
             raise
 
     def refresh(self) -> int:
         """Looks for newly committed updates; returns and keeps the number of the last."""
         with explained(self.path):
+            self._connection.limit_values(size_of(self.path))
             newest = self._connection.execute("SELECT max(step) FROM step").fetchone()[0]
+        if newest is not None and not self.first <= newest <= MOST_UPDATES:
+            raise RunFileError(
+                tr("{name} says that it holds update {newest}, which no run has; the file is damaged.").format(
+                    name=self.path.name, newest=newest
+                )
+            )
         self.last = self.last if newest is None else int(newest)
         return self.last
 
@@ -92,6 +104,8 @@ class RunReader:
         Raises:
             RunFileError: it is not in this file, or its record is damaged.
         """
+        if not 0 <= number <= MOST_UPDATES:
+            raise RunFileError(self._absent(number))
         with explained(self.path):
             row = self._connection.execute(
                 "SELECT layout, settings, crc, record FROM step WHERE step = ?", (number,)
@@ -122,7 +136,8 @@ class RunReader:
         """What the model once answered, None if it was not asked."""
         with explained(self.path):
             row = self._connection.execute(
-                "SELECT answer FROM answer WHERE step = ? AND question = ?", (question.step, question.to_json())
+                "SELECT answer FROM answer WHERE step = ? AND question = ? AND length(answer) <= ?",
+                (question.step, question.to_json(), LONGEST_ANSWER),
             ).fetchone()
         try:
             return None if row is None else answer_from_json(question, row[0])
@@ -143,22 +158,20 @@ class RunReader:
         if name not in names:
             if name not in METRICS:
                 raise KeyError(name)
-            return np.full(max(self.last - start, 0), np.nan)
-        first_chunk = start // CHUNK
+            return np.full_like(self.series(names[0], start), np.nan)  # as many as the file really has
+        count, first_chunk = max(self.last - start, 0), start // CHUNK
         with explained(self.path), transaction(self._connection, "DEFERRED"):
-            chunks = self._connection.execute(
-                "SELECT data FROM series WHERE name = ? AND chunk >= ? ORDER BY chunk", (name, first_chunk)
-            ).fetchall()
+            chunks = self._chunks(name, first_chunk)
             rows = self._connection.execute(
-                "SELECT data FROM tail WHERE step > ? AND step <= ? ORDER BY step", (start, self.last)
+                "SELECT data FROM tail WHERE step > ? AND step <= ? ORDER BY step LIMIT ?", (start, self.last, CHUNK)
             ).fetchall()
         try:
             tail = np.frombuffer(b"".join(row[0] for row in rows), "<f8").reshape(len(rows), len(names))
-            whole = np.frombuffer(b"".join(row[0] for row in chunks), "<f8")[start - first_chunk * CHUNK :]
-            values = np.concatenate([whole, tail[:, names.index(name)]])[: max(self.last - start, 0)]
+            whole = np.frombuffer(b"".join(chunks), "<f8")[start - first_chunk * CHUNK :]
+            values = np.concatenate([whole, tail[:, names.index(name)]])[:count]
         except (ValueError, TypeError):
             values = np.empty(0)
-        if len(values) != max(self.last - start, 0):
+        if len(values) != count:
             raise RunFileError(
                 tr("The series {name} in {name2} is damaged; it can be rebuilt from the updates.").format(
                     name=name, name2=self.path.name
@@ -166,10 +179,31 @@ class RunReader:
             )
         return values
 
+    def _chunks(self, name: str, first: int) -> list[bytes]:
+        """The full chunks of a series from chunk ``first`` on; at one that is not full it ends."""
+        found: list[bytes] = []
+        rows = self._connection.execute(
+            "SELECT data FROM series WHERE name = ? AND chunk >= ? ORDER BY chunk LIMIT ?",
+            (name, first, max(self.last // CHUNK - first + 1, 0)),
+        )
+        for (data,) in rows:
+            if not isinstance(data, bytes) or len(data) != 8 * CHUNK:
+                break
+            found.append(data)
+        return found
+
     def settings_changes(self) -> list[tuple[int, Settings]]:
         """(first update under them, settings), in order; the first entry is the run's start."""
         with explained(self.path):
-            rows = self._connection.execute("SELECT id FROM settings ORDER BY id").fetchall()
+            rows = self._connection.execute(
+                "SELECT id FROM settings ORDER BY id LIMIT ?", (MOST_CHANGES + 1,)
+            ).fetchall()
+        if not 0 < len(rows) <= MOST_CHANGES:
+            raise RunFileError(
+                tr("{name} says that its settings changed {count} times or more; the file is damaged.").format(
+                    name=self.path.name, count=len(rows)
+                )
+            )
         return [(row[0], self._settings_row(row[0])) for row in rows]
 
     def settings_at(self, step: int) -> Settings:
@@ -192,11 +226,17 @@ class RunReader:
     @cached_property
     def _series_names(self) -> list[str]:
         try:
-            return [str(name) for name in json.loads(self._rows["series"])]
+            text = self._rows["series"]
+            names: object = json.loads(text) if len(text) <= MOST_SERIES * LONGEST_SERIES_NAME else None
         except (KeyError, TypeError, ValueError, RecursionError):
-            raise RunFileError(
-                tr("{name} does not name its series; the file is damaged.").format(name=self.path.name)
-            ) from None
+            names = None
+        if (
+            not isinstance(names, list)
+            or not 0 < len(names) <= MOST_SERIES
+            or not all(isinstance(name, str) and len(name) <= LONGEST_SERIES_NAME for name in names)
+        ):
+            raise RunFileError(tr("{name} does not name its series; the file is damaged.").format(name=self.path.name))
+        return names
 
     def _branch_point(self, number: int) -> Step:
         if self.meta.parent is None or number != self.first - 1 or number == 0:
@@ -250,20 +290,24 @@ class RunReader:
 
     def _layout(self, number: int) -> str:
         if number not in self._layouts:
-            self._layouts[number] = self._text("SELECT fields FROM layout WHERE id = ?", number)
+            self._layouts[number] = self._text(
+                "SELECT fields FROM layout WHERE id = ? AND length(fields) <= ?", number, LONGEST_LAYOUT
+            )
         return self._layouts[number]
 
     def _settings_row(self, number: int) -> Settings:
         if number in self._settings:
             return self._settings[number]
-        settings = stored_settings(self._text("SELECT json FROM settings WHERE id = ?", number))
+        settings = stored_settings(
+            self._text("SELECT json FROM settings WHERE id = ? AND length(json) <= ?", number, LONGEST_SETTINGS)
+        )
         if number <= self.last:  # before its first update a row may still be replaced
             self._settings[number] = settings
         return settings
 
-    def _text(self, query: str, number: int) -> str:
+    def _text(self, query: str, number: int, longest: int) -> str:
         with explained(self.path):
-            row = self._connection.execute(query, (number,)).fetchone()
+            row = self._connection.execute(query, (number, longest)).fetchone()
         if row is None or not isinstance(row[0], str):
             raise RunFileError(
                 tr("A description that updates refer to is missing in {name}; it is damaged.").format(

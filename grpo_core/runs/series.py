@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.record import Step
 from grpo_core.runs.database import CHUNK
 from grpo_core.runs.reader import RunReader
+from grpo_core.text import tr
 
 NAMES = tuple(METRICS)
 """The series that this version writes, in the order of a row of ``tail``."""
@@ -33,7 +35,10 @@ def fold(connection: sqlite3.Connection, last: int) -> None:
         rows = connection.execute(
             "SELECT data FROM tail WHERE step BETWEEN ? AND ? ORDER BY step", (begin, end)
         ).fetchall()
-        table = np.frombuffer(b"".join(row[0] for row in rows), "<f8").reshape(CHUNK, len(NAMES))
+        whole = b"".join(row[0] for row in rows)
+        if len(rows) != CHUNK or len(whole) != 8 * CHUNK * len(NAMES):
+            raise RunFileError(tr("The newest values of the run's series are damaged; they can be rebuilt in a copy."))
+        table = np.frombuffer(whole, "<f8").reshape(CHUNK, len(NAMES))
         _insert_chunk(connection, (begin - 1) // CHUNK, table.T)
         connection.execute("DELETE FROM tail WHERE step BETWEEN ? AND ?", (begin, end))
         begin = end + 1

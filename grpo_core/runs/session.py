@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.errors import Cancelled, GrpoError, RunFileError
+from grpo_core.metrics import METRICS
 from grpo_core.runs import library
 from grpo_core.runs.database import explained
 from grpo_core.runs.files import replacing
@@ -30,6 +32,8 @@ __all__ = ["SUFFIX", "Manifest", "SessionError", "SessionRun", "open_session", "
 
 SPARE = 100_000_000
 """Bytes that stay free on the disk."""
+PROCESSOR_SECONDS = 5.0
+"""What reading the runs of a session may take together; ten million updates take a second or two."""
 _PIECE = 1 << 20
 
 
@@ -98,6 +102,7 @@ def open_session(path: Path, folder: Path, cancelled: Callable[[], bool] = _neve
         Cancelled: nothing was left in ``folder``.
     """
     copies: list[Path] = []
+    spent = 0.0
     try:
         with reading(path) as archive:
             manifest = checked(path, archive)
@@ -107,7 +112,11 @@ def open_session(path: Path, folder: Path, cancelled: Callable[[], bool] = _neve
                 with explained(copies[-1], "written"), replacing(copies[-1]) as temporary:
                     with archive.open(entry_name(number)) as source, temporary.open("wb") as writing:
                         _pour(source, writing, cancelled)
-                    _check_run(path, temporary, number)
+                    spent += _check_run(path, temporary, number)
+                if spent > PROCESSOR_SECONDS:
+                    raise SessionError(
+                        tr("{name} cannot be opened: reading its runs takes far too long.").format(name=path.name)
+                    )
     except BaseException:
         for copy in copies:
             with suppress(OSError):
@@ -149,15 +158,19 @@ def _check_room(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
         )
 
 
-def _check_run(path: Path, copy: Path, number: int) -> None:
-    """Whether the copy is a run that can be read.
+def _check_run(path: Path, copy: Path, number: int) -> float:
+    """Looks at what a window reads of the copy when it opens it; the processor time that took, in seconds.
 
     Raises:
         SessionError: it is not; the sentence says why.
     """
+    begun = time.thread_time()
     try:
         with RunReader.open(copy) as reader:
             _ = reader.origin, reader.settings_changes()
+            with suppress(RunFileError):  # told when the run is opened; it hinders no other
+                for name in METRICS:
+                    reader.series(name)
     except GrpoError as error:
         why = str(error).replace(copy.name, f"run {number}")
         raise SessionError(
@@ -165,6 +178,7 @@ def _check_run(path: Path, copy: Path, number: int) -> None:
                 name=path.name, number=number, why=why
             )
         ) from error
+    return time.thread_time() - begun
 
 
 def _pour(source: IO[bytes], target: IO[bytes], cancelled: Callable[[], bool]) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import struct
+import typing
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.regular_file import opened_regular
 from grpo_core.runs.database import explained
 from grpo_core.runs.manifest import Manifest, SessionError, manifest_from
 from grpo_core.text import tr
@@ -47,21 +50,37 @@ def reading(path: Path) -> Iterator[zipfile.ZipFile]:
                 )
             )
         try:
-            archive = zipfile.ZipFile(path)
+            file = opened_regular(path)
         except FileNotFoundError:
             raise SessionError(tr("There is no session file at {path}.").format(path=path)) from None
-        except zipfile.BadZipFile:
-            empty = path.stat().st_size == 0
-            what = (
-                tr("is empty; nothing was ever written to it")
-                if empty
-                else tr("is no session file, or it was cut short")
-            )
-            raise SessionError(
-                tr("{name} {what}; session files are written by GRPO Lab.").format(name=path.name, what=what)
-            ) from None
-        with archive:
+        with file, _archive(path, file) as archive:
             yield archive
+
+
+class _Pieces:
+    """A file of which no piece larger than a manifest is read: zipfile reads the directory of a zip as one."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.seek, self.tell, self.seekable, self.close = file.seek, file.tell, file.seekable, file.close
+
+    def read(self, size: int = -1) -> bytes:
+        if size > LARGEST_MANIFEST:
+            raise zipfile.BadZipFile("its directory is longer than that of any session")
+        return self._file.read(size)
+
+
+def _archive(path: Path, file: BinaryIO) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(typing.cast(BinaryIO, _Pieces(file)))
+    except zipfile.BadZipFile:
+        empty = path.stat().st_size == 0
+        what = (
+            tr("is empty; nothing was ever written to it") if empty else tr("is no session file, or it was cut short")
+        )
+        raise SessionError(
+            tr("{name} {what}; session files are written by GRPO Lab.").format(name=path.name, what=what)
+        ) from None
 
 
 @contextmanager

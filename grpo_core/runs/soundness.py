@@ -22,7 +22,7 @@ def check(step: Step) -> Step:
     if not batch or not length:
         raise _damaged(step, "tokens")
     passes = len(step.part) if step.part.ndim == 2 else 0
-    micro = step.denominator.shape[-1] if step.denominator is not None else 0
+    micro = step.denominator.shape[-1] if step.denominator is not None and step.denominator.ndim else 0
     shapes: dict[str, tuple[str, tuple[int, ...]]] = {
         "tokens": (_WHOLE, (batch, length)), "group": (_WHOLE, (batch,)), "row_id": (_WHOLE, (batch,)),
         "mask": (_TRUTH, (batch, length)), "rewards": (_REAL, (batch,)), "old_logp": (_REAL, (batch, length)),

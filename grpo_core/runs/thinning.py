@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from grpo_core.errors import RunFileError
+from grpo_core.errors import RunFileError, shortened
+from grpo_core.runs.limits import MOST_STRETCHES, MOST_UPDATES
 from grpo_core.text import tr
 
 BLOCK = 1024
@@ -25,8 +26,6 @@ NEWEST = 2 * BLOCK
 """So many updates at the end of a run are kept whole, at the least."""
 KEY = "thinned"
 """The row of the table ``meta`` that lists the stretches."""
-_MOST = 1_000_000
-"""Stretches that a file may have; more are damage."""
 
 
 @dataclass(frozen=True)
@@ -124,13 +123,17 @@ def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
     """
     try:
         told = json.loads(rows.get(KEY, "[]"))
+        if len(told) > MOST_STRETCHES:
+            raise ValueError("there are too many stretches")
         found = tuple(Stretch(*map(_whole, row)) for row in told)
         ends = [0, *(place for s in found for place in (s.first, s.last))]
-        if len(found) > _MOST or any(a >= b for a, b in pairwise(ends)):
+        if any(a >= b for a, b in pairwise(ends)):
             raise ValueError("the stretches are not in order")
     except (TypeError, ValueError, RecursionError) as error:
         raise RunFileError(
-            tr("What was thinned out of the run cannot be read ({error}); the file is damaged.").format(error=error)
+            tr("What was thinned out of the run cannot be read ({error}); the file is damaged.").format(
+                error=shortened(error)
+            )
         ) from None
     return found
 
@@ -166,6 +169,6 @@ def _stretches(first: int, every: Sequence[int]) -> tuple[Stretch, ...]:
 
 
 def _whole(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 1 << 62:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_UPDATES:
         raise ValueError(f"{str(value)[:40]} is no update")
     return value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import time
 import uuid
 import zlib
@@ -18,10 +17,12 @@ from grpo_core.errors import RunFileError
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Origin, Step
 from grpo_core.runs import series
+from grpo_core.runs.connection import RunConnection
 from grpo_core.runs.creation import build
 from grpo_core.runs.database import VERSION, explained, opened, transaction
 from grpo_core.runs.files import folded, lock, release, replacing, size_of
 from grpo_core.runs.layout import encoded
+from grpo_core.runs.limits import MOST_CHANGES, MOST_UPDATES
 from grpo_core.runs.meta import RunMeta, all_rows
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.thinning import Stretch, Thinning
@@ -55,7 +56,7 @@ class RunWriter:
     """
 
     def __init__(
-        self, path: Path, held: BaseFileLock, connection: sqlite3.Connection, limit: int, thin: bool = False
+        self, path: Path, held: BaseFileLock, connection: RunConnection, limit: int, thin: bool = False
     ) -> None:
         self.path = path
         self.limit = limit
@@ -64,13 +65,16 @@ class RunWriter:
         reader = RunReader(path, connection)
         self.meta: RunMeta = reader.meta
         self.thin = thin and not self.meta.settings.is_language
-        self._thinning = Thinning(connection, reader.first, reader.last)
+        with explained(path):
+            self._thinning = Thinning(connection, reader.first, reader.last)
+            self._layouts: dict[str, int] = {
+                fields: number for number, fields in connection.execute("SELECT id, fields FROM layout")
+            }
         self.committed = reader.last
         self._appended = reader.last
-        self._layouts: dict[str, int] = {
-            fields: number for number, fields in connection.execute("SELECT id, fields FROM layout")
-        }
-        self._settings_id, self._settings = reader.settings_changes()[-1]
+        changes = reader.settings_changes()
+        self._changes = len(changes)
+        self._settings_id, self._settings = changes[-1]
         self._steps: list[tuple[int, int, int, int, bytes]] = []
         self._scalars: list[tuple[int, bytes]] = []
         self._new_layouts: list[tuple[int, str]] = []
@@ -162,7 +166,10 @@ class RunWriter:
                 connection.execute("PRAGMA secure_delete=OFF")
                 connection.execute("UPDATE meta SET value = 0 WHERE key = 'ended'")
             writer = cls(path, held, connection, limit, thin)
-            if all_rows(connection)["series"] != series.NAMES_JSON:  # another version wrote others
+            with explained(path):
+                rows = all_rows(connection)
+            connection.allow_writing()
+            if rows.get("series") != series.NAMES_JSON:  # another version wrote others
                 writer.rebuild_series()
             return writer
         except BaseException:
@@ -247,6 +254,7 @@ class RunWriter:
         """
         self.commit()
         values = series.rebuilt(RunReader(self.path, self._connection))
+        self._connection.allow_writing()
         with explained(self.path, "written"), transaction(self._connection):
             series.store(self._connection, values)
             self._connection.execute("UPDATE meta SET value = ? WHERE key = 'series'", (series.NAMES_JSON,))
@@ -283,11 +291,20 @@ class RunWriter:
     def _settings_of(self, step: Step) -> int:
         if step.settings is not self._settings and step.settings != self._settings:
             self._settings_id = step.step
+            self._changes += 1
             self._new_settings.append((step.step, step.settings.to_json()))
         self._settings = step.settings
         return self._settings_id
 
     def _why_full(self, room: bool) -> str | None:
+        if self.committed >= MOST_UPDATES:
+            return tr("{name} has reached the {most:,} updates that a run may have; go on in a new run.").format(
+                name=self.path.name, most=MOST_UPDATES
+            )
+        if self._changes >= MOST_CHANGES:
+            return tr(
+                "The settings of {name} have changed {most:,} times, the most in one run; branch from it."
+            ).format(name=self.path.name, most=MOST_CHANGES)
         if not room:
             why = tr("{name} has reached its size limit of {limit:g} GB").format(
                 name=self.path.name, limit=self.limit / 1e9

@@ -1,0 +1,61 @@
+"""Opening files that somebody else may have put there: ordinary ones only, and never waiting.
+
+Opening a pipe waits for somebody to write to it, and a device may never end; the size that the system names says
+nothing of either.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import zlib
+from pathlib import Path
+from typing import BinaryIO
+
+from grpo_core.text import tr
+
+
+def opened_regular(path: Path) -> BinaryIO:
+    """The ordinary file at ``path``, open for reading.
+
+    Raises:
+        OSError: it cannot be opened, or it is a folder, a pipe or a device.
+        ValueError: no file can have such a name.
+    """
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            raise OSError(errno.EINVAL, tr("it is no ordinary file"), str(path))
+        return os.fdopen(number, "rb")
+    except BaseException:
+        os.close(number)
+        raise
+
+
+def read_limited(path: Path, largest: int) -> bytes | None:
+    """The content of the ordinary file at ``path``; None where it has more than ``largest`` bytes.
+
+    Raises:
+        OSError: as :func:`opened_regular`, or it cannot be read.
+    """
+    with opened_regular(path) as file:
+        content = file.read(largest + 1)
+    return None if len(content) > largest else content
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file; what stood at ``path`` is replaced once ``content`` is on the disk.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full; then what stood there stays.
+    """
+    temporary = path.with_name(f".{zlib.crc32(os.fsencode(path.name)):08x}.{os.getpid()}.part")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
