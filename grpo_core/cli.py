@@ -14,14 +14,17 @@ from typing import Any, NoReturn
 from grpo_core import __version__
 from grpo_core.assignments import described_settings, settings_from
 from grpo_core.breakpoints import Breakpoint, Watch, breakpoint_from_text, nothing_before, sentence
+from grpo_core.command_numbers import count
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
 from grpo_core.experiments.command import add_commands as add_experiments
 from grpo_core.learners import Learner, learner
 from grpo_core.metrics import metrics
 from grpo_core.pretrain_command import add_command as add_pretrain
+from grpo_core.runs.database import opened
 from grpo_core.runs.export_command import add_command as add_export
-from grpo_core.runs.library import Lineage, remove
+from grpo_core.runs.files import lock, release, take_place
+from grpo_core.runs.library import Lineage, free_name
 from grpo_core.runs.run_file import RunReader, RunWriter
 
 FAILED, INTERRUPTED = 2, 130
@@ -38,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command(options)
     except GrpoError as error:
         print(error, file=sys.stderr)
+        return INTERRUPTED if isinstance(error, Cancelled) else FAILED
     except BrokenPipeError:  # the reader of a pipe has seen enough
         with contextlib.suppress(OSError):
             sys.stdout.close()
@@ -55,20 +59,40 @@ def train(options: argparse.Namespace) -> int:
     settings = settings_from(options.preset, options.set, language_settings() if options.language else None)
     if options.seed is not None:
         settings = settings.replace({"seed": options.seed})
-    with _interruptible() as cancelled:
+    with _interruptible() as cancelled, _written_to(out, options.force) as path:
         training = learner(settings, cancelled=cancelled)
-        if out.exists():
-            if not options.force:
-                raise RunFileError(f"{out} exists already; choose another name, or add --force to replace it.")
-            remove(out)
-        with RunWriter.create(out, settings, title=options.title or out.stem) as writer:
+        with RunWriter.create(path, settings, title=options.title or out.stem) as writer:
             trouble = _trained(training, writer, options.steps, Watch(options.stop_when, nothing_before))
             writer.commit()
+        if trouble is None and path != out:
+            take_place(path, out)
     if trouble is not None:
-        print(f"{trouble}\n{out} holds {_counted(writer.committed)}.", file=sys.stderr)
+        stays = "" if path == out else f"\n{out} stays as it was."
+        print(f"{trouble}\n{path} holds {_counted(writer.committed)}.{stays}", file=sys.stderr)
         return INTERRUPTED if isinstance(trouble, Cancelled) else FAILED
     print(f"{out} holds {_counted(writer.committed)}.")
     return 0
+
+
+@contextlib.contextmanager
+def _written_to(out: Path, force: bool) -> Iterator[Path]:
+    """Where a new run is written: ``out``, or a file beside the run there, which only a finished run replaces.
+
+    Raises:
+        RunFileError: something is there that may not be replaced: without ``force`` anything, with it all but a run
+            that nobody writes.
+    """
+    if not out.exists():
+        yield out
+        return
+    if not force:
+        raise RunFileError(f"{out} exists already; choose another name, or add --force to replace it.")
+    opened(out)[0].close()  # a sentence where it is no run file: such a one is not ours to replace
+    held = lock(out)
+    try:
+        yield free_name(out)
+    finally:
+        release(held)
 
 
 def inspect(options: argparse.Namespace) -> int:
@@ -178,7 +202,7 @@ def _parser() -> argparse.ArgumentParser:
         "--set", action="append", default=[], metavar="SETTING=VALUE",
         help="change a setting, as in objective.beta=0.1; may be repeated; “settings” lists them",
     )  # fmt: skip
-    one.add_argument("--steps", type=_count, default=200, metavar="N", help="updates to train (default 200)")
+    one.add_argument("--steps", type=count, default=200, metavar="N", help="updates to train (default 200)")
     one.add_argument(
         "--stop-when", action="append", default=[], type=_breakpoint, metavar="CONDITION",
         help="stop where it becomes true, as in entropy<1.0, max_prob>0.9 or, for the first one, dead_groups!=0; "
@@ -192,15 +216,15 @@ def _parser() -> argparse.ArgumentParser:
     two = commands.add_parser("inspect", help="look into a run file", description=inspect.__doc__)
     two.set_defaults(command=inspect)
     two.add_argument("run", metavar="FILE", help="a run file")
-    two.add_argument("--step", type=_count, metavar="N", help="the update to show (default the last)")
-    two.add_argument("--pass", dest="passed", type=_count, metavar="N", help="its inner pass (default the last)")
+    two.add_argument("--step", type=count, metavar="N", help="the update to show (default the last)")
+    two.add_argument("--pass", dest="passed", type=count, metavar="N", help="its inner pass (default the last)")
     two.add_argument(
         "--explain",
         metavar="NAME",
         help="a number to explain: advantage, ratio, kl, gradient, ... (by default the loss)",
     )
     for place in ("row", "token", "context", "action", "group"):
-        two.add_argument(f"--{place}", type=_count, metavar="N", help=f"the {place} of that number, counted from 1")
+        two.add_argument(f"--{place}", type=count, metavar="N", help=f"the {place} of that number, counted from 1")
     two.add_argument("--verbose", action="store_true", help="the digits of that number's second computation")
 
     add = partial(_interruptible_command, commands)
@@ -215,7 +239,17 @@ def _parser() -> argparse.ArgumentParser:
         listed.set_defaults(command=command)
         if name == "settings":
             listed.add_argument("--language", action="store_true", help="those of the language model")
+    hidden = commands.add_parser("match")  # without a help text it is not listed
+    hidden.set_defaults(command=match)
     return parser
+
+
+def match(options: argparse.Namespace) -> int:
+    """Matches regular expressions for another process of this program (``lm/patterns.py``)."""
+    from grpo_core.lm.pattern_process import serve
+
+    serve()
+    return 0
 
 
 def _interruptible_command(
@@ -235,12 +269,6 @@ def _interruptible_command(
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=run.__doc__)
     parser.set_defaults(command=interruptible)
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"“{text}” is not a whole number from 1 on")
-    return int(text)
 
 
 def _breakpoint(text: str) -> Breakpoint:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grpo_core.assignments import settings_from
+from grpo_core.command_numbers import count
 from grpo_core.config import language_settings
 from grpo_core.errors import GrpoError, given_up
 from grpo_core.learners import NO_TORCH
@@ -16,7 +17,7 @@ from grpo_core.learners import NO_TORCH
 def run_pretrain(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Makes a checkpoint for the language model; a second call goes on where the first was stopped."""
     try:
-        from grpo_core.lm.checkpoint import save_model
+        from grpo_core.lm.checkpoint import is_checkpoint, save_model
         from grpo_core.lm.pretraining import Recipe, pretrained
     except ImportError:
         raise GrpoError(NO_TORCH) from None
@@ -25,6 +26,8 @@ def run_pretrain(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     out = Path(options.out)
     if out.exists() and not options.force:
         raise GrpoError(f"{out} exists already; choose another name, or add --force to replace it.")
+    if out.exists() and not is_checkpoint(out):
+        raise GrpoError(f"{out} is no checkpoint, so it is not replaced; choose another name.")
     size = settings_from(None, options.set, language_settings()).model
     given = {name: getattr(options, name) for name in ("steps", "batch", "seed", "threads")}
     recipe = Recipe(size=size, **{name: value for name, value in given.items() if value is not None})
@@ -52,11 +55,5 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
         ("steps", "optimizer steps (default 2500)"), ("batch", "workings a step (default 256)"),
         ("seed", "fixes weights and data (default 1)"), ("threads", "on the CPU (default 2)"),
     ):  # fmt: skip
-        parser.add_argument(f"--{name}", type=_count, metavar="N", help=meaning)
+        parser.add_argument(f"--{name}", type=count, metavar="N", help=meaning)
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"“{text}” is not a whole number from 1 on")
-    return int(text)

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
@@ -20,8 +21,13 @@ from grpo_core.experiments.queue_command import SEEDS, UPDATES, run_queue
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, SIX, race
 from grpo_core.experiments.sweep import BETAS, grid, has_optimum, tilt_measures
 from grpo_core.learners import learner
+from grpo_core.regular_file import opened_regular
+from grpo_core.runs.files import replacing
 from grpo_core.runs.run_file import RunWriter
 
+COLUMNS = ("run", "update", "measure", "median", "low", "high")
+MOST_UPDATES = 20_000_000
+"""Updates of all seeds of a setting together; every measure of each is kept until the setting is done."""
 FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
 """What some file systems do not allow in a name."""
 
@@ -85,6 +91,10 @@ def _settings(options: argparse.Namespace) -> Settings:
     options.updates = 200 if options.updates is None else options.updates
     if options.seeds < 1 or options.updates < 1:
         raise SettingsError("--seeds and --updates", min(options.seeds, options.updates), "give numbers from 1 on")
+    if options.seeds * options.updates > MOST_UPDATES:
+        raise SettingsError(
+            "--seeds times --updates", options.seeds * options.updates, f"it may be {MOST_UPDATES:,} at the most"
+        )
     return settings_from(None, options.set, Settings().replace({"learner.mu": 1}))
 
 
@@ -120,8 +130,8 @@ def _told(
     with contextlib.ExitStack() as stack:
         writer = None
         if out is not None:
-            writer = csv.writer(stack.enter_context(Path(out).open("w", newline="", encoding="utf-8")))
-            writer.writerow(("run", "update", "measure", "median", "low", "high"))
+            writer = csv.writer(stack.enter_context(_table(Path(out))))
+            writer.writerow(COLUMNS)
         print("reward after the last update (middle half of the seeds)   KL      best action")
         for name, runs in tqdm(results, total=count, unit="setting", file=sys.stderr, disable=None, leave=False):
             middle, low, high = (x[-1] for x in band(runs.measures["reward"]))
@@ -134,6 +144,24 @@ def _told(
                 _write_median(folder, name, runs)
     if out is not None:
         print(f"{out} holds every curve.", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _table(out: Path) -> Iterator[TextIO]:
+    """A table that takes the place of ``out`` once it is whole.
+
+    Raises:
+        RunFileError: something is there that is no table of curves, or the folder cannot be written.
+    """
+    if out.exists():
+        beginning = ",".join(COLUMNS).encode()
+        ours = False
+        with contextlib.suppress(OSError), opened_regular(out) as file:
+            ours = file.read(len(beginning)) == beginning
+        if not ours:
+            raise RunFileError(f"{out} is no table of curves, so it is not replaced; choose another name.")
+    with replacing(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        yield file
 
 
 def _write_median(folder: Path, name: str, runs: Ensemble) -> None:

@@ -13,6 +13,7 @@ from grpo_core.config import language_settings
 from grpo_core.errors import Cancelled, SettingsError, given_up
 from grpo_core.experiments import queue as runs
 from grpo_core.metrics import METRICS
+from grpo_core.runs.files import replacing
 
 BETAS = "objective.beta=0,0.04,0.2"
 SEEDS, UPDATES = 2, 60
@@ -71,7 +72,8 @@ def _table(folder: Path, queue: runs.Queue) -> str:
 def _write_curves(folder: Path) -> None:
     """Every series of every run, one row an update."""
     queue = runs.read(folder)
-    with (folder / CURVES).open("w", newline="", encoding="utf-8") as file:
+    curves = folder / CURVES
+    with replacing(curves) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow((*queue.axes, "seed", "update", *METRICS))
         for found in runs.results(folder):

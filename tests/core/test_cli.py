@@ -87,6 +87,26 @@ def test_a_run_that_a_window_writes_is_not_replaced_even_by_force(
 
 
 @pytest.mark.parametrize(
+    "content", [b"", b"my thesis", b"SQLite format 3\0" + bytes(4000)], ids=["empty", "text", "sql"]
+)
+def test_a_file_that_is_no_run_is_not_replaced_even_by_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    path = tmp_path / "thesis.txt"
+    path.write_bytes(content)
+    refused(capsys, "train", "--steps", "2", "--out", path, "--force")
+    assert [(left.name, left.read_bytes()) for left in tmp_path.iterdir()] == [("thesis.txt", content)]
+
+
+def test_settings_that_cannot_be_used_leave_the_run_that_force_would_have_replaced(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = trained.read_bytes()
+    refused(capsys, "train", "--set", "objective.beta=-1", "--out", trained, "--force")
+    assert trained.read_bytes() == before
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["--preset", "DAPPO"], "close to it are DAPO"),
@@ -102,6 +122,7 @@ def test_a_run_that_a_window_writes_is_not_replaced_even_by_force(
         (["--seed", "-1"], "seed cannot be -1"),
         (["--steps", "0"], "whole number from 1 on"),
         (["--steps", "x"], "whole number from 1 on"),
+        (["--steps", "1" * 5000], "is more than 1,000,000,000,000"),
         (["--nonsense"], "--nonsense"),
     ],
 )
@@ -221,6 +242,45 @@ def test_ctrl_c_leaves_a_whole_run(tmp_path: Path) -> None:
     assert b"Traceback" not in err
     assert (process.returncode, out) == (130, b"")
     assert [left.name for left in tmp_path.iterdir()] == ["run.grpo"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
+@pytest.mark.parametrize(
+    ("command", "ending"),
+    [(["train", "--steps", "1000000", "--force"], "grpo"), (["sweep", "--updates", "1000000", "--seeds", "20"], "csv")],
+    ids=["train", "sweep"],
+)
+def test_ctrl_c_leaves_what_was_there(tmp_path: Path, command: list[str], ending: str) -> None:
+    path = tmp_path / f"kept.{ending}"
+    begin = {"grpo": ["train", "--steps", "2"], "csv": ["sweep", "--updates", "2", "--over", "objective.beta=0,1"]}
+    assert main([*begin[ending], "--out", str(path)]) == 0
+    before = path.read_bytes()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "grpo_core", *command, "--out", str(path)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None and process.stdout is not None
+    seen = b""
+    while b"mean reward" not in seen and b"reward after" not in seen:
+        seen += process.stderr.read(20) if ending == "grpo" else process.stdout.read(20)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert b"Traceback" not in err
+    assert process.returncode == 130
+    assert path.read_bytes() == before
+    assert not list(tmp_path.glob(".*"))
+    if ending == "grpo":
+        with RunReader.open(tmp_path / "kept 2.grpo") as reader:
+            assert reader.last > 0
+            assert f"kept 2.grpo holds {reader.last} updates" in err.decode()
+
+
+@pytest.mark.parametrize("place", ["--step", "--pass", "--row", "--token", "--group"])
+@pytest.mark.parametrize("number", ["1" * 23, "1" * 5000], ids=["23 digits", "5000 digits"])
+def test_a_number_that_is_far_too_large_is_one_sentence(
+    trained: Path, capsys: pytest.CaptureFixture[str], place: str, number: str
+) -> None:
+    assert len(refused(capsys, "inspect", trained, place, number, "--explain", "advantage")) < 400
 
 
 def test_the_command_line_needs_no_qt_and_no_torch(tmp_path: Path) -> None:

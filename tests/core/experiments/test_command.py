@@ -64,6 +64,8 @@ def test_a_race_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     [(["sweep", "--over", "objective.beta"], "write a setting and its values"),
      (["sweep", "--over", "objective.beta=0,-1"], "cannot be -1"),
      (["race", "--seeds", "0"], "numbers from 1 on"),
+     (["sweep", "--updates", "1000000000000"], "may be 20,000,000 at the most"),
+     (["race", "--seeds", "1000000000000"], "may be 20,000,000 at the most"),
      (["race", "--algorithm", "PPO"], "no such preset")],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_a_sentence(
@@ -71,3 +73,24 @@ def test_what_cannot_be_is_refused_in_a_sentence(
 ) -> None:
     assert main(asked) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["sweep", "race"])
+def test_a_file_that_is_no_table_of_curves_is_not_replaced(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "thesis.txt"
+    path.write_text("run, said the fox")
+    assert main([command, "--seeds", "2", "--updates", "2", "--out", str(path)]) == 2
+    assert "is no table of curves" in capsys.readouterr().err
+    assert path.read_text() == "run, said the fox"
+
+
+def test_a_table_of_curves_is_replaced_by_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "curves.csv"
+    for updates in (2, 3):
+        asked = ["sweep", "--over", "objective.beta=0", "--seeds", "2", "--updates", str(updates), "--out", str(path)]
+        assert main(asked) == 0
+    with path.open(encoding="utf-8") as file:
+        assert max(int(row["update"]) for row in csv.DictReader(file)) == 3
+    assert [left.name for left in tmp_path.iterdir()] == ["curves.csv"]
