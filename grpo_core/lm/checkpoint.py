@@ -14,6 +14,7 @@ from grpo_core.config import Model
 from grpo_core.errors import SettingsError
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.vocabulary import VOCABULARY
+from grpo_core.regular_file import opened_regular, write_whole
 from grpo_core.shipped import resource
 from grpo_core.text import tr
 
@@ -37,11 +38,25 @@ def started(size: Model, seed: int, device: torch.device) -> Transformer:
 
 
 def save_model(model: Transformer, path: Path, about: dict[str, str]) -> None:
-    """Writes the weights of ``model`` and what they are."""
+    """Writes the weights of ``model`` and what they are; what stood at ``path`` is replaced once they are whole.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full.
+    """
     size = {name: getattr(model.size, name) for name in SIZE}
     metadata = {"size": json.dumps(size), "vocabulary": "".join(VOCABULARY), **about}
     weights = {name: weight.detach().cpu().contiguous() for name, weight in model.state_dict().items()}
-    path.write_bytes(save(weights, metadata))
+    write_whole(path, save(weights, metadata))
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether ``path`` is an ordinary file that begins like a safetensors file."""
+    try:
+        with opened_regular(path) as file:
+            head = file.read(9)
+    except OSError:
+        return False
+    return len(head) == 9 and head[8:] == b"{"
 
 
 def load(model: Transformer, path: Path) -> dict[str, str]:
@@ -54,10 +69,14 @@ def load(model: Transformer, path: Path) -> dict[str, str]:
     def refuse(allowed: str) -> SettingsError:
         return SettingsError("model.checkpoint", str(path), allowed)
 
+    expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
     try:
+        opened_regular(path.expanduser()).close()  # reading a pipe would wait for somebody to write to it
         with safe_open(path.expanduser(), framework="pt") as file:
             about = dict(file.metadata() or {})
-            weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 - it is no mapping
+            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - no mapping
+            # others are not loaded: a file with holes may stand for more than the computer has room for
+            weights = {name: file.get_tensor(name).float() for name in shapes} if shapes == expected else {}
     except OSError as error:
         raise refuse(
             tr("it cannot be read ({strerror}); choose “shipped” or another file").format(
@@ -77,8 +96,7 @@ def load(model: Transformer, path: Path) -> dict[str, str]:
         )
     if about.get("vocabulary", "".join(VOCABULARY)) != "".join(VOCABULARY):
         raise refuse(tr("it was trained on other characters"))
-    expected = {name: weight.shape for name, weight in model.state_dict().items()}
-    if {name: weight.shape for name, weight in weights.items()} != expected:
+    if shapes != expected:
         raise refuse(tr("its tensors are not those of this model"))
     if not all(bool(weight.isfinite().all()) for weight in weights.values()):
         raise refuse(tr("some of its weights are not finite numbers"))

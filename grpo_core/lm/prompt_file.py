@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import csv
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from grpo_core.errors import GrpoError
+from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.vocabulary import encode
+from grpo_core.regular_file import read_limited
 from grpo_core.shipped import resource
 from grpo_core.text import tr
 
 LARGEST = 20_000_000
 """Bytes that a prompt file may have."""
+LONGEST_ANSWER = 20_000
+"""Characters of an answer; a completion has some dozens."""
 
 SHIPPED = "shipped:"
 """What the name of a list begins with that comes with the program."""
@@ -27,26 +30,31 @@ def located(file: str) -> Path:
     return resource("prompts") / file.removeprefix(SHIPPED) if file.startswith(SHIPPED) else Path(file)
 
 
-def read_prompts(path: Path, *, checker: str, longest: int) -> list[Prompt]:
+def read_prompts(
+    path: Path, *, checker: str, longest: int, cancelled: Callable[[], bool] = lambda: False
+) -> list[Prompt]:
     """The prompts of a file with the columns (or keys) “prompt” and “answer”.
 
     Args:
         path: a ``.csv`` or ``.jsonl`` file in UTF-8.
         checker: "exact", "number" or "regex"; what an answer has to be.
         longest: tokens that a prompt may have.
+        cancelled: asked before each prompt.
 
     Raises:
+        Cancelled: ``cancelled()`` turned true.
         GrpoError: naming the file, the line, what was wrong and what would be right.
     """
     try:
         path = path.expanduser()
-        if path.stat().st_size > LARGEST:
+        content = read_limited(path, LARGEST)
+        if content is None:
             raise GrpoError(
                 tr("{name} is larger than {largest} MB; a prompt file is a few kilobytes.").format(
                     name=path.name, largest=LARGEST // 1_000_000
                 )
             )
-        text = path.read_text(encoding="utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise GrpoError(tr("{name} is not text in UTF-8; save it as such.").format(name=path.name)) from None
     except (OSError, RuntimeError, ValueError) as error:  # the latter two: a home or a name that cannot be
@@ -55,7 +63,11 @@ def read_prompts(path: Path, *, checker: str, longest: int) -> list[Prompt]:
             tr("{path} cannot be read: {reason}. Choose a CSV or JSONL file.").format(path=path, reason=reason)
         ) from None
     rows = _json_lines(path, text) if path.suffix.lower() in (".jsonl", ".ndjson", ".json") else _csv_rows(path, text)
-    prompts = [_checked(path, line, row, checker, longest) for line, row in rows]
+    prompts = []
+    for line, row in rows:
+        if cancelled():
+            raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
+        prompts.append(_checked(path, line, row, checker, longest))
     if not prompts:
         raise GrpoError(tr("{name} holds no prompts; each line needs a prompt and its answer.").format(name=path.name))
     return prompts
@@ -121,6 +133,12 @@ def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: 
                 "Shorten it, or choose a shorter completion or a larger context."
             ).format(where=where, count=len(tokens), longest=longest)
         )
+    if len(answer) > LONGEST_ANSWER:
+        raise GrpoError(
+            tr("{where}: the answer has {count:,} characters; {longest:,} are the most.").format(
+                where=where, count=len(answer), longest=LONGEST_ANSWER
+            )
+        )
     if checker == "number" and not _is_number(answer):
         raise GrpoError(
             tr("{where}: the answer “{answer}” is not a number; choose another way of checking.").format(
@@ -129,10 +147,10 @@ def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: 
         )
     if checker == "regex":
         try:
-            re.compile(answer)
-        except (re.error, OverflowError, RecursionError) as error:
+            matcher().check(answer)
+        except GrpoError as error:
             raise GrpoError(
-                tr("{where}: the answer is no regular expression ({error}).").format(where=where, error=error)
+                tr("{where}: the answer cannot be used: {error}.").format(where=where, error=error)
             ) from None
     return Prompt(prompt, answer)
 

@@ -12,8 +12,10 @@ import numpy as np
 from grpo_core.config import LanguageTask
 from grpo_core.errors import GrpoError
 from grpo_core.lm import problems
+from grpo_core.lm.kept_prompts import prompts_at
+from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
-from grpo_core.lm.prompt_file import located, read_prompts
+from grpo_core.lm.prompt_file import located
 from grpo_core.text import tr
 
 REWARD_NAMES = (tr("right answer"), tr("well-formed working"), tr("“=” signs"))
@@ -37,8 +39,7 @@ class PromptSource:
         self._own: list[Prompt] = []
         if task.problem == "own":
             longest = context - task.max_tokens
-            found = read_prompts(located(task.file), checker=task.checker, longest=longest)
-            self._own = list({prompt.text: prompt for prompt in found}.values())
+            self._own = list(prompts_at(located(task.file), task.checker, longest))
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
         """The P prompts of an update. Own prompts come without repetition as long as there are enough."""
@@ -103,7 +104,7 @@ def parts(task: LanguageTask, prompt: Prompt, text: str) -> tuple[float, float, 
     """
     try:
         right = CHECKERS[task.checker if task.problem == "own" else "number"](text, prompt.answer)
-    except (ValueError, OverflowError, re.error, RecursionError) as error:
+    except (ValueError, OverflowError, GrpoError) as error:
         raise GrpoError(
             tr("The completion “{text}” to “{text2}” could not be scored: {error}.").format(
                 text=text[:60], text2=prompt.text, error=error
@@ -129,7 +130,7 @@ def _number(text: str, answer: str) -> bool:
 
 
 def _regex(text: str, answer: str) -> bool:
-    return re.search(answer, text) is not None
+    return matcher().found(answer, text)
 
 
 CHECKERS: dict[str, Callable[[str, str], bool]] = {"exact": _exact, "number": _number, "regex": _regex}

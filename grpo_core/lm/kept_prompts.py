@@ -1,0 +1,105 @@
+"""The user's own prompts, read once for as long as their file stays the same.
+
+Reading a large file takes seconds: whoever must not wait, such as a window's thread, asks whether it is at hand, and if
+it is not has another thread read it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+from grpo_core.config import Settings
+from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.lm.problems import Prompt
+from grpo_core.lm.prompt_file import located, read_prompts
+
+SMALL = 64_000
+"""Bytes of a file that is read within a frame or two."""
+
+
+class _Kept:
+    """What reading a file has come to; empty before."""
+
+    prompts: tuple[Prompt, ...] | None = None
+    error: str = ""
+
+
+@lru_cache(maxsize=4)
+def _kept(path: str, state: tuple[int, ...], checker: str, longest: int) -> _Kept:
+    """The place for the prompts of a file in one of its states; a file that has changed has another place."""
+    return _Kept()
+
+
+def prompts_at(
+    path: Path, checker: str, longest: int, cancelled: Callable[[], bool] = lambda: False
+) -> tuple[Prompt, ...]:
+    """The prompts of a file, each text once.
+
+    Args:
+        path: as for :func:`grpo_core.lm.prompt_file.read_prompts`, also what follows.
+        checker: what an answer has to be.
+        longest: tokens that a prompt may have.
+        cancelled: asked before each prompt.
+
+    Raises:
+        Cancelled: ``cancelled()`` turned true.
+        GrpoError: the file cannot be used.
+    """
+    kept = _place(path, checker, longest)
+    if kept.error:
+        raise GrpoError(kept.error)
+    if kept.prompts is None:
+        try:
+            found = read_prompts(path, checker=checker, longest=longest, cancelled=cancelled)
+        except Cancelled:
+            raise
+        except GrpoError as error:
+            kept.error = str(error)
+            raise
+        kept.prompts = tuple({prompt.text: prompt for prompt in found}.values())
+    return kept.prompts
+
+
+def at_hand(settings: Settings) -> bool:
+    """Whether the prompts of a run under ``settings`` can be had, or refused, without a wait."""
+    if not settings.is_language or settings.language.problem != "own":
+        return True
+    path = located(settings.language.file)
+    try:
+        small = path.expanduser().stat().st_size <= SMALL
+    except (OSError, RuntimeError, ValueError):
+        return True
+    kept = _place(path, settings.language.checker, _longest(settings))
+    return bool(kept.error) or kept.prompts is not None or (small and settings.language.checker != "regex")
+
+
+def read_ahead(settings: Settings, cancelled: Callable[[], bool]) -> None:
+    """Reads the prompts of a run under ``settings``, so that they are at hand; what is wrong with them is kept too.
+
+    Raises:
+        Cancelled: ``cancelled()`` turned true.
+    """
+    if at_hand(settings):
+        return
+    try:
+        prompts_at(located(settings.language.file), settings.language.checker, _longest(settings), cancelled)
+    except Cancelled:
+        raise
+    except GrpoError:
+        return  # told to whoever asks for the prompts
+
+
+def _longest(settings: Settings) -> int:
+    return settings.model.context - settings.language.max_tokens
+
+
+def _place(path: Path, checker: str, longest: int) -> _Kept:
+    try:
+        path = path.expanduser().absolute()
+        status = path.stat()
+    except (OSError, RuntimeError, ValueError):
+        return _Kept()  # reading it says why
+    state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    return _kept(str(path), state, checker, longest)

@@ -1,0 +1,127 @@
+"""Regular expressions from a prompt file: found as ``re`` finds them, and none of them can stop the program."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grpo_core.config import LanguageTask
+from grpo_core.errors import GrpoError
+from grpo_core.lm.patterns import PatternMatcher
+from grpo_core.lm.problems import Prompt
+from grpo_core.lm.prompt_file import read_prompts
+from grpo_core.lm.rewards import parts
+
+ROOT = Path(__file__).parents[3]
+CATASTROPHES = {
+    "(a+)+$": "a" * 40 + "!",
+    "(.*)*(.*)*(.*)*!$": "=" * 60,
+}
+
+
+@pytest.fixture
+def patterns() -> Iterator[PatternMatcher]:
+    matcher = PatternMatcher()
+    yield matcher
+    matcher.close()
+
+
+@pytest.mark.parametrize("pattern", CATASTROPHES)
+def test_a_search_without_end_ends_and_names_the_pattern_and_the_text(patterns: PatternMatcher, pattern: str) -> None:
+    begun = time.monotonic()
+    with pytest.raises(GrpoError, match="is still searching") as refused:
+        patterns.found(pattern, CATASTROPHES[pattern])
+    assert pattern in str(refused.value)
+    assert CATASTROPHES[pattern][:40] in str(refused.value)
+    assert time.monotonic() - begun < 10
+    assert patterns.found("=14$", "2+12=14")
+    assert not patterns.found("=14$", "2+12=145")
+
+
+PIECES = st.sampled_from(
+    ["a", "=", "1", ".", "^", "$", "\\d", "\\b", "[a-c]", "[[:alpha:]]", "(", ")", "(?:", "|", "*", "+", "?", "{2}",
+     "{e}", "{1,2}", "\\1", "(?i)", "(?=", "é", "\\Z", "\\h", "\\K", "++", "(?>", "\ud800", "\n", " "]
+)  # fmt: skip
+PATTERNS = st.lists(PIECES, max_size=7).map("".join)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+@settings(max_examples=300, deadline=None)
+@given(pattern=PATTERNS, text=st.text(alphabet="abcA=12é \n", max_size=12))
+def test_what_is_found_is_what_re_finds(pattern: str, text: str) -> None:
+    matcher = SHARED
+    try:
+        expected = re.search(pattern, text) is not None
+    except (re.error, OverflowError, RecursionError):
+        with pytest.raises(GrpoError, match="no regular expression"):
+            matcher.found(pattern, text)
+        return
+    assert matcher.found(pattern, text) == expected
+
+
+SHARED = PatternMatcher()
+
+
+def test_the_completion_that_could_not_be_scored_is_named_as_before() -> None:
+    task = LanguageTask(problem="own", file="unused.csv", checker="regex")
+    with pytest.raises(GrpoError, match=r"“14” to “2\+2=” could not be scored: it is no regular expression"):
+        parts(task, Prompt("2+2=", "("), "14")
+
+
+@pytest.mark.long
+def test_a_reward_says_which_completion_could_not_be_scored() -> None:
+    task = LanguageTask(problem="own", file="unused.csv", checker="regex")
+    with pytest.raises(GrpoError, match=r"could not be scored: the regular expression .* is still searching"):
+        parts(task, Prompt("1+1=", "(1+)+$"), "1" * 40 + "=")
+
+
+@pytest.mark.long
+def test_a_pattern_that_takes_too_long_to_read_is_refused_with_its_line(tmp_path: Path) -> None:
+    slow = "(?i)" + "[\\x00-\U0010ffff]" * 400
+    path = tmp_path / "mine.csv"
+    path.write_text(f"prompt,answer\n1+1=,2\n1+2=,{slow}\n", encoding="utf-8")
+    begun = time.monotonic()
+    with suppress(GrpoError):
+        read_prompts(path, checker="regex", longest=40)
+    assert time.monotonic() - begun < 10
+
+
+def test_the_process_ends_with_the_one_that_asks() -> None:
+    script = (
+        "from grpo_core.lm.patterns import matcher\n"
+        "assert matcher().found('a', 'cat')\n"
+        "print(matcher()._process.pid, flush=True)\n"
+        "import os; os._exit(9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    pid = int(done.stdout)
+    psutil = pytest.importorskip("psutil")
+    end = time.monotonic() + 10
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < end, "it is still there"
+
+
+def test_the_process_that_searches_without_end_ends_with_the_one_that_asks() -> None:
+    script = (
+        "import os, threading; from grpo_core.lm.patterns import matcher\n"
+        "assert matcher().found('a', 'cat')\n"
+        "print(matcher()._process.pid, flush=True)\n"
+        "threading.Timer(0.3, os._exit, [9]).start()\n"
+        "matcher().found('(a+)+$', 'a' * 40 + '!')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 9
+    pid = int(done.stdout)
+    psutil = pytest.importorskip("psutil")
+    end = time.monotonic() + 10
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < end, "it is still there"

@@ -1,0 +1,63 @@
+"""Ordinary files only, read as far as is allowed, and nothing is waited for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from grpo_core.errors import GrpoError
+from grpo_core.lm.prompt_file import LARGEST, read_prompts
+from grpo_core.regular_file import opened_regular, read_limited, write_whole
+from grpo_core.runs.session import open_session, read_manifest
+
+posix = pytest.mark.skipif(os.name != "posix", reason="pipes and devices that are files")
+
+
+def test_a_file_is_read_up_to_what_is_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"12345")
+    assert read_limited(path, 5) == b"12345"
+    assert read_limited(path, 4) is None
+
+
+@posix
+@pytest.mark.parametrize("name", ["pipe", "folder", "/dev/zero", "/dev/null"])
+def test_what_is_no_ordinary_file_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name == "pipe":
+        os.mkfifo(path)
+    elif name == "folder":
+        path.mkdir()
+    with pytest.raises(OSError, match=r"ordinary file|directory"):
+        opened_regular(path)
+    with pytest.raises(GrpoError, match="cannot be read: it is no ordinary file"):
+        read_prompts(path, checker="exact", longest=40)
+    for opening in (read_manifest, lambda session: open_session(session, tmp_path / "runs")):
+        with pytest.raises(GrpoError, match=r"ordinary file|is a folder"):
+            opening(path)
+
+
+@posix
+def test_a_size_that_the_system_gets_wrong_is_not_believed() -> None:
+    with pytest.raises(GrpoError):
+        read_prompts(Path("/proc/self/maps"), checker="exact", longest=40)
+
+
+def test_reading_prompts_can_be_cancelled(tmp_path: Path) -> None:
+    path = tmp_path / "many.csv"
+    path.write_bytes(b"prompt,answer\n" + b"1+1=,2\n" * 1000)
+    asked = iter([False] * 10 + [True] * 10)
+    with pytest.raises(GrpoError, match="was cancelled"):
+        read_prompts(path, checker="exact", longest=40, cancelled=lambda: next(asked))
+    assert path.stat().st_size < LARGEST
+
+
+def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    write_whole(path, b"one")
+    write_whole(path, b"two")
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("x.bin", b"two")]
+    with pytest.raises(OSError, match="directory"):
+        write_whole(tmp_path / "none" / "x.bin", b"three")
