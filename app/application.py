@@ -40,6 +40,7 @@ from app.window.main_window import MainWindow
 from app.window.transport import Transport
 from app.window.zooming import Zooming
 from app.workspace.player import Player
+from app.workspace.prompt_reading import PromptReading
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.breakpoints import Breakpoint
@@ -69,6 +70,7 @@ class Application(QObject):
         exports: pictures, tables and scripts.
         lessons: the lessons, and who gives them.
         offers: what a start offers.
+        prompts: reads the user's own prompts before a run needs them.
         closing: the end of the window.
         zooming: larger and smaller type.
     """
@@ -95,6 +97,7 @@ class Application(QObject):
         self.run_manager.new_run(Settings())
         self.layouts = Layouts(paths.layouts)
         self.window = MainWindow(self.workspace)
+        self.prompts = PromptReading(self.window.messages, self)
         self.deeds = Deeds(self)
         self.actions = Actions(self.window, commands(self.deeds), self._icon)
         fill_menus(self.window.menuBar(), self.actions)

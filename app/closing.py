@@ -45,6 +45,8 @@ class Closing(QObject):
         if run is not None and run.path.exists():
             program.preferences = program.preferences.replace(last_run=str(run.path))
         program.queues.close()
+        program.offers.close()
+        program.prompts.close()
         program.desk.close()
         program.exports.close()
         program.presenter.close()

@@ -71,7 +71,9 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
         self._p.player.set_speed(SPEEDS[min(max(here + by, 0), len(SPEEDS) - 1)])
 
     def branch(self) -> None:
-        self._try(lambda: self._p.run_manager.branch(self._p.workspace.cursor.step))
+        wanted = self._p.workspace.editing.wanted
+        branch = partial(self._p.run_manager.branch, self._p.workspace.cursor.step)
+        self._p.prompts.ready(wanted, partial(self._try, branch))
 
     def queue_sweep(self, path: str, values: str) -> None:
         """The form of the runs in the background, filled in with what was swept."""
@@ -106,7 +108,8 @@ class Deeds(SessionDeeds, PresentingDeeds, LessonDeeds, ExportDeeds):
     # -- runs --------------------------------------------------------------------------------------------------------
 
     def new_run(self) -> None:
-        self._try(lambda: self._p.run_manager.new_run(self._p.workspace.editing.wanted))
+        wanted = self._p.workspace.editing.wanted
+        self._p.prompts.ready(wanted, partial(self._try, partial(self._p.run_manager.new_run, wanted)))
 
     def new_bandit_run(self) -> None:
         self._new(Settings())

@@ -6,7 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QObject, Slot
+
 from app.messages.message_bar import BarAction, Message, Severity
+from app.sessions.errand import Errand
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
 from grpo_core.text import tr
@@ -15,11 +18,13 @@ if TYPE_CHECKING:
     from app.application import Application
 
 
-class Offers:
+class Offers(QObject):
     """The offers of one window."""
 
     def __init__(self, program: Application) -> None:
+        super().__init__(program)
         self._p = program
+        self._search: Errand | None = None
 
     def welcome(self) -> None:
         """What can be done first, in one line that goes away with the first update, or with another kind of run."""
@@ -35,8 +40,20 @@ class Offers:
         self._post(Message(text=text, severity=Severity.INFO, actions=actions, id="welcome"))
 
     def unfinished(self) -> None:
-        """After a crash: the newest run that nobody closed, unless it is shown."""
-        for entry in library.entries(self._p.paths.runs):
+        """After a crash: look for the newest run that nobody closed, to offer it unless it is shown.
+
+        That reads every file of the runs' folder, any of which may come from somebody else: in a thread of its own, and
+        never in safe mode.
+        """
+        self._search = Errand(partial(library.entries, self._p.paths.runs), self)
+        self._search.done.connect(self._on_entries)
+        self._search.start()
+
+    @Slot(object)
+    def _on_entries(self, entries: list[library.Entry]) -> None:
+        self._end_search()
+        self._tell_broken(entries)
+        for entry in entries:
             if entry.meta is not None and not entry.meta.ended and not entry.in_use and entry.steps:
                 if entry.path in self._shown:
                     return
@@ -47,6 +64,33 @@ class Offers:
                 action = BarAction(text=tr("Open it"), run=partial(self._p.deeds.open_path, entry.path))
                 self._post(Message(text=text, severity=Severity.INFO, actions=(action,), id="unfinished"))
                 return
+
+    def _tell_broken(self, entries: list[library.Entry]) -> None:
+        """Files of the runs' folder that cannot be read are left where they are, and the newest of them is named."""
+        broken = [entry.error for entry in entries if entry.error is not None]
+        if not broken:
+            return
+        text = (
+            tr("A file in the folder of runs is left aside: {error}").format(error=broken[0])
+            if len(broken) == 1
+            else tr("{count} files in the folder of runs are left aside. The newest: {error}").format(
+                count=len(broken), error=broken[0]
+            )
+        )
+        self._post(Message(text=text, severity=Severity.WARNING, id="broken"))
+
+    def close(self) -> None:
+        """The program closes: a search that has not come to its end is given up."""
+        if self._search is not None:
+            self._search.done.disconnect(self._on_entries)
+            self._search.cancel()
+            self._end_search()
+
+    def _end_search(self) -> None:
+        if self._search is not None:
+            self._search.wait()
+            self._search.deleteLater()
+            self._search = None
 
     def clean_up(self) -> None:
         """Ask before runs that saved themselves are deleted, once there are more than are kept."""

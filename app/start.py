@@ -100,7 +100,7 @@ def _windowed(options: argparse.Namespace) -> int:
         program.say(sentence)
     _first_run(program, options, safe)
     application.open_with(program.deeds.open_path)
-    if marker.crashed_before:
+    if marker.crashed_before and not safe:  # in safe mode no file of the runs' folder is read
         program.desk.place.offer()
         program.offers.unfinished()
     QTimer.singleShot(1500, program, program.offers.clean_up)

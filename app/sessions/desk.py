@@ -16,7 +16,9 @@ from app.sessions.errand import Errand, Work
 from app.sessions.place import LessonPlace, found
 from app.window.layouts import LAYOUTS, layout_for
 from app.workspace.run_handle import RunHandle
+from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
+from grpo_core.lm.kept_prompts import read_ahead
 from grpo_core.runs.session import Manifest, SessionRun, open_session, save_session
 from grpo_core.text import tr
 
@@ -115,7 +117,7 @@ class SessionDesk(QObject):
             return
         self._opening = self._errand is None
         folder = self._p.run_manager.folder
-        work: Work = partial(open_session, path, folder)
+        work: Work = partial(_opened_with_prompts, path, folder)
         self._send(work, partial(self._opened, path), tr("Opening {name}").format(name=path.name))
 
     def _opened(self, path: Path, found: tuple[Manifest, tuple[Path, ...]]) -> None:
@@ -123,7 +125,7 @@ class SessionDesk(QObject):
         blank = self._p.workspace.run
         handles = self._open_runs(manifest, copies)
         if manifest.shown is None and manifest.settings is not None:
-            handles.append(self._p.run_manager.new_run(manifest.settings))
+            handles.append(self._new_run(manifest.settings))
         elif manifest.shown is not None and (front := handles[manifest.shown]) is not None:
             self._p.run_manager.show(front)
         if blank is not None and any(handles) and blank not in handles and not blank.head and not blank.path.exists():
@@ -146,11 +148,20 @@ class SessionDesk(QObject):
                 handles.append(None)
         return handles
 
+    def _new_run(self, settings: Settings) -> RunHandle | None:
+        """A new run under the session's settings; None where its prompts cannot be used, which is told."""
+        try:
+            return self._p.run_manager.new_run(settings)
+        except GrpoError as error:
+            self._p.say(str(error), "error")
+            return None
+
     def _put(self, manifest: Manifest) -> None:
         """Settings, controls, layout, notes and the place in the run."""
         workspace, window = self._p.workspace, self._p.window
-        if manifest.settings is not None:
-            workspace.editing.put(manifest.settings)
+        wanted, run = manifest.settings, workspace.run
+        if wanted is not None and run is not None and wanted.is_language == run.origin.settings.is_language:
+            workspace.editing.put(wanted)  # those of the other kind belong to a run that could not be opened
         workspace.editing.restrict(manifest.locked, manifest.hidden)
         if manifest.shown is not None:
             workspace.move_to(manifest.step)
@@ -240,3 +251,11 @@ class SessionDesk(QObject):
 
 def _nothing(result: object) -> None:
     return None
+
+
+def _opened_with_prompts(path: Path, folder: Path, cancelled: Callable[[], bool]) -> tuple[Manifest, tuple[Path, ...]]:
+    """As :func:`open_session`; the prompts of the new run that it shows are at hand then."""
+    manifest, copies = open_session(path, folder, cancelled)
+    if manifest.shown is None and manifest.settings is not None:
+        read_ahead(manifest.settings, cancelled)
+    return manifest, copies

@@ -15,6 +15,7 @@ from app.workspace.workspace import Workspace
 from grpo_core import learners
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
+from grpo_core.lm.kept_prompts import at_hand
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.runs import library
 from grpo_core.runs.run_file import copy_run
@@ -139,11 +140,18 @@ class RunManager(QObject):
             self._controller.commit()  # the worker has done so when it answers, and the file can be opened again
             self._workspace.training = None
         if len(self._workspace.runs) == 1:
-            self.new_run(run.origin.settings)
+            self._fresh(run.origin.settings)
         if run is self._workspace.run:
             self._player.rest()
         self._workspace.remove(run)
         self.runs_changed.emit()
+
+    def _fresh(self, settings: Settings) -> None:
+        """A new run under ``settings``, or the first bandit where their prompts are not at hand or cannot be used."""
+        try:
+            self.new_run(settings if at_hand(settings) else Settings())
+        except GrpoError:
+            self.new_run(Settings())
 
     def show(self, run: RunHandle) -> None:
         """Make another open run the active one; what trains goes on."""

@@ -1,0 +1,39 @@
+"""After a crash the runs' folder is looked through beside the window, whatever lies in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grpo_core.config import Settings
+from grpo_core.learners import learner
+from grpo_core.runs.run_file import RunWriter
+from tests.app.conftest import Driver
+from tests.core.runs.hostile import changed, endless_view, statements
+
+
+def a_run(path: Path, title: str) -> None:
+    training = learner(Settings())
+    with RunWriter.create(path, Settings(), title=title) as writer:
+        for _ in range(3):
+            writer.append(next(training))
+
+
+def test_the_run_that_was_interrupted_is_offered_and_a_hostile_one_is_left_aside(driver: Driver) -> None:
+    folder = driver.program.paths.runs
+    a_run(folder / "good.grpo", "Interrupted")
+    a_run(folder / "hostile.grpo", "Hostile")
+    changed(folder / "good.grpo", statements("UPDATE meta SET value = 0 WHERE key = 'ended'"))
+    changed(folder / "hostile.grpo", endless_view("tail", "i"))
+    driver.program.offers.unfinished()
+    driver.qtbot.waitUntil(lambda: any("Interrupted" in text for text in driver.messages), timeout=10_000)
+    assert any("left aside: hostile.grpo holds something that no run file has" in text for text in driver.messages)
+    driver.run(1)
+    assert driver.head == 1
+
+
+def test_a_search_that_is_going_on_when_the_window_closes_is_given_up(driver: Driver) -> None:
+    for number in range(20):
+        a_run(driver.program.paths.runs / f"{number}.grpo", str(number))
+    driver.program.offers.unfinished()
+    driver.program.closing.close()
+    driver.qtbot.waitUntil(lambda: driver.program.window.may_close, timeout=10_000)
