@@ -6,10 +6,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 SOURCES := pyproject.toml constraints.txt
 OFFSCREEN := QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm test test-long test-package lint bench package package-full pictures clean system
+.PHONY: help run run-lm test test-long test-package lint bench package package-full package-windows test-package-windows \
+	pictures clean system
 
 help:  ## what there is
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
 
 run: $(VENV)/.app system  ## open the window (without a display: a run offscreen, with pictures)
 	@$(BIN)/python -m app $(ARGS)
@@ -39,6 +40,12 @@ package-full: $(VENV)/.package-full system  ## the same with torch (packaging/RE
 
 test-package: $(VENV)/.package system  ## make the slim package and run its self-test where a stranger would
 	$(BIN)/python -m tools.package slim check
+
+package-windows: $(VENV)/.package system  ## the slim package and an installer for Windows, made under Wine
+	$(BIN)/python -m tools.package.windows
+
+test-package-windows: $(VENV)/.package system  ## both made and tried: self-test, window, installing and uninstalling
+	$(BIN)/python -m tools.package.windows check
 
 pictures: $(VENV)/.app system  ## contact sheets of every panel into pictures/ (PANEL=name for one)
 	$(OFFSCREEN) $(BIN)/python -m tools.pictures $(PANEL)

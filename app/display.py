@@ -15,12 +15,14 @@ from grpo_core.text import tr
 def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform: str = sys.platform) -> None:
     """Let the Qt application that is made next draw in memory; to be called before it is made.
 
-    On Windows that platform of Qt knows no fonts of the system, and complains of a missing folder of fonts beside Qt:
-    it is given the program's own.
+    On Windows that platform of Qt knows no fonts of the system. It looks for a folder of fonts beside Qt and complains
+    that there is none, or, given ours, that it cannot open files below a folder whose name is not in the system's code
+    page. So it is given a folder of ours that holds no fonts; :func:`app.resources.load_fonts` registers those that are
+    shipped, from memory.
     """
     environment["QT_QPA_PLATFORM"] = "offscreen"
     if platform == "win32":
-        environment["QT_QPA_FONTDIR"] = str(resource("fonts"))
+        environment["QT_QPA_FONTDIR"] = str(resource("icons"))
 
 
 def missing_display(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str | None:

@@ -22,7 +22,8 @@ def load_fonts() -> tuple[str, str]:
     What a family lacks (∇, ⟨, ␣ and other signs) it takes from the other shipped ones, not from the system's.
     """
     for path in sorted(resource("fonts").glob("*.[ot]tf")):
-        QFontDatabase.addApplicationFont(str(path))
+        # from memory: offscreen on Windows, Qt opens files by names in the system's code page, which lacks most letters
+        QFontDatabase.addApplicationFontFromData(QByteArray(path.read_bytes()))
     QFont.insertSubstitutions(SANS, [SIGNS, MONO])
     QFont.insertSubstitutions(MONO, [SIGNS, SANS])
     there = set(QFontDatabase.families())

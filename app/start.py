@@ -19,6 +19,7 @@ from app.crash.safe_mode import EARLY_SECONDS, StartMarker
 from app.display import missing_display
 from app.language import arrange
 from app.qt_application import QtApplication
+from app.resources import DRAWN_AS, icon
 from app.settings.files import exists
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
@@ -80,6 +81,7 @@ def _windowed(options: argparse.Namespace) -> int:
     application = QtApplication(sys.argv[:1])
     application.setApplicationName("GRPO Lab")
     application.setDesktopFileName("grpo-lab")
+    application.setWindowIcon(icon("grpo-lab", DRAWN_AS))  # desktops that know no desktop files, as on Windows
     arrange(application)
     from app.application import Application
 

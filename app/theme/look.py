@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QApplication
 
 from app.theme.stylesheet import palette, stylesheet
@@ -74,6 +74,21 @@ def apply(app: QApplication, choice: str = "system", scale: float = 1.0, *, shee
     return theme
 
 
+def put_font_on_all(app: QApplication) -> None:
+    """Give the application's font to the widgets that have taken a font of the system.
+
+    With the first stylesheet Qt asks the system anew for its fonts of menus, lists and messages; Windows and macOS have
+    such.
+    """
+    font = app.font()
+    kinds = ("QMenuBar", "QAbstractItemView")
+    if all(app.font(kind) == font for kind in kinds):  # type: ignore[call-overload]  # PySide6 takes str and says bytes
+        return
+    app.setFont(font)  # forgets the fonts of kinds of widgets; those that are there are told
+    for widget in app.allWidgets():
+        app.sendEvent(widget, QEvent(QEvent.Type.ApplicationFontChange))
+
+
 def clamp(scale: float) -> float:
     """``scale`` within what the program can draw."""
     return min(max(scale, SCALES[0]), SCALES[-1])
@@ -105,6 +120,7 @@ class Look(QObject):
     def dress(self) -> None:
         """Put the stylesheet on, once the window is built: under one, each new parent of a widget styles it again."""
         self._app.setStyleSheet(stylesheet(self.theme, self.scale))
+        put_font_on_all(self._app)
 
     def set(self, choice: str | None = None, scale: float | None = None) -> None:
         """Choose another theme or scale."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from app.display import draw_offscreen
-from grpo_core.shipped import resource
 
 
-def test_windows_draws_offscreen_with_the_fonts_that_are_shipped() -> None:
+def test_windows_draws_offscreen_and_is_given_a_folder_in_which_qt_opens_no_fonts_itself() -> None:
     environment = {"QT_QPA_PLATFORM": "windows"}
     draw_offscreen(environment, "win32")
-    assert environment == {"QT_QPA_PLATFORM": "offscreen", "QT_QPA_FONTDIR": str(resource("fonts"))}
+    assert environment.pop("QT_QPA_PLATFORM") == "offscreen"
+    folder = Path(environment.pop("QT_QPA_FONTDIR"))
+    assert folder.is_dir() and not environment
+    assert not {path.suffix for path in folder.iterdir()} & {".ttf", ".otf", ".pfa", ".pfb"}
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin"])

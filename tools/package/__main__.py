@@ -47,7 +47,7 @@ def build(made: Stamp) -> Path:
     """
     if made.kind == "full":
         _check_torch()
-    work = WORK / made.kind
+    work = WORK / made.folder
     shutil.rmtree(DIST / made.folder, ignore_errors=True)
     environment = os.environ | {
         "GRPO_LAB_KIND": made.kind,
@@ -74,7 +74,7 @@ def finish(made: Stamp, folder: Path) -> int:
     shutil.copyfile(ROOT / "packaging" / "FIRST-STEPS.txt", folder / "FIRST-STEPS.txt")
     if extras.is_dir():
         shutil.copytree(extras, folder, dirs_exist_ok=True)
-    work = WORK / made.kind / "build"  # PyInstaller adds the name of the recipe
+    work = WORK / made.folder / "build"  # PyInstaller adds the name of the recipe
     found = json.loads((work / "found.json").read_text("utf-8"))
     return licences.write(ROOT, folder, found["modules"], [Path(name) for name in found["libraries"]])
 

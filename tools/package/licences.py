@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from grpo_core import __version__
+
 OWN = Path("packaging/licences")
 """Texts that neither a wheel nor the system brings along."""
 FONTS = {"ziafont": "DejaVu Sans", "ziamath": "STIX Two Math"}
@@ -73,8 +75,7 @@ def written(root: Path, folder: Path, parts: list[Part]) -> Path:
 def _program(root: Path) -> Part:
     texts = {"LICENSE.txt": root / "LICENSE"}
     texts |= {path.name: path for path in sorted((root / "resources" / "fonts").glob("OFL-*.txt"))}
-    version = metadata.version("grpo-lab")
-    return Part(name="GRPO Lab", version=version, licence="MIT; its fonts OFL-1.1", source="", texts=texts)
+    return Part(name="GRPO Lab", version=__version__, licence="MIT; its fonts OFL-1.1", source="", texts=texts)
 
 
 def _python() -> Part:

