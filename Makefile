@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 SOURCES := pyproject.toml constraints.txt
 OFFSCREEN := QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm test test-long test-package lint bench package package-full package-windows test-package-windows \
+.PHONY: help run run-lm test test-long test-package lint bench package package-full package-windows test-package-windows wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -46,6 +46,12 @@ package-windows: $(VENV)/.package system  ## the slim package and an installer f
 
 test-package-windows: $(VENV)/.package system  ## both made and tried: self-test, window, installing and uninstalling
 	$(BIN)/python -m tools.package.windows check
+
+wheel: $(VENV)/.package  ## a wheel and a source archive for pip, in dist/
+	$(BIN)/python -m tools.package.wheel
+
+test-wheel: $(VENV)/.package system  ## both made, and the wheel installed and used in environments of its own
+	$(BIN)/python -m tools.package.wheel check
 
 pictures: $(VENV)/.app system  ## contact sheets of every panel into pictures/ (PANEL=name for one)
 	$(OFFSCREEN) $(BIN)/python -m tools.pictures $(PANEL)

@@ -39,7 +39,12 @@ def is_command(argument: str) -> bool:
 
 
 def lacking(said: str) -> str:
-    """What to install where the system lacks a library of Qt, by what the loader said; empty for anything else."""
+    """What to install where Qt, or a library that it takes from the system, is lacking; empty for anything else."""
+    if said == "No module named 'PySide6'":
+        return (
+            "The window needs Qt, which is not installed: pip install 'grpo-lab[app]'. Without it there are commands, "
+            "such as “grpo-lab train --help”."
+        )
     library, found, _ = said.partition(": cannot open shared object file")
     if not found:
         return ""

@@ -11,7 +11,7 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 
 from app.build import described
 from app.messages.message import BarAction, Message
-from grpo_core.shipped import resource
+from grpo_core.shipped import is_installed, resource
 from grpo_core.text import tr
 
 TEXT = tr("MIT licence. The window is drawn by Qt and PySide6, which are used under the GNU LGPL, version 3.")
@@ -36,6 +36,6 @@ def about(say: Callable[[str], None]) -> Message:
 def licences() -> Path:
     """The file that names the licences: of every part beside a package, of the program alone in the source."""
     if not getattr(sys, "frozen", False):
-        return resource("").parent / "LICENSE"
+        return resource("LICENSE") if is_installed() else resource("").parent / "LICENSE"
     beside = [folder / "LICENCES.txt" for folder in Path(sys.executable).parents]
     return next((path for path in beside if path.is_file()), beside[0])

@@ -1,4 +1,4 @@
-"""Which build of the program this is: the source, or one of the packages that ``build.spec`` makes."""
+"""Which build of the program this is: the source, a wheel, or one of the packages that ``build.spec`` makes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 from dataclasses import dataclass
 
 from grpo_core import __version__
-from grpo_core.shipped import resource
+from grpo_core.shipped import is_installed, resource
 
-SOURCE, SLIM, FULL = "source", "slim", "full"
+SOURCE, WHEEL, SLIM, FULL = "source", "wheel", "slim", "full"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class Build:
 
     Attributes:
         version: of the program.
-        kind: "source", "slim" (without torch) or "full".
+        kind: "source", "wheel" (installed by pip), "slim" (a package without torch) or "full".
         commit: of the source that was packaged; empty where that is not known.
     """
 
@@ -35,7 +35,7 @@ class Build:
 def this_build() -> Build:
     """This very copy; packages hold a small file that says it."""
     if not getattr(sys, "frozen", False):
-        return Build()
+        return Build(kind=WHEEL if is_installed() else SOURCE)
     try:
         said = json.loads(resource("build.json").read_text("utf-8"))
         return Build(version=str(said["version"]), kind=str(said["kind"]), commit=str(said["commit"]))

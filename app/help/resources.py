@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from grpo_core.shipped import resource
 
-RESOURCES = Path(__file__).resolve().parents[2] / "resources"
+RESOURCES = resource("")

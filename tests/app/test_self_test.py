@@ -198,6 +198,10 @@ def test_a_library_that_the_system_lacks_is_named_with_what_to_install() -> None
     assert lacking("No module named 'app.start'") == ""
 
 
+def test_an_installation_without_qt_says_how_to_get_the_window() -> None:
+    assert "pip install 'grpo-lab[app]'" in lacking("No module named 'PySide6'")
+
+
 def test_a_package_says_which_one_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert this_build().kind == "source"
     monkeypatch.setattr(sys, "frozen", True, raising=False)

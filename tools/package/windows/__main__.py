@@ -12,6 +12,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from tools.package.required import require
 from tools.package.stamp import stamp
 from tools.package.windows import cpython, fetch, installer, trial, wine
 from tools.package.windows.places import DIST, ROOT
@@ -25,7 +26,7 @@ def main(step: str) -> int:
     if step == "pin":
         print(fetch.pin().relative_to(ROOT))
         return 0
-    wine.require()
+    require(wine.NEEDED, "A package for Windows")
     made = DIST / replace(stamp(ROOT, "slim"), system="windows", machine="x86_64").folder
     setup = make(made) if step != "trial" else made.with_name(f"{made.name}-setup.exe")
     if step != "make":

@@ -6,17 +6,18 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tools.package.screen import picture, press, screen
+from tools.package.started import painted
 from tools.package.trial import NAME
 from tools.package.windows import wine
 from tools.package.windows.places import BUILD, DIST, WINE_ONLY
-from tools.package.windows.screen import picture, press, screen
 
 SELF_TEST_SECONDS = 300.0
-START_SECONDS = 120.0
+CLOSING_SECONDS = 60.0
 TRAINED_SECONDS = 8.0
 """How long a run in the window trains before the picture is taken."""
 TRIES = 3
@@ -95,7 +96,7 @@ def window(folder: Path, target: Path) -> float:
             _train(display, home)
             colours = picture(display, target)
             press(display, "alt+F4")
-            process.communicate(timeout=START_SECONDS)
+            process.communicate(timeout=CLOSING_SECONDS)
         finally:
             process.kill()
     _expect(f"the window shows something ({colours} colours, {target})", colours > LEAST_COLOURS)
@@ -113,22 +114,6 @@ def _train(display: str, home: Path) -> None:
         if any(home.rglob("*.grpo")):
             return
     raise SystemExit("No key reaches the window, or no run begins.")
-
-
-def painted(home: Path, alive: Callable[[], bool]) -> float:
-    """Wait until the log below ``home`` says that the window is painted; the seconds that it names.
-
-    Raises:
-        SystemExit: the program has ended, or it takes too long.
-    """
-    end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end and alive():
-        for log in home.rglob("*.log"):
-            found = re.search(r"the window is painted, ([0-9.]+) s", log.read_text("utf-8", errors="replace"))
-            if found:
-                return float(found[1])
-        time.sleep(0.1)
-    raise SystemExit("The window was never painted.")
 
 
 def _self_test(folder: Path) -> None:

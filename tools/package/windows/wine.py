@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from tools.package.required import find_program
 from tools.package.windows.places import BUILD
 
 NEEDED = {
@@ -21,26 +21,6 @@ NEEDED = {
     "xdotool": "xdotool",
 }
 """Programs and the packages of Debian and Ubuntu that hold them."""
-PLACES = (*os.get_exec_path(), "/usr/lib/wine", "/usr/lib/x86_64-linux-gnu/wine")
-
-
-def require() -> None:
-    """Install what is needed where that is possible without asking (Debian or Ubuntu, as root).
-
-    Raises:
-        SystemExit: something is lacking; the sentence says what to install.
-    """
-    lacking = _lacking()
-    if lacking and os.geteuid() == 0 and shutil.which("apt-get"):
-        print(f"Installing {lacking}.", flush=True)
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
-        subprocess.run(["apt-get", "update", "-qq"], check=False, **quiet)  # type: ignore[call-overload]
-        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *lacking.split()]
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        subprocess.run(install, check=False, env=environment, **quiet)  # type: ignore[call-overload]
-        lacking = _lacking()
-    if lacking:
-        raise SystemExit(f"A package for Windows needs Wine and a few tools: sudo apt-get install -y {lacking}")
 
 
 def run(*command: str, cwd: Path, environment: Mapping[str, str] | None = None, timeout: float | None = None) -> int:
@@ -91,20 +71,12 @@ def wine_environment() -> dict[str, str]:
 
 def loader() -> str:
     """The program that starts a 64-bit program of Windows."""
-    return _found("wine64") or _found("wine") or "wine"
+    return find_program("wine64") or find_program("wine") or "wine"
 
 
 def stop() -> None:
     """End what still runs in the prefix, and wait until its registry is written."""
-    server = _found("wineserver")
+    server = find_program("wineserver")
     if server:
         subprocess.run([server, "-k"], env=wine_environment(), check=False)
         subprocess.run([server, "-w"], env=wine_environment(), check=False)
-
-
-def _found(program: str) -> str | None:
-    return shutil.which(program, path=os.pathsep.join(PLACES))
-
-
-def _lacking() -> str:
-    return " ".join(package for program, package in NEEDED.items() if _found(program) is None)

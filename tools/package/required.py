@@ -1,0 +1,43 @@
+"""Programs of the system that making or trying a package takes: installed where that needs no question, else named."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+
+PLACES = (*os.get_exec_path(), "/usr/sbin", "/usr/lib/wine", "/usr/lib/x86_64-linux-gnu/wine")
+
+
+def require(needed: Mapping[str, str], what: str) -> None:
+    """Install what is lacking where that is possible without asking (Debian or Ubuntu, as root).
+
+    Args:
+        needed: programs, and the packages of Debian and Ubuntu that hold them.
+        what: takes them, as the subject of a sentence.
+
+    Raises:
+        SystemExit: something is still lacking; the sentence says what to install.
+    """
+    lacking = _lacking(needed)
+    if lacking and os.geteuid() == 0 and shutil.which("apt-get"):
+        print(f"Installing {' '.join(lacking)}.", flush=True)
+        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        for command in (("update",), ("install", "-y", "--no-install-recommends", *lacking)):
+            subprocess.run(
+                ["apt-get", "-qq", *command], check=False, env=environment,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+        lacking = _lacking(needed)
+    if lacking:
+        raise SystemExit(f"{what} takes a few programs that are not here: sudo apt-get install -y {' '.join(lacking)}")
+
+
+def find_program(name: str) -> str | None:
+    """The path of a program, also where Debian hides Wine's."""
+    return shutil.which(name, path=os.pathsep.join(PLACES))
+
+
+def _lacking(needed: Mapping[str, str]) -> list[str]:
+    return sorted({one for name, packages in needed.items() if not find_program(name) for one in packages.split()})
