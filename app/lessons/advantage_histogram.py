@@ -10,10 +10,10 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.lessons.drag_bars import DragBars
-from app.lessons.histogram import Histogram
+from app.lessons.bar_pictures import distribution, histogram, told
 from app.lessons.interactive import Interactive
-from app.plotting.legend import Entry
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
@@ -29,6 +29,7 @@ from grpo_core.text import tr
 
 SHOWS = ("rewards", "histogram")
 BATCHES, MOST = 1000, 5000
+AVERAGE = BarSeries(name=tr("the policy's average"), meaning="text", style="level", width=1.01)
 LISTED = 200
 """Groups listed behind a bar."""
 COLUMNS = (
@@ -40,19 +41,23 @@ COLUMNS = (
 
 
 class AdvantageHistogram(Interactive):
-    """Rewards above, to pick an action; below, the histogram of its advantages and the groups of one bar."""
+    """Rewards above, to pick an action; below, the histogram of its advantages and the groups of one bar.
+
+    Attributes:
+        bar: the bar of the histogram that is open, counted from 0; None for none.
+    """
 
     offer = Offer(shows=SHOWS, checks=BATCH_ANSWERS, state=("action", "batches", "bar"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.rewards = DragBars(tr("Reward"), tr("action"), "reward", movable=False)
-        self.rewards.ringed = True
+        self.rewards = BarChart(tr("Reward"), walks=True)
         self.rewards.picked.connect(self._on_picked)
-        self.average = self.rewards.add_levels(np.ones(1), 1.01, "text")
-        self.histogram = Histogram(tr("Advantages that it was given"), tr("advantage"))
-        self.histogram.opened.connect(self._on_opened)
-        self.top = TwinStack(self.rewards, [Entry(tr("the policy's average"), "text", "line")])
+        self.histogram = BarChart(tr("Advantages that it was given"), walks=True)
+        self.histogram.setToolTip(tr("Click a bar to see the groups behind it; Up and Down go from bar to bar."))
+        self.histogram.picked.connect(self._on_opened)
+        self.bar: int | None = None
+        self.top = TwinStack(self.rewards, [AVERAGE.entry])
         self.below = TwinStack(self.histogram)
         self.groups = TableTwin(COLUMNS, title=tr("The groups behind the bar"))
         self.numbers = QLabel()
@@ -88,16 +93,17 @@ class AdvantageHistogram(Interactive):
         action, count = state.get("action", 5), state.get("batches", BATCHES)
         self.rewards.chosen = max(action - 1, 0) if isinstance(action, int) else 0
         self._count = min(max(count, 2), MOST) if isinstance(count, int) else BATCHES
-        self.histogram.chosen, self._wanted_bar = None, str(state.get("bar", ""))
+        self.bar, self._wanted_bar = None, str(state.get("bar", ""))
         self.found = None
 
     @Slot(int)
     def _on_picked(self, action: int) -> None:
-        self.histogram.chosen, self.found = None, None
+        self.bar, self.found = None, None
         self.touched.emit()
 
     @Slot(int)
     def _on_opened(self, bar: int) -> None:
+        self.bar = bar
         self.touched.emit()
 
     def _compute(self, view: View) -> None:
@@ -118,11 +124,11 @@ class AdvantageHistogram(Interactive):
             except SettingsError as error:
                 self.found, self.problem, self._drawn = None, str(error), None
                 return
-            self._drawn, self.histogram.chosen = stamp, None
+            self._drawn, self.bar = stamp, None
         self.found = self.batches.of(min(self.rewards.chosen, len(self.batches.action_rewards) - 1))
         if self._wanted_bar and len(self.found.advantage):
             there = np.flatnonzero(self.found.counts)
-            self.histogram.chosen = int(there[0 if self._wanted_bar == "lowest" else -1])
+            self.bar = int(there[0 if self._wanted_bar == "lowest" else -1])
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -137,20 +143,19 @@ class AdvantageHistogram(Interactive):
             return
         table = found.batches.action_rewards
         names = view.step.origin.vocabulary[: len(table)]
-        self.rewards.show_heights(table, names)
-        x = np.arange(1.0, len(table) + 1)
-        self.average.set_heights(np.full(len(table), found.batches.expected), x)
-        self.top.refresh()
         drawn = (self.step.show or SHOWS[0]) == "histogram"
-        low, opened = self.height() < 330 * view.scale, drawn and self.histogram.chosen is not None
+        low, opened = self.height() < 330 * view.scale, drawn and self.bar is not None
         directions = QBoxLayout.Direction
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
-        self.rewards.label_below(not low)
+        average = AVERAGE.with_heights(np.full(len(table), found.batches.expected))
+        self.rewards.show_picture(distribution(self.rewards, table, names, "reward", more=(average,), labelled=not low))
+        self.rewards.set_summary(told(self.rewards))
+        self.top.refresh()
         self._lower.setVisible(drawn)
         self.groups.setVisible(opened)
         self.top.setVisible(not (low and opened))
         if drawn:
-            self.histogram.show_counts(found.counts, found.edges)
+            self.histogram.show_picture(histogram(found.counts, found.edges, tr("advantage"), self.bar))
             self.histogram.set_summary(self._told(found, True))
             self.below.refresh()
         if opened:
@@ -158,9 +163,9 @@ class AdvantageHistogram(Interactive):
         self.numbers.setText(self._told(found, drawn))
 
     def _rows(self, found: OfAction) -> list[list[object]]:
-        assert self.histogram.chosen is not None
+        assert self.bar is not None
         rows: list[list[object]] = []
-        for n in found.behind(self.histogram.chosen)[:LISTED]:
+        for n in found.behind(self.bar)[:LISTED]:
             batch = int(found.batch[n])
             actions = ", ".join(str(int(a) + 1) for a in found.batches.actions[batch])
             rows.append([batch + 1, float(found.batches.rewards[batch].mean()), float(found.advantage[n]), actions])

@@ -11,10 +11,12 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll, Runner
+from app.lessons.bar_pictures import compared
 from app.lessons.dials import Dials
-from app.lessons.grouped_bars import GroupedBars, Part
 from app.lessons.interactive import Interactive
 from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
@@ -26,8 +28,8 @@ from grpo_core.lessons import Offer
 from grpo_core.text import tr
 
 SHOWS = ("dials", "remedies")
-TREATED = Part(name=tr("this alone put right"), meaning="policy")
-ILL = Part(name=tr("as it is"), meaning="push_down", style="level")
+TREATED = BarSeries(name=tr("this alone put right"), meaning="policy")
+ILL = BarSeries(name=tr("as it is"), meaning="push_down", style="level")
 
 
 class FlightDeck(Interactive):
@@ -38,10 +40,7 @@ class FlightDeck(Interactive):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.dials = Dials(workspace)
-        self.plot = GroupedBars(
-            tr("Right answers at the end"), tr("put right"), Scale(label=tr("π(right)"), low=0, high=1.05),
-            (TREATED, ILL),
-        )  # fmt: skip
+        self.plot = BarChart(tr("Right answers at the end"))
         self.twin = TwinStack(self.plot, [TREATED.entry, ILL.entry])
         self.note = QLabel()
         self.note.setWordWrap(True)
@@ -151,7 +150,9 @@ class FlightDeck(Interactive):
     def _draw_remedies(self) -> None:
         level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
         means = np.array([self._mean(name) if name in self.runs else np.nan for name in REMEDIES])
-        self.plot.show_heights({TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()])
+        heights, names = {TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()]
+        axis = Scale(label=tr("π(right)"), low=0, high=1.05)
+        self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
         self.twin.refresh()
 
     def _ends(self, name: str) -> np.ndarray:

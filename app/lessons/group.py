@@ -10,8 +10,9 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from app.lessons.bar_pictures import signed_bars
 from app.lessons.interactive import Interactive
-from app.lessons.signed_bars import SignedBars
+from app.plotting.bar_chart import BarChart
 from app.plotting.numbers import shown
 from app.plotting.ranges import round_step
 from app.workspace.view import View
@@ -47,11 +48,12 @@ class BuildGroup(Interactive):
         self.rewards = np.zeros(8)
         self._taken = self._before = self.rewards
         self._objective = Objective()
-        self.above = SignedBars(tr("Rewards"), up="reward", down="reward", movable=True, label="")
-        self.below = SignedBars(tr("Advantages"), up="push_up", down="push_down")
+        self.above = BarChart(tr("Rewards"), drag="bar", walks=True)
+        self.below = BarChart(tr("Advantages"), walks=True)
         self.foot = QLabel()
         self.above.dragged.connect(self._on_dragged)
         self.above.picked.connect(self.touched)
+        self.below.picked.connect(self.touched)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
@@ -80,13 +82,19 @@ class BuildGroup(Interactive):
         for plot in (self.above, self.below):
             plot.set_look(view.theme, view.scale)
         low, high = _axis(self.rewards)
-        self.above.show_bars(self.rewards, low, high)
+        self.above.show_picture(
+            signed_bars(self.above, self.rewards, low, high, up="reward", down="reward", labelled=False)
+        )
         now, count = self.now, len(self.rewards)
         bounded = self._objective.std in ("sample", "population")
         most = largest_possible(self._objective, count) if bounded else float(np.abs(now).max(initial=0.0))
         reach = _up(max(most * 1.15, 1e-3))
         levels = np.full(count, most) if bounded else None
-        self.below.show_bars(now, -reach, reach, levels=levels)
+        self.below.show_picture(
+            signed_bars(self.below, now, -reach, reach, up="push_up", down="push_down", levels=levels)
+        )
+        for plot in (self.above, self.below):
+            plot.set_summary(f"{plot.title}: {', '.join(plot.picture.notes)}.")
         self.foot.setText(self._words(now, most if bounded else None))
 
     def _words(self, now: np.ndarray, most: float | None) -> str:

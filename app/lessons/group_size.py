@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,9 +12,11 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll, Runner
-from app.lessons.grouped_bars import GroupedBars, Part
+from app.lessons.bar_pictures import Spans, compared
 from app.lessons.interactive import Interactive
 from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
@@ -31,13 +33,21 @@ SHOWS = ("silent", "reward", "left")
 SMALL = (2, 3, 4, 5, 6)
 """Sizes whose groups can all be enumerated."""
 PARTS = {
-    "updates": Part(name=tr("{updates} updates").format(updates=UPDATES), meaning="reward", style="outline"),
-    "samples": Part(name=tr("{samples} samples").format(samples=SAMPLES), meaning="reward"),
-    "scaled": Part(name=tr("{samples}, rate ∝ G").format(samples=SAMPLES), meaning="reward", style="hatch"),
+    "updates": BarSeries(name=tr("{updates} updates").format(updates=UPDATES), meaning="reward", style="outline"),
+    "samples": BarSeries(name=tr("{samples} samples").format(samples=SAMPLES), meaning="reward"),
+    "scaled": BarSeries(name=tr("{samples}, rate ∝ G").format(samples=SAMPLES), meaning="reward", style="hatch"),
 }
-SILENT = Part(name=tr("first group silent"), meaning="dead")
-LEFT = Part(name=tr("own mean"), meaning="policy")
-WHOLE = Part(name=tr("leave-one-out"), meaning="text", style="level")
+SILENT = BarSeries(name=tr("first group silent"), meaning="dead")
+LEFT = BarSeries(name=tr("own mean"), meaning="policy")
+WHOLE = BarSeries(name=tr("leave-one-out"), meaning="text", style="level")
+PICTURES = {
+    "silent": (tr("Runs whose first update moved nothing"), Scale(low=0, high=1), (SILENT,)),
+    "reward": (
+        tr("Reward at the end"), Scale(label=tr("Expected reward"), low=0, high=1), tuple(PARTS.values()),
+    ),
+    "left": (tr("Length of the average step"), Scale(label=tr("share"), low=0, high=1.05), (LEFT, WHOLE)),
+}  # fmt: skip
+"""Title, vertical axis and parts of each picture."""
 
 
 @lru_cache(maxsize=1)
@@ -57,20 +67,10 @@ class GroupSize(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        reward = Scale(label=tr("Expected reward"), low=0, high=1)
-        self.plots = {
-            "silent": GroupedBars(
-                tr("Runs whose first update moved nothing"), tr("group size"), Scale(low=0, high=1), (SILENT,)
-            ),
-            "reward": GroupedBars(tr("Reward at the end"), tr("group size"), reward, tuple(PARTS.values())),
-            "left": GroupedBars(
-                tr("Length of the average step"),
-                tr("group size"),
-                Scale(label=tr("share"), low=0, high=1.05),
-                (LEFT, WHOLE),
-            ),
+        self.plots = {name: BarChart(title) for name, (title, _, _) in PICTURES.items()}
+        self.twins = {
+            name: TwinStack(plot, [part.entry for part in PICTURES[name][2]]) for name, plot in self.plots.items()
         }
-        self.twins = {name: TwinStack(plot, [part.entry for part in plot.parts]) for name, plot in self.plots.items()}
         self.switch = self._switch()
         self.note = QLabel()
         self.note.setWordWrap(True)
@@ -179,11 +179,11 @@ class GroupSize(Interactive):
         self._stack.setCurrentWidget(twin)
         if what == "left":
             left = left_by_own_mean()
-            self.plots[what].show_heights({LEFT.name: left, WHOLE.name: np.ones(len(left))}, [str(g) for g in SMALL])
+            self._show(what, {LEFT.name: left, WHOLE.name: np.ones(len(left))}, SMALL)
         elif what == "silent":
             runs = self.runs.get(self._kinds[0], {})
             silent = np.array([group_sizes.silent(runs[g]) if g in runs else math.nan for g in SIZES])
-            self.plots[what].show_heights({SILENT.name: silent}, [str(g) for g in SIZES])
+            self._show(what, {SILENT.name: silent}, SIZES)
         else:
             self._draw_rewards()
         twin.set_summary(self._told(what))
@@ -191,16 +191,22 @@ class GroupSize(Interactive):
         self.note.setFont(view.theme.font("strong", view.scale))
         self.note.setText(self._told(what))
 
+    def _show(
+        self, what: str, heights: Mapping[str, np.ndarray], sizes: Sequence[int], spans: Spans | None = None
+    ) -> None:
+        _, axis, parts = PICTURES[what]
+        names = [str(size) for size in sizes]
+        self.plots[what].show_picture(compared(parts, heights, names, tr("group size"), axis, spans=spans))
+
     def _draw_rewards(self) -> None:
-        plot, nothing = self.plots["reward"], np.full(len(SIZES), np.nan)
+        nothing = np.full(len(SIZES), np.nan)
         heights, spans = {}, {}
         for kind, part in PARTS.items():
             runs = self.runs.get(kind, {}) if kind in self._kinds else {}
             bands = [band(group_sizes.last_rewards(runs[g])) if g in runs else (np.nan,) * 3 for g in SIZES]
             heights[part.name], low, high = np.array(bands, dtype=float).T if runs else (nothing,) * 3
             spans[part.name] = low, high
-        plot.show_heights(heights, [str(g) for g in SIZES])
-        plot.show_spans(spans)
+        self._show("reward", heights, SIZES, spans)
         self.twins["reward"].legend.set_entries([PARTS[kind].entry for kind in self._kinds])
 
     def _told(self, what: str) -> str:

@@ -9,11 +9,12 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
 
-from app.lessons.drag_bars import DragBars
-from app.lessons.grouped_bars import GroupedBars, Part
+from app.lessons.bar_pictures import FRAME, STEPS, compared, distribution, told
 from app.lessons.interactive import Interactive
 from app.lessons.running_means import RunningMeans
 from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
@@ -28,12 +29,22 @@ SHOWS = ("policies", "values", "running", "gradients")
 """The two policies alone, and with what stands below them."""
 POLICY, REFERENCE = (0.5, 0.2, 0.15, 0.1, 0.05), (0.2, 0.3, 0.1, 0.3, 0.1)
 SAMPLES, FEWEST, MOST = 1000, 50, 100_000
-K1, K2, K3 = (Part(name="k1", meaning="reward", style="outline"), Part(name="k2", meaning="entropy", style="hatch"),
-              Part(name="k3", meaning="kl"))  # fmt: skip
+K1 = BarSeries(name="k1", meaning="reward", style="outline")
+K2 = BarSeries(name="k2", meaning="entropy", style="hatch")
+K3 = BarSeries(name="k3", meaning="kl")
 """The estimators' colours and fills: the same in all three pictures."""
-SCALED = Part(name="ratio × k3", meaning="policy", style="hatch")
-DOWN, BACK = (Part(name="−∇KL(π‖π_ref)", meaning="text", style="level"),
-              Part(name="−∇KL(π_ref‖π)", meaning="reference", style="level"))  # fmt: skip
+SCALED = BarSeries(name="ratio × k3", meaning="policy", style="hatch")
+DOWN = BarSeries(name="−∇KL(π‖π_ref)", meaning="text", style="level")
+BACK = BarSeries(name="−∇KL(π_ref‖π)", meaning="reference", style="level")
+ESTIMATORS, STEPS_TAKEN = (K1, K2, K3), (K1, K2, K3, SCALED, DOWN, BACK)
+"""What the two pictures of bars compare."""
+BESIDE = {
+    "policy": BarSeries(name="π_ref", meaning="reference", style="outline", width=FRAME),
+    "reference": BarSeries(name="π", meaning="policy", style="outline", width=FRAME),
+}
+"""The thin frames around the bars of either policy: the other one."""
+NATS, REACH = Scale(unit="nats"), 0.1
+"""The axis of the estimators, and what it spans at least."""
 
 
 class KlExplorer(Interactive):
@@ -43,22 +54,18 @@ class KlExplorer(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.policy = DragBars(tr("Policy π"), tr("action"), "policy", "reference")
-        self.reference = DragBars(tr("Reference π_ref"), tr("action"), "reference", "policy")
+        self.policy = BarChart(tr("Policy π"), drag="bar", steps=STEPS, walks=True)
+        self.reference = BarChart(tr("Reference π_ref"), drag="bar", steps=STEPS, walks=True)
         self.policy.dragged.connect(self._on_policy)
         self.reference.dragged.connect(self._on_reference)
         for bars in (self.policy, self.reference):
             bars.picked.connect(self._on_picked)
-        nats = Scale(unit="nats")
-        self.values = GroupedBars(tr("Sampled values"), tr("action"), nats, (K1, K2, K3), reach=0.1)
-        self.running = RunningMeans(tr("Mean of the samples so far"), (K1, K2, K3))
-        self.gradients = GroupedBars(
-            tr("Average step"), tr("action"), Scale(), (K1, K2, K3, SCALED, DOWN, BACK), reach=0.1
-        )
+        self.values, self.gradients = BarChart(tr("Sampled values")), BarChart(tr("Average step"))
+        self.running = RunningMeans(tr("Mean of the samples so far"), ESTIMATORS)
         self.twins = {
-            "values": TwinStack(self.values, [part.entry for part in (K1, K2, K3)]),
+            "values": TwinStack(self.values, [part.entry for part in ESTIMATORS]),
             "running": TwinStack(self.running),
-            "gradients": TwinStack(self.gradients, [part.entry for part in self.gradients.parts]),
+            "gradients": TwinStack(self.gradients, [part.entry for part in STEPS_TAKEN]),
         }
         self.tops = [TwinStack(self.policy), TwinStack(self.reference)]
         self.numbers, self.note = QLabel(), QLabel()
@@ -93,8 +100,8 @@ class KlExplorer(Interactive):
 
     def take(self, state: Mapping[str, Any]) -> None:
         self._spread = bool(state.get("spread", True))
-        wanted = state.get("parts", tuple(part.name for part in self.gradients.parts))
-        self._hidden = frozenset(part.name for part in self.gradients.parts) - frozenset(map(str, wanted))
+        wanted = state.get("parts", tuple(part.name for part in STEPS_TAKEN))
+        self._hidden = frozenset(part.name for part in STEPS_TAKEN) - frozenset(map(str, wanted))
         try:
             self.found = self._computed(
                 state.get("policy", POLICY), state.get("reference", REFERENCE),
@@ -135,9 +142,13 @@ class KlExplorer(Interactive):
         prob, ref = np.exp(found.logp), np.exp(found.ref_logp)
         for twin in (*self.tops, *self.twins.values()):
             twin.set_look(view.theme, view.scale)
-        self.policy.show_heights(prob, names, ref)
-        self.reference.show_heights(ref, names, prob)
-        self._fit(view.scale)
+        low = self._fit(view.scale)
+        for chart, own, other, meaning in (
+            (self.policy, prob, ref, "policy"), (self.reference, ref, prob, "reference"),
+        ):  # fmt: skip
+            frame = BESIDE[meaning].with_heights(other)
+            chart.show_picture(distribution(chart, own, names, meaning, frame, labelled=not low))
+            chart.set_summary(told(chart))
         self.below.setVisible(what in self.twins)
         if what in self.twins:
             self._stack.setCurrentWidget(self.twins[what])
@@ -157,30 +168,23 @@ class KlExplorer(Interactive):
     def _draw_below(self, what: str, names: list[str]) -> None:
         found = self.found
         if what == "values":
-            self.values.show_heights(found.by_action, names)
+            shown_values = compared(ESTIMATORS, found.by_action, names, tr("action"), NATS, reach=REACH)
+            self.values.show_picture(shown_values)
         elif what == "running":
             self.running.show_means(found.sampled.running, found.both[0])
         else:
             down, back = found.descents
             heights = {**found.pulls, DOWN.name: down, BACK.name: back}
-            nothing = np.full(len(names), np.nan)
-            shown_parts = [part for part in self.gradients.parts if part.name not in self._hidden]
-            self.gradients.show_heights(
-                {
-                    part.name: nothing if part.name in self._hidden else heights[part.name]
-                    for part in self.gradients.parts
-                },
-                names,
-            )
-            self.twins[what].legend.set_entries([part.entry for part in shown_parts])
+            shown_heights = {name: values for name, values in heights.items() if name not in self._hidden}
+            self.gradients.show_picture(compared(STEPS_TAKEN, shown_heights, names, tr("action"), Scale(), reach=REACH))
+            self.twins[what].legend.set_entries([part.entry for part in STEPS_TAKEN if part.name not in self._hidden])
 
-    def _fit(self, scale: float) -> None:
-        """In large type the policies stand one above the other, left of what follows from them."""
+    def _fit(self, scale: float) -> bool:
+        """In large type the policies stand one above the other, left of what follows from them; whether they do."""
         low, directions = self.height() < 330 * scale, QBoxLayout.Direction
         self._both.setDirection(directions.TopToBottom if low else directions.LeftToRight)
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
-        for plot in (self.policy, self.reference):
-            plot.label_below(not low)
+        return low
 
     def _told(self, what: str) -> str:
         found = self.found

@@ -11,13 +11,15 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Runner
+from app.lessons.bar_pictures import compared
 from app.lessons.bill_picture import BillPicture, in_words, size_of
-from app.lessons.grouped_bars import GroupedBars, Part
 from app.lessons.interactive import Interactive
 from app.lessons.real_ledger import Counted, counted
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
 from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
@@ -37,6 +39,7 @@ SWITCHES = ("critic", "reward_model", "reference")
 KNOBS = ("parameters", "weight_bytes", "optimizer", "trained_share", "helper_share", "generated", "length", "tokens")
 BILLION, PETA = 1e9, 1e15
 PPO, OWN = tr("PPO, one completion"), tr("this training")
+WORK = (BarSeries(name=PPO, meaning="reference", style="outline"), BarSeries(name=OWN, meaning="policy"))
 
 
 def rows() -> dict[str, Row]:
@@ -60,11 +63,8 @@ class MemoryBill(Interactive):
         self.bill = Bill(Training(**FOUR))
         self.picture = BillPicture()
         self.picture.opened.connect(self._on_opened)
-        self.work = GroupedBars(
-            tr("Operations for one prompt, from sampling to the gradient"), "", Scale(label="PFLOP", low=0),
-            (Part(name=PPO, meaning="reference", style="outline"), Part(name=OWN, meaning="policy")),
-        )  # fmt: skip
-        self.twin = TwinStack(self.work, [part.entry for part in self.work.parts])
+        self.work = BarChart(tr("Operations for one prompt, from sampling to the gradient"))
+        self.twin = TwinStack(self.work, [part.entry for part in WORK])
         self.rows = rows()
         self.total, self.formula = QLabel(), QLabel()
         for label in (self.total, self.formula):
@@ -207,7 +207,7 @@ class MemoryBill(Interactive):
         names = [WORDS.get(who, who) for who in work["PPO, one completion"]]
         said = {"PPO, one completion": PPO, "this training": OWN}
         heights = {said[part]: np.array(list(by.values())) / PETA for part, by in work.items()}
-        self.work.show_heights(heights, names)
+        self.work.show_picture(compared(WORK, heights, names, "", Scale(label="PFLOP", low=0)))
         self.work.set_summary(self._told("compute"))
         self.twin.refresh()
 

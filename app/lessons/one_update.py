@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.formula.formula_label import FormulaLabel
 from app.lessons.interactive import Interactive
-from app.panels.bars_plot import BarsPlot
+from app.panels.policy_chart import policy_chart, show_policy
 from app.panels.policy_data import picture
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
@@ -69,8 +69,8 @@ class OneUpdate(Interactive):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._step: Step | None = None
-        self.bars = BarsPlot()
-        self.bars.chosen.connect(self._on_action)
+        self.bars = policy_chart()
+        self.bars.picked.connect(self._on_action)
         self.table = TableTwin(COLUMNS, title=tr("The group, sample by sample"))
         self.table.selected.connect(self._on_row)
         self.table.activated_cell.connect(self._on_cell)
@@ -113,7 +113,7 @@ class OneUpdate(Interactive):
         drawn = picture(view.step, 0, view.run.origin.action_rewards)
         self._fit(view.scale, drawn is not None and self._stage != "reductions")
         if drawn is not None:
-            self.bars.show_picture(drawn, view.selection.action)
+            show_policy(self.bars, drawn, view.selection.action)
         if self._step is None or numbers is None:
             self.table.set_rows([])
             return

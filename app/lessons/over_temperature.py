@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from PySide6.QtWidgets import QWidget
 
-from app.lessons.grouped_bars import Part
 from app.plotting.axis import Scale
+from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
@@ -32,7 +32,7 @@ class OverTemperature(Plot):
     """One or more measures at every temperature of the grid."""
 
     def __init__(
-        self, title: str, label: str, y: Scale, parts: Sequence[Part], *, named: bool = False,
+        self, title: str, label: str, y: Scale, parts: Sequence[BarSeries], *, named: bool = False,
         parent: QWidget | None = None,
     ) -> None:  # fmt: skip
         """``named``: names of the parts stand at the ends of their lines."""

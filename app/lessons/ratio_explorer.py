@@ -9,9 +9,10 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.lessons.drag_bars import DragBars
+from app.lessons.bar_pictures import FRAME, LEAST_POWERS, STEPS, distribution, powers_reached, ratio_bars, told
 from app.lessons.interactive import Interactive
-from app.lessons.log_bars import LogBars
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
 from app.plotting.legend import Entry
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
@@ -25,6 +26,7 @@ from grpo_core.text import tr
 SHOWS = ("policy", "ratios", "alone")
 """The policy; with the ratios that follow; with the ratio of each action where it alone gains a little."""
 GAIN = 0.01
+OLD = BarSeries(name=tr("π_old, which drew the samples"), meaning="old", style="outline", width=FRAME)
 
 
 class RatioExplorer(Interactive):
@@ -34,13 +36,12 @@ class RatioExplorer(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.policy = DragBars(tr("Policy π"), tr("action"), "policy", "old")
+        self.policy = BarChart(tr("Policy π"), drag="bar", steps=STEPS, walks=True)
         self.policy.dragged.connect(self._on_dragged)
         self.policy.picked.connect(self.touched)
-        self.ratios = LogBars(tr("Ratio π / π_old"), tr("action"))
-        self.top = TwinStack(
-            self.policy, [Entry(tr("π now"), "policy"), Entry(tr("π_old, which drew the samples"), "old", "outline")]
-        )
+        self.ratios = BarChart(tr("Ratio π / π_old"))
+        self._powers = LEAST_POWERS
+        self.top = TwinStack(self.policy, [Entry(tr("π now"), "policy"), OLD.entry])
         self.below = TwinStack(self.ratios, [Entry(tr("clip range"), "reference", "line")])
         self.numbers = QLabel()
         self.numbers.setWordWrap(True)
@@ -108,8 +109,11 @@ class RatioExplorer(Interactive):
         assert found is not None
         names = view.step.origin.vocabulary[: len(found.logp)]
         old = np.exp(found.old_logp)
-        self.policy.movable = what != "alone"  # there every action moves in turn
-        self.policy.show_heights(np.exp(found.logp) if self.policy.movable else old, names, old)
+        dragged = what != "alone"  # there every action moves in turn
+        self.policy.set_drag("bar" if dragged else "")
+        now = np.exp(found.logp) if dragged else old
+        self.policy.show_picture(distribution(self.policy, now, names, "policy", OLD.with_heights(old), ringed=dragged))
+        self.policy.set_summary(told(self.policy))
         self.below.setVisible(what != "policy")
         low, directions = self.height() < 330 * view.scale, QBoxLayout.Direction
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
@@ -121,7 +125,8 @@ class RatioExplorer(Interactive):
                 else tr("Ratio π / π_old")
             )
             self.below.title.setText(said)
-            self.ratios.show_ratios(ratio, names, found.bounds)
+            self._powers = powers_reached(ratio, self._powers)
+            self.ratios.show_picture(ratio_bars(ratio, names, found.bounds, self._powers))
             self.ratios.set_summary(
                 f"{said}: {', '.join(f'{n} {shown(float(r))}' for n, r in zip(names, ratio, strict=True))}."
             )

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtWidgets import QWidget
 
-from app.lessons.grouped_bars import Part
 from app.panels.sweep.lines import TheoryLine
 from app.plotting.axis import Scale
+from app.plotting.bar_data import BarSeries
 from app.plotting.canvas import Note
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
@@ -22,7 +22,7 @@ SKIPPED = 10
 class RunningMeans(Plot):
     """One line an estimator, over the number of samples."""
 
-    def __init__(self, title: str, parts: Sequence[Part], parent: QWidget | None = None) -> None:
+    def __init__(self, title: str, parts: Sequence[BarSeries], parent: QWidget | None = None) -> None:
         super().__init__(title, Scale(label=tr("samples"), low=0, whole=True), Scale(unit="nats"), parent=parent)
         self._curves = {part.name: self.add_curve(part.name, part.name, part.meaning) for part in parts}
         self.exact = self.add_item(TheoryLine(), z=15)

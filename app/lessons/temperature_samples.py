@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from app.experiments.runner import Poll, model_process
-from app.lessons.grouped_bars import Part
+from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share, shown
 from app.training.lm_process import RemoteLearner
 from grpo_core.config import Settings
@@ -24,11 +24,14 @@ from grpo_core.experiments.temperatures import (
 )
 from grpo_core.text import tr
 
-DISTINCT = Part(name=tr("different answers in a group"), meaning="entropy")
-LIVE = Part(name=tr("groups that live"), meaning="policy")
-REWARD = Part(name=tr("mean reward"), meaning="reward")
-PRAISED, PUNISHED = Part(name=tr("praised"), meaning="push_up"), Part(name=tr("punished"), meaning="push_down")
-CLIPPED = Part(name=tr("clipped"), meaning="clipped")
+DISTINCT = BarSeries(name=tr("different answers in a group"), meaning="entropy")
+LIVE = BarSeries(name=tr("groups that live"), meaning="policy")
+REWARD = BarSeries(name=tr("mean reward"), meaning="reward")
+PRAISED, PUNISHED = (
+    BarSeries(name=tr("praised"), meaning="push_up"),
+    BarSeries(name=tr("punished"), meaning="push_down"),
+)
+CLIPPED = BarSeries(name=tr("clipped"), meaning="clipped")
 
 
 def grid(settings: Settings) -> dict[str, np.ndarray]:

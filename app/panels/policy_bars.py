@@ -6,11 +6,10 @@ import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
-from app.panels.bars_plot import BarsPlot
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
+from app.panels.policy_chart import LEGEND, policy_chart, reward_span, show_policy
 from app.panels.policy_data import PolicyPicture, picture
-from app.plotting.legend import Entry
 from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -19,15 +18,6 @@ from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.explain import Quantity
 from grpo_core.text import tr
-
-KEYS = (
-    Entry(tr("now"), "policy"),
-    Entry(tr("before"), "old", "outline"),
-    Entry(tr("reference"), "reference", "line"),
-    Entry(tr("reward"), "reward", "diamond"),
-    Entry(tr("samples"), "text", "dot"),
-)
-
 
 NO_BARS = tr("This run does not record the whole distribution, so there are no bars to draw.")
 NO_TABLE = tr("A language model has no table of actions: see its completions.")
@@ -50,11 +40,11 @@ class PolicyBarsPanel(Panel):
         self.choice = CalmBox()
         self.choice.setAccessibleName(tr("Context"))
         self.choice.activated.connect(self._on_context)
-        self.plot = BarsPlot()
-        self.plot.chosen.connect(self._on_chosen)
-        self.plot.explained.connect(self._on_explained)
+        self.plot = policy_chart()
+        self.plot.picked.connect(self._on_chosen)
+        self.plot.activated.connect(self._on_explained)
         self.plot.dragged.connect(self._on_dragged)
-        self.twin = TwinStack(self.plot, KEYS)
+        self.twin = TwinStack(self.plot, LEGEND)
         self.twin.title.hide()
         self.twin.add_to_header(self.choice)
         self._stack = QStackedLayout(self)
@@ -92,7 +82,7 @@ class PolicyBarsPanel(Panel):
             self.empty.setText(NO_BARS)
             return
         self.twin.set_look(view.theme, view.scale)
-        self.plot.show_picture(shown, view.selection.action)
+        show_policy(self.plot, shown, view.selection.action)
         self.twin.set_summary(self.summary(view))
         self.twin.refresh()
 
@@ -154,9 +144,11 @@ class PolicyBarsPanel(Panel):
         self.workspace.explain(Quantity(name, passed=passed, context=self.context, action=action))
 
     @Slot(int, float, int)
-    def _on_dragged(self, action: int, reward: float, gesture: int) -> None:
-        """A custom reward was dragged to another height."""
+    def _on_dragged(self, action: int, height: float, gesture: int) -> None:
+        """A custom reward was dragged to another height of the axis."""
         settings = self.workspace.editing.settings
+        low, high = reward_span(None if self._picture is None else self._picture.rewards)
+        reward = low + height * (high - low)
         if settings.is_language or settings.bandit.landscape != "custom":
             return
         custom = list(settings.bandit.custom)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
@@ -83,12 +83,11 @@ class ReadOut(QGraphicsItem):
         self.setZValue(60)
         self._lines: list[tuple[str, str]] = []
         self._theme: Theme | None = None
-        self._font = QFont()
-        self._pad = 6.0
+        self._factor = 1.0
         self.hide()
 
     def dress(self, theme: Theme, scale: float) -> None:
-        self._theme, self._font, self._pad = theme, theme.font("small", scale), 6.0 * scale
+        self._theme, self._factor = theme, scale
         self.update()
 
     def say(self, lines: Sequence[tuple[str, str]], anchor: QPointF, room: QRectF) -> None:
@@ -96,31 +95,49 @@ class ReadOut(QGraphicsItem):
         self.prepareGeometryChange()
         self._lines = list(lines)
         self.setVisible(bool(lines))
-        box = self.boundingRect()
-        x = anchor.x() + 10 if anchor.x() + 10 + box.width() <= room.right() else anchor.x() - 10 - box.width()
-        self.setPos(max(x, room.left()), min(max(anchor.y(), room.top() + 2), max(room.bottom() - box.height(), 0.0)))
+        self.setPos(read_out_place(self.boundingRect().size(), anchor, room))
         self.update()
 
     def boundingRect(self) -> QRectF:
-        metrics = QFontMetricsF(self._font)
-        widest = max((metrics.horizontalAdvance(text) for text, _ in self._lines), default=0.0)
-        return QRectF(0, 0, widest + 2 * self._pad, metrics.height() * len(self._lines) + 1.4 * self._pad)
+        return QRectF() if self._theme is None else read_out_box(self._lines, self._theme, self._factor)
 
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        if self._theme is None:
-            return
-        ground = QColor(self._theme.colour("surface"))
-        ground.setAlphaF(0.95)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(self._theme.colour("border"))
-        painter.setBrush(ground)
-        painter.drawRoundedRect(self.boundingRect().adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
-        painter.setFont(self._font)
-        metrics = QFontMetricsF(self._font)
-        for n, (text, meaning) in enumerate(self._lines):
-            painter.setPen(self._theme.ink(meaning))
-            painter.drawText(QPointF(self._pad, 0.7 * self._pad + metrics.ascent() + n * metrics.height()), text)
+        if self._theme is not None:
+            paint_read_out(painter, self._lines, self._theme, self._factor)
+
+
+READ_OUT_PAD = 6.0
+"""Pixels between the frame of a read-out and its text, at 100 %."""
+
+
+def read_out_box(lines: Sequence[tuple[str, str]], theme: Theme, factor: float) -> QRectF:
+    """The box that (text, meaning) lines need, its upper left corner at 0."""
+    metrics, pad = QFontMetricsF(theme.font("small", factor)), READ_OUT_PAD * factor
+    widest = max((metrics.horizontalAdvance(text) for text, _ in lines), default=0.0)
+    return QRectF(0, 0, widest + 2 * pad, metrics.height() * len(lines) + 1.4 * pad)
+
+
+def read_out_place(size: QSizeF, anchor: QPointF, room: QRectF) -> QPointF:
+    """The upper left corner of a box beside ``anchor``: right of it where ``room`` has place, else left."""
+    x = anchor.x() + 10 if anchor.x() + 10 + size.width() <= room.right() else anchor.x() - 10 - size.width()
+    y = min(max(anchor.y(), room.top() + 2), max(room.bottom() - size.height(), 0.0))
+    return QPointF(max(x, room.left()), y)
+
+
+def paint_read_out(painter: QPainter, lines: Sequence[tuple[str, str]], theme: Theme, factor: float) -> None:
+    """A translucent box with (text, meaning) lines at the origin of ``painter``."""
+    ground = QColor(theme.colour("surface"))
+    ground.setAlphaF(0.95)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(theme.colour("border"))
+    painter.setBrush(ground)
+    painter.drawRoundedRect(read_out_box(lines, theme, factor).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
+    painter.setFont(theme.font("small", factor))
+    metrics, pad = QFontMetricsF(painter.font()), READ_OUT_PAD * factor
+    for n, (text, meaning) in enumerate(lines):
+        painter.setPen(theme.ink(meaning))
+        painter.drawText(QPointF(pad, 0.7 * pad + metrics.ascent() + n * metrics.height()), text)
 
 
 def line_ends(ends: Sequence[tuple[str, str, QPointF]], words: Words, room: QRectF) -> list[Word]:

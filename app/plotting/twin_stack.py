@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
+from app.plotting.bar_chart import BarChart
 from app.plotting.legend import Entry, Legend
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
@@ -18,7 +19,7 @@ class TwinStack(QWidget):
     """A header with title, legend and toggle, and below it the plot or its table.
 
     Attributes:
-        plot: the plot; ``refresh`` draws it.
+        plot: lines or bars; ``refresh`` draws them.
         table: its twin, filled from ``plot.table()`` while it is the one shown.
 
     Signals:
@@ -27,7 +28,7 @@ class TwinStack(QWidget):
 
     toggled = Signal(bool)
 
-    def __init__(self, plot: Plot, legend: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
+    def __init__(self, plot: Plot | BarChart, legend: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.plot = plot
         self.table = TableTwin(title=tr("{title}, as a table").format(title=plot.title))

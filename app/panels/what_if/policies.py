@@ -5,10 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QToolButton, QWidget
 
-from app.panels.bars_plot import BarsPlot
+from app.panels.policy_chart import policy_chart, show_policy
 from app.panels.policy_data import picture as policy_picture
 from app.panels.what_if.question import Picture
 from app.panels.what_if.tokens import SIDES
+from app.plotting.bar_chart import BarChart
 from app.plotting.legend import Entry, Legend
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
@@ -43,10 +44,10 @@ class Policies(QWidget):
         places.setVerticalSpacing(0)
         places.setHorizontalSpacing(16)
         for place, side in enumerate(SIDES):
-            plot = BarsPlot()
+            plot = policy_chart()
             plot.title = tr("Policy after the update, {side}{side2}").format(side=side[0].lower(), side2=side[1:])
             plot.setAccessibleName(plot.title)
-            plot.chosen.connect(self._on_chosen)
+            plot.picked.connect(self._on_chosen)
             twin = TwinStack(plot)
             twin.hide_header()
             twin.toggled.connect(self._name)
@@ -90,12 +91,12 @@ class Policies(QWidget):
             assert step is not None
             whole = StepView(of.origin, step, Stage.UPDATE, step.passes - 1)
             shape = policy_picture(whole, context, None)
-            if shape is None or not isinstance(twin.plot, BarsPlot):
+            if shape is None or not isinstance(twin.plot, BarChart):
                 continue
             self._rows = shape.rows
             twin.set_look(view.theme, view.scale)
             self.legend.set_look(view.theme, view.scale)
-            twin.plot.show_picture(shape, view.selection.action)
+            show_policy(twin.plot, shape, view.selection.action)
             best = int(shape.now.argmax())
             twin.set_summary(
                 tr("{side}: the likeliest action is {names} with {now}, {old} before.").format(

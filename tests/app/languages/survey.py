@@ -41,6 +41,7 @@ from app.application import Application
 from app.formula.formula_label import FormulaLabel
 from app.formula.term_strip import TermStrip
 from app.panels.tokens.grid import TokenGrid
+from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
@@ -84,6 +85,10 @@ def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
         model = widget.model()
         for column in range(model.columnCount()):
             yield "header", str(model.headerData(column, Qt.Orientation.Horizontal) or "")
+    if isinstance(widget, BarChart):
+        picture = widget.picture
+        yield from (("axis", text) for text in (picture.label, picture.x_label or "", picture.y.label))
+        yield from (("series", series.name) for series in picture.series)
     if isinstance(widget, Plot):
         yield from (("axis", scale.label) for scale in (widget.x_scale, widget.y_scale))
     if isinstance(widget, QAbstractSpinBox):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.lessons.group import BuildGroup
@@ -37,10 +37,8 @@ def test_keys_and_mouse_move_a_reward_and_every_advantage_with_it(pupil: Pupil, 
     pupil.press(Key.Key_S)
     pupil.press(Key.Key_Left)
     assert group.rewards.tolist() == rewards.tolist(), "another step is another group"
-    start, end = (
-        group.above.mapFromScene(group.above.view_box.mapViewToScene(QPointF(2.0, height))) for height in (0.9, 0.3)
-    )
-    drag(group.above.viewport(), start, end)
+    start, end = (group.above.pixel_at(1, height).toPoint() for height in (0.9, 0.3))
+    drag(group.above, start, end)
     pupil.wait()
     assert group.rewards[1] == pytest.approx(0.3, abs=0.05)
 

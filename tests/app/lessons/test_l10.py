@@ -53,7 +53,7 @@ def test_dragging_by_keyboard_moves_every_ratio_and_reset_brings_them_back(pupil
     assert explorer.found is not None
     assert np.exp(explorer.found.logp[0]) == pytest.approx(np.exp(before[0]) + 0.03)
     assert explorer.found.ratio == pytest.approx(np.exp(explorer.found.logp - old))
-    assert explorer.ratios.ratio is explorer.found.ratio
+    assert explorer.ratios.picture.series[0].values is explorer.found.ratio
     columns, rows = explorer.ratios.table()
     assert [row[1] for row in rows] == pytest.approx(explorer.found.ratio.tolist())
     assert len(columns) == 2

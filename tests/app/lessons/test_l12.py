@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from app.lessons.kl_explorer import SHOWS, KlExplorer
@@ -40,14 +40,13 @@ def test_a_bar_is_dragged_by_mouse(pupil: Pupil) -> None:
     assert isinstance(explorer, KlExplorer)
     plot = explorer.reference
 
-    def at(x: float, y: float) -> QPoint:
-        return QPoint(plot.mapFromScene(plot.view_box.mapViewToScene(QPointF(x, y))))
+    def at(place: int, height: float) -> QPoint:
+        return plot.pixel_at(place, height).toPoint()
 
-    view = plot.viewport()
-    QTest.mousePress(view, Qt.MouseButton.LeftButton, pos=at(5.0, 0.05))
+    QTest.mousePress(plot, Qt.MouseButton.LeftButton, pos=at(4, 0.05))
     for height in (0.3, 0.9, 0.6):
-        QTest.mouseMove(view, at(5.0, height))
-    QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=at(5.0, 0.6))
+        QTest.mouseMove(plot, at(4, height))
+    QTest.mouseRelease(plot, Qt.MouseButton.LeftButton, pos=at(4, 0.6))
     pupil.wait()
     assert np.exp(explorer.found.ref_logp[4]) == pytest.approx(0.6, abs=0.02)
     assert plot.chosen == 4
@@ -75,6 +74,6 @@ def test_every_picture_of_any_state_has_a_table_and_a_sentence(pupil: Pupil) -> 
             explorer.twins[show].toggle()
     explorer.show_step(LessonStep(text="", show="gradients", state={"parts": ("k1",)}))
     explorer.draw(workspace.view)
-    low, high = explorer.gradients.view_box.viewRange()[1]
+    low, high = explorer.gradients.y_range
     assert explorer.answer("pull_k1") < 1e-14
     assert high - low >= 0.1, "rounding does not fill the axis"

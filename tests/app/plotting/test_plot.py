@@ -237,14 +237,15 @@ def test_plots_come_and_go_without_leaving_widgets_behind(qtbot: QtBot, qapp: QA
     gc.collect()
     before = len(qapp.allWidgets())
     for _ in range(10):
-        twin = TwinStack(Plot("Policy", UPDATES, Scale()))
-        twin.plot.add_curve("a", "a", "reward", Pyramid(np.arange(9.0)))
+        plot = Plot("Policy", UPDATES, Scale())
+        plot.add_curve("a", "a", "reward", Pyramid(np.arange(9.0)))
+        twin = TwinStack(plot)
         twin.show()
         twin.close()
         twin.plot.close()
         twin.deleteLater()
         qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-        del twin
+        del twin, plot
     gc.collect()
     assert len(qapp.allWidgets()) <= before
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QScrollArea, QSlider
 
@@ -84,9 +84,9 @@ def test_a_reward_of_the_custom_landscape_is_dragged(driver: Driver) -> None:
     plot = panel(driver, "policy_bars").plot
 
     def at(action: int, height: float) -> QPoint:
-        return plot.mapFromScene(plot.view_box.mapViewToScene(QPointF(action + 1.0, height)))
+        return plot.pixel_at(action, height).toPoint()
 
-    drag(plot.viewport(), at(2, 0.0), at(2, 0.3), at(2, 0.6), at(2, 0.9))
+    drag(plot, at(2, 0.0), at(2, 0.3), at(2, 0.6), at(2, 0.9))
     editing = driver.program.workspace.editing
     assert editing.settings.bandit.custom[2] == pytest.approx(0.9, abs=0.02)
     assert editing.undo.count() == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -65,8 +65,8 @@ def test_a_bar_that_is_clicked_is_chosen_everywhere(driver: Driver) -> None:
     assert step is not None
     action = int(step.tokens[3, 0])
     plot = panel(driver, "policy_bars").plot
-    place = plot.mapFromScene(plot.view_box.mapViewToScene(QPointF(action + 1.0, 0.05)))
-    QTest.mouseClick(plot.viewport(), LEFT, pos=place)
+    place = plot.pixel_at(action, 0.05).toPoint()
+    QTest.mouseClick(plot, LEFT, pos=place)
     driver.settle()
     selection = driver.program.workspace.selection
     assert selection.action == action

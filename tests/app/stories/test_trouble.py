@@ -126,7 +126,7 @@ def test_every_door_leads_to_an_explanation_that_agrees(driver: Driver, landscap
         term.click()
         note()
     for action in range(2):
-        window.panels["policy_bars"].plot.explained.emit(action)  # type: ignore[attr-defined]
+        window.panels["policy_bars"].plot.activated.emit(action)  # type: ignore[attr-defined]
         note()
     tokens = window.panels["token_inspector"]
     for place in range(tokens.tint.count()):  # type: ignore[attr-defined]

@@ -83,8 +83,8 @@ def test_other_presets_are_chosen_with_the_arrows_and_end_in_another_policy(band
     assert np.array_equal(here.picture.other.step.logp, next(run).logp)
     plots = here.batch.policies.twins
     assert step.dist_logp is not None
-    assert np.array_equal(plots[0].plot._picture.now, np.exp(step.dist_logp[-1])[0])
-    assert np.array_equal(plots[1].plot._picture.now, np.exp(here.picture.other.step.dist_logp[-1])[0])
+    assert np.array_equal(plots[0].plot.heights["now"], np.exp(step.dist_logp[-1])[0])
+    assert np.array_equal(plots[1].plot.heights["now"], np.exp(here.picture.other.step.dist_logp[-1])[0])
     assert "Every token weighs the same: all completions have one length" in here.says.text()
     assert here.head.ask.isHidden()
     assert "under Dr. GRPO: Standard deviation σ: sample → none" in here.accessibleDescription()

@@ -1,0 +1,146 @@
+"""What the bar charts of the lessons show: dragged policies, rewards of a group, ratios, counts, comparisons."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarPicture, BarSeries, side_by_side
+from app.plotting.numbers import shown
+from grpo_core.text import tr
+
+BAR, FRAME = 0.6, 0.72
+"""Widths of a bar that is dragged and of the frame around it, in places."""
+STEPS = (0.01, 0.1)
+"""What Up and Down move a probability by, without and with Shift."""
+LEAST_POWERS = 0.5
+"""Powers of ten that an axis of ratios reaches to both sides at least, so that it does not jump at the first touch."""
+Spans = Mapping[str, tuple[np.ndarray, np.ndarray]]
+"""Low and high end (n,) of the whiskers on the bars of a series, by its name."""
+
+
+def distribution(
+    chart: BarChart, heights: np.ndarray, names: Sequence[str], meaning: str, beside: BarSeries | None = None,
+    *, more: Sequence[BarSeries] = (), ringed: bool = True, labelled: bool = True,
+) -> BarPicture:  # fmt: skip
+    """Heights (A,) from 0 to 1 over actions, with another distribution as thin frames; dragged bars have solid tops.
+
+    Args:
+        chart: whose title names the bars.
+        names: of the actions.
+        meaning: colour of the bars.
+        beside: the frames, with their heights.
+        more: further series, such as a level.
+        ringed: whether the chosen bar has a ring.
+        labelled: whether the axis says that its places are actions; where it is low the heights need that room.
+    """
+    chosen = min(chart.chosen, len(heights) - 1)
+    bars = BarSeries(name=chart.title, key="now", meaning=meaning, width=BAR, heights=heights)
+    tops = BarSeries(name="", meaning="text", style="level", width=BAR, heights=heights, listed=False)
+    return BarPicture(
+        names=tuple(names), label=tr("action"), x_label=None if labelled else "", y=Scale(low=0, high=1.05),
+        series=(bars, *(() if beside is None else (beside,)), *((tops,) if chart.drag else ()), *more),
+        chosen=chosen if ringed else None, kept=(chosen,),
+        notes=tuple(f"{p:.2f}" if p >= 0.005 or p == 0 else shown(float(p)) for p in heights),
+    )  # fmt: skip
+
+
+def told(chart: BarChart) -> str:
+    """The heights of the first series of ``chart`` and the chosen bar, for screen readers."""
+    picture = chart.picture
+    heights = ", ".join(
+        f"{name} {shown(float(p))}" for name, p in zip(picture.names, picture.series[0].heights, strict=True)
+    )
+    return tr("{title}: {heights}. Bar {chosen} is chosen.").format(
+        title=chart.title, heights=heights, chosen=chart.chosen + 1
+    )
+
+
+def signed_bars(
+    chart: BarChart, heights: np.ndarray, low: float, high: float, *, up: str, down: str,
+    levels: np.ndarray | None = None, labelled: bool = True,
+) -> BarPicture:  # fmt: skip
+    """Heights (n,) of the samples of a group on an axis from ``low`` to ``high``, with dotted ``levels`` (n,)."""
+    count = len(heights)
+    chosen = min(chart.chosen, max(count - 1, 0))
+    bars = BarSeries(name=chart.title, key="value", meaning=up, below=down, width=0.56, heights=heights)
+    level = BarSeries(
+        name="", meaning="reference", style="level", width=0.86, listed=False,
+        heights=np.empty(0) if levels is None else levels,
+    )  # fmt: skip
+    return BarPicture(
+        names=tuple(str(n + 1) for n in range(count)), label=tr("sample"), x_label=None if labelled else "",
+        series=(bars, level), y=Scale(low=low, high=high), chosen=chosen if chart.drag else None,
+        notes=tuple(shown(float(height)) for height in heights), kept=(chosen, count - 1),
+    )  # fmt: skip
+
+
+def powers_reached(ratio: np.ndarray, held: float) -> float:
+    """Powers of ten to which an axis of ratios (A,) reaches on both sides of 1.
+
+    It grows at once and shrinks only where ``held``, what it reached before, is more than twice too wide.
+    """
+    power = np.log10(np.maximum(ratio, 1e-12))
+    reach = max(float(np.ceil(2 * np.abs(power).max() + 0.2) / 2), LEAST_POWERS)
+    return reach if reach > held or reach < 0.5 * held else held
+
+
+def ratio_bars(ratio: np.ndarray, names: Sequence[str], limits: tuple[float, float], reach: float) -> BarPicture:
+    """Ratios (A,) that grow up or down from 1 in powers of ten; dotted are the bounds of the clip range.
+
+    ``reach``: powers of ten on both sides of 1.
+    """
+    power, count = np.log10(np.maximum(ratio, 1e-12)), len(names)
+    bars = BarSeries(
+        name=tr("ratio"), key="ratio", column=tr("Ratio"), meaning="push_up", below="push_down", width=BAR,
+        heights=power, values=ratio,
+    )  # fmt: skip
+    lines = [("text", 0.0), *(("reference", float(np.log10(max(limit, 1e-12)))) for limit in limits)]
+    levels = (
+        BarSeries(name="", meaning=meaning, style="level", width=1.01, heights=np.full(count, height), listed=False)
+        for meaning, height in lines
+    )
+    whole = range(-int(reach), int(reach) + 1) if reach >= 1 else ()
+    ticks = [(float(n), shown(10.0**n, 0) if n >= 0 else f"{10.0**n:g}") for n in whole]
+    return BarPicture(
+        names=tuple(names), label=tr("action"), series=(bars, *levels), y=Scale(low=-reach, high=reach),
+        y_ticks=tuple(ticks or [(float(np.log10(v)), f"{v:g}") for v in (0.5, 1.0, 2.0)]),
+        notes=tuple(f"{r:.3g}" for r in ratio), kept=(int(ratio.argmax()),),
+    )  # fmt: skip
+
+
+def histogram(counts: np.ndarray, edges: np.ndarray, label: str, chosen: int | None) -> BarPicture:
+    """Counts (n,) between ``edges`` (n + 1,): bars below zero, around it and above, each with a colour and a fill."""
+    below, above = edges[1:] <= 0, edges[:-1] >= 0
+    kinds = (("push_down", "outline", below), ("push_up", "filled", above), ("dead", "filled", ~below & ~above))
+    bars = [
+        BarSeries(
+            name="", meaning=meaning, style=style, width=0.9, listed=False, heights=np.where(there, counts, np.nan)
+        )
+        for meaning, style, there in kinds
+    ]
+    number = BarSeries(
+        name=tr("samples"), key="n", column=tr("Samples"), meaning="text", style="untold", heights=counts
+    )
+    return BarPicture(
+        names=("",) * len(counts), label=label, series=(*bars, number), edges=edges, chosen=chosen,
+        y=Scale(low=0, high=None), reach=1.0,
+    )  # fmt: skip
+
+
+def compared(
+    parts: Sequence[BarSeries], heights: Mapping[str, np.ndarray], names: Sequence[str], label: str, y: Scale,
+    *, reach: float = 0.0, spans: Spans | None = None,
+) -> BarPicture:  # fmt: skip
+    """The heights (n,) of several parts, by their names, side by side at places that are called ``names``."""
+    nothing = np.full(len(names), np.nan)
+    series = []
+    for part in side_by_side(tuple(parts)):
+        low, high = (spans or {}).get(part.name, (None, None))
+        filled = part.with_heights(heights.get(part.name, nothing), low=low, high=high)
+        series.append(dataclasses.replace(filled, kind="signed"))
+    return BarPicture(names=tuple(names), label=label, series=tuple(series), y=y, reach=reach)

@@ -1,0 +1,183 @@
+"""How the parts of a bar chart are painted, one function a style. All lengths but heights and places are pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QPolygonF
+
+from app.plotting.bar_data import BarPicture, BarSeries
+from app.plotting.painted_axes import Axes
+from app.theme.tokens import CUES, Cue, Theme
+
+RING_WIDTH = 0.18
+"""How much wider than its bar the ring around a chosen one is, in places."""
+RING_ROOM = 4.0
+"""Pixels between the end of the chosen bar and its ring."""
+NOTE_ROOM = 4.0
+"""Pixels between the end of a bar and the text over it."""
+DOT, DIAMOND = 5.0, 11.0
+PILE, PILE_LOW, PILE_HIGH = 0.035, 0.02, 0.95
+"""Height between two dots of a pile and its first dot, as shares of the axis; a higher pile is squeezed below the last.
+"""
+MARKER = 8.0
+"""Pixels from the middle of a diamond to a note beside it."""
+
+
+def paint_picture(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:
+    """All series of ``picture``, bars below levels below markers, then the ring and the notes."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    for series in picture.series:
+        if series.is_bar and len(series.heights):
+            _paint_bars(painter, series, axes, theme, factor)
+    if picture.chosen is not None and picture.chosen < picture.count:
+        _paint_ring(painter, picture, axes, theme, factor)
+    for series in picture.series:
+        if series.style == "level" and len(series.heights):
+            _paint_levels(painter, series, axes, theme, factor)
+        if series.low is not None and series.high is not None:
+            _paint_whiskers(painter, series, axes, theme, factor)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    for series in picture.series:
+        if series.style == "diamond":
+            _paint_diamonds(painter, series, axes, theme, factor)
+        elif series.style == "dots":
+            _paint_dots(painter, series, axes, theme, factor)
+    _paint_notes(painter, picture, axes, theme, factor)
+
+
+def frame_pen(theme: Theme, meaning: str, factor: float) -> QPen:
+    """The thin solid line around a hollow bar."""
+    return theme.pen(meaning, 2.0 if theme.bold else 1.2 * factor, Qt.PenStyle.SolidLine)
+
+
+def bar_area(axes: Axes, place: float, width: float, height: float) -> QRectF:
+    """A bar from 0 to ``height`` over the middle ``place``, on whole pixels so that its edges are sharp."""
+    left, right = round(axes.at_x(place - width / 2)), round(axes.at_x(place + width / 2))
+    base, end = round(axes.at_y(0.0)), round(axes.at_y(height))
+    return QRectF(left, min(base, end), max(right - left, 1), abs(end - base))
+
+
+def _paint_bars(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
+    up: list[QRectF] = []
+    down: list[QRectF] = []
+    for n, height in enumerate(series.heights.tolist()):
+        if height == height:
+            area = bar_area(axes, n + 1 + series.offset, series.width, height)
+            (down if height < 0 and series.below else up).append(area)
+    if series.style == "filled":
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.colour(series.meaning))
+        painter.drawRects([area for area in up if area.height() > 0])
+    else:
+        painter.setPen(frame_pen(theme, series.meaning, factor))
+        painter.setBrush(theme.hatch(series.meaning) if series.style == "hatch" else QBrush(Qt.BrushStyle.NoBrush))
+        painter.drawRects(up)
+    if down:
+        painter.setPen(frame_pen(theme, series.below, factor))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRects(down)
+
+
+def _paint_ring(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:
+    """A frame around all bars of the chosen place."""
+    place = picture.chosen
+    assert place is not None
+    bars = [series for series in picture.series if series.is_bar and len(series.heights)]
+    areas = [
+        bar_area(axes, place + 1 + series.offset, series.width, float(height))
+        for series in bars
+        if np.isfinite(height := series.heights[place])
+    ]
+    if not areas:
+        return
+    whole = areas[0]
+    for area in areas[1:]:
+        whole = whole.united(area)
+    side = RING_WIDTH / 2 * axes.area.width() / (axes.x[1] - axes.x[0])
+    room = RING_ROOM * factor
+    down = picture.top(place) < 0
+    whole = whole.adjusted(-side, 0 if down else -room, side, room if down else 0)
+    painter.setPen(theme.pen("selection", max(theme.ring_width, round(1.5 * factor)), Qt.PenStyle.SolidLine))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRect(QRectF(whole.toRect()))
+
+
+def _paint_levels(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
+    half = series.width / 2
+    lines = [
+        QLineF(axes.at_x(n + 1 - half), axes.at_y(height), axes.at_x(n + 1 + half), axes.at_y(height))
+        for n, height in enumerate(series.heights.tolist())
+        if height == height
+    ]
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(theme.pen(series.meaning, 3.0 if theme.bold else 1.6 * factor))
+    painter.drawLines(lines)
+    painter.restore()
+
+
+def _paint_whiskers(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
+    assert series.low is not None
+    assert series.high is not None
+    painter.setPen(theme.pen("text", 4.0 if theme.bold else 2.5 * factor, Qt.PenStyle.SolidLine))
+    for n, (low, high) in enumerate(zip(series.low.tolist(), series.high.tolist(), strict=True)):
+        if low == low and high == high:
+            x = round(axes.at_x(n + 1 + series.offset))
+            painter.drawLine(QPointF(x, axes.at_y(low)), QPointF(x, axes.at_y(high)))
+
+
+def _paint_diamonds(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
+    """Hollow ones are filled with the ground, or what lies behind them would make them unreadable."""
+    colour = theme.colour(series.meaning)
+    painter.setPen(QPen(colour, 2.4 if theme.bold else 1.4 * factor))
+    painter.setBrush(colour if CUES.get(series.meaning, Cue()).filled else theme.colour("ground"))
+    half = DIAMOND / 2 * factor
+    corners = (QPointF(0, -half), QPointF(half, 0), QPointF(0, half), QPointF(-half, 0))
+    for n, height in enumerate(series.heights.tolist()):
+        if height == height:
+            at = axes.at(n + 1, height)
+            painter.drawPolygon(QPolygonF([at + corner for corner in corners]))
+
+
+def dots_of(counts: np.ndarray) -> Iterator[tuple[float, float]]:
+    """(place, share of the axis) of every dot: a pile to the right of each bar; high piles are squeezed."""
+    step = min(PILE, PILE_HIGH / max(int(counts.max(initial=0)), 1))
+    for n, count in enumerate(counts.tolist()):
+        for rank in range(int(count)):
+            yield n + 1, PILE_LOW + rank * step
+
+
+def _paint_dots(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.colour(series.meaning))
+    half, (low, high) = (DOT + 1) / 2 * factor, axes.y
+    for place, share in dots_of(series.heights):
+        at = axes.at(place + series.width / 2 + 0.1, low + share * (high - low))
+        painter.drawEllipse(at, half, half)
+
+
+def _paint_notes(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:
+    """Texts above bars that go up and below those that go down, clear of a diamond over the same place."""
+    if not any(picture.notes):
+        return
+    painter.setFont(theme.font("small", factor))
+    metrics = QFontMetricsF(painter.font())
+    line, pitch = metrics.height(), axes.area.width() / (axes.x[1] - axes.x[0])
+    narrow = max(metrics.horizontalAdvance(text) for text in picture.notes) + 4 > pitch
+    painter.setPen(theme.ink("text"))
+    for place, text in enumerate(picture.notes):
+        if not text or (narrow and place not in picture.kept):
+            continue
+        top = picture.top(place)
+        room = (RING_ROOM + 2 if place == picture.chosen else NOTE_ROOM) * factor
+        y = axes.at_y(top) + (room + line / 2 if top < 0 else -room - line / 2)
+        for marker in picture.series:
+            if marker.style == "diamond" and len(marker.heights) and np.isfinite(marker.heights[place]):
+                at, gap = axes.at_y(float(marker.heights[place])), line / 2 + MARKER * factor
+                y = at - gap if abs(y - at) < gap else y
+        if y - line / 2 >= 0:  # else there is no room above the diamond either
+            wide = metrics.horizontalAdvance(text)
+            painter.drawText(QPointF(axes.at_x(place + 1) - wide / 2, y - line / 2 + metrics.ascent()), text)

@@ -1,0 +1,121 @@
+"""The two axes of a painted chart: where a value lies in pixels, a light grid, ticks at round numbers, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPen
+
+from app.plotting.axis import tick_text
+from app.plotting.ranges import ticks
+from app.theme.tokens import Theme
+
+PAD = 7.0
+"""Pixels kept free above and below the range, so that what lies on its ends is whole."""
+Tick = tuple[float, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axes:
+    """A rectangle of a widget in which x and y of the data have their place.
+
+    Attributes:
+        area: where the data are drawn, in pixels.
+        x, y: the ranges that it spans without the padding.
+        pad: pixels between the range of y and the ends of ``area``.
+    """
+
+    area: QRectF
+    x: tuple[float, float]
+    y: tuple[float, float]
+    pad: float
+
+    def at_x(self, x: float) -> float:
+        """Pixels from the left of the widget."""
+        low, high = self.x
+        return self.area.left() + (x - low) / (high - low) * self.area.width()
+
+    def at_y(self, y: float) -> float:
+        """Pixels from the top of the widget."""
+        low, high = self.y
+        return self.area.bottom() - self.pad - (y - low) / (high - low) * (self.area.height() - 2 * self.pad)
+
+    def at(self, x: float, y: float) -> QPointF:
+        """A point of the data in pixels."""
+        return QPointF(self.at_x(x), self.at_y(y))
+
+    def x_of(self, pixel: float) -> float:
+        """The x under a pixel."""
+        low, high = self.x
+        return low + (pixel - self.area.left()) / max(self.area.width(), 1.0) * (high - low)
+
+    def y_of(self, pixel: float) -> float:
+        """The y under a pixel."""
+        low, high = self.y
+        return low + (self.area.bottom() - self.pad - pixel) / max(self.area.height() - 2 * self.pad, 1.0) * (
+            high - low
+        )
+
+
+def axes_in(
+    size: QSizeF, theme: Theme, factor: float, x: tuple[float, float], y: tuple[float, float], labels: tuple[str, str]
+) -> Axes:
+    """Axes that fill a widget of ``size``, with room for ticks and for the labels of x and y where there are any."""
+    font = theme.font("small", factor).pixelSize()
+    line = font * 1.3
+    left = 2 + round(font * 3.4 + 6 + (line if labels[1] else 0))
+    below = 2 + round(line + 10 * factor + (line if labels[0] else 0))
+    top, right = round(6 * factor), round(10 * factor)
+    area = QRectF(left, top, max(size.width() - left - right, 1.0), max(size.height() - top - below, 1.0))
+    return Axes(area=area, x=x, y=y, pad=min(PAD * factor, area.height() / 6))
+
+
+def round_ticks(low: float, high: float, pixels: float, pitch: float, *, whole: bool = False) -> list[Tick]:
+    """Round numbers in a range that is ``pixels`` long, ``pitch`` pixels apart or more."""
+    values = ticks(low, high, max(int(pixels / pitch) + 1, 2), whole=whole)
+    spacing = values[1] - values[0] if len(values) > 1 else 1.0
+    return [(value, tick_text(value, spacing)) for value in values]
+
+
+def named_ticks(names: Sequence[str], metrics: QFontMetricsF, pitch: float) -> list[Tick]:
+    """The names of places 1, 2, ...; where ``pitch`` pixels a place are too few, only every second, third, ..."""
+    widest = max((metrics.horizontalAdvance(name) for name in names), default=0.0)
+    every = max(int(-(-(widest + 4) // max(pitch, 1.0))), 1)
+    return [(place + 1.0, name) for place, name in enumerate(names) if place % every == 0]
+
+
+def paint_axes(
+    painter: QPainter, axes: Axes, theme: Theme, factor: float, x_ticks: Sequence[Tick], y_ticks: Sequence[Tick],
+    labels: tuple[str, str],
+) -> None:  # fmt: skip
+    """Grid lines at the ticks of y, the texts of both, and the labels of x and y."""
+    painter.setFont(theme.font("small", factor))
+    metrics, area = QFontMetricsF(painter.font()), axes.area
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.setPen(QPen(theme.colour("border"), 1))
+    heights = [(round(axes.at_y(value)), text) for value, text in y_ticks]
+    for y, _ in heights:
+        painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(theme.colour("muted"))
+    line, offset = metrics.height(), round(4 * factor)
+    for y, text in heights:
+        place = QRectF(0, y - line / 2, area.left() - offset, line)
+        painter.drawText(place, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text)
+    for value, text in x_ticks:
+        wide = metrics.horizontalAdvance(text) + 2
+        place = QRectF(axes.at_x(value) - wide / 2, area.bottom() + offset, wide, line)
+        painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter), text)
+    if labels[0]:
+        place = QRectF(area.left(), area.bottom() + offset + line, area.width(), line)
+        painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter), labels[0])
+    if labels[1]:
+        painter.save()
+        painter.translate(2, area.center().y())
+        painter.rotate(-90)
+        painter.drawText(
+            QRectF(-area.height() / 2, 0, area.height(), line), int(Qt.AlignmentFlag.AlignCenter), labels[1]
+        )
+        painter.restore()
