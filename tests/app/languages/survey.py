@@ -88,7 +88,6 @@ def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
     if isinstance(widget, BarChart):
         picture = widget.picture
         yield from (("axis", text) for text in (picture.label, picture.x_label or "", picture.y.label))
-        yield from (("series", series.name) for series in picture.series)
     if isinstance(widget, Plot):
         yield from (("axis", scale.label) for scale in (widget.x_scale, widget.y_scale))
     if isinstance(widget, QAbstractSpinBox):
