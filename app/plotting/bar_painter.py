@@ -50,7 +50,7 @@ def paint_picture(painter: QPainter, picture: BarPicture, axes: Axes, theme: The
 
 def frame_pen(theme: Theme, meaning: str, factor: float) -> QPen:
     """The thin solid line around a hollow bar."""
-    return theme.pen(meaning, 2.0 if theme.bold else 1.2 * factor, Qt.PenStyle.SolidLine)
+    return theme.pen(meaning, 2.0 if theme.bold else max(round(1.2 * factor), 1), Qt.PenStyle.SolidLine)
 
 
 def bar_area(axes: Axes, place: float, width: float, height: float) -> QRectF:
