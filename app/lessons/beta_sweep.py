@@ -14,8 +14,8 @@ from app.experiments.runner import Poll, Runner
 from app.lessons.interactive import Interactive
 from app.plotting.axis import Scale
 from app.plotting.legend import Entry
-from app.plotting.plot import Plot
-from app.plotting.pyramid import Pyramid
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line, LinePicture
 from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -37,37 +37,26 @@ CURVES: dict[str, dict[str, Any]] = {
 """What the files call the curves: changes on top of the lesson's settings."""
 MEANINGS = ("kl", "policy", "push_down", "entropy")
 """Colours of the curves, in the order in which a step names them."""
+PICTURES = {"kl": (tr("KL from reference"), 2.5), "reward": (tr("Expected reward"), 1.0)}
+"""Title of each picture, and where its axis ends."""
 LEGEND = (Entry(tr("theory π ∝ π_ref exp(r/β)"), "reference", "line"), Entry(tr("mean of 16 runs"), "text", "dot"))
 
 
-class BetaPlot(Plot):
-    """One measure over the grid of β: the dotted line of theory, and up to four curves with a dot at every β."""
-
-    def __init__(self, title: str, high: float) -> None:
-        super().__init__(
-            title, Scale(label=tr("KL weight β"), low=-0.3, high=len(BETAS) - 0.7), Scale(low=0, high=high)
-        )
-        self.set_x_names([(n, f"{beta:g}") for n, beta in enumerate(BETAS)])
-        for meaning in MEANINGS:
-            self.add_curve(meaning, "", meaning, Pyramid(), first=0.0)
-        self.theory = self.add_curve("theory", "", "reference", Pyramid(), first=0.0)
-        self.theory.setZValue(25)  # it lies on the curves that arrive where it says
-        self.dots = [self.add_points(meaning, "o", 8, filled=True) for meaning in MEANINGS]
-
-    def show_curves(self, theory: np.ndarray, curves: Mapping[str, np.ndarray]) -> None:
-        """Draw theory (n,) and the curves (n,) by name, NaN where a value is not known yet."""
-        self.theory.series = _series(theory)
-        named = [*curves.items()] + [("", np.full(len(BETAS), np.nan))] * (len(MEANINGS) - len(curves))
-        for curve, dots, (name, values) in zip(self.curves, self.dots, named, strict=False):
-            curve.series, curve.label = _series(values), name
-            dots.set_points(np.arange(len(BETAS)), values)
-        self._dress_margins()
-
-
-def _series(values: np.ndarray) -> Pyramid:
-    series = Pyramid()
-    series.extend(values)
-    return series
+def over_beta(theory: np.ndarray, curves: Mapping[str, np.ndarray], high: float) -> LinePicture:
+    """One measure over the grid of β, on an axis from 0 to ``high``: theory (n,) dotted, and a dot at every β of the
+    curves (n,), NaN where a value is not known yet."""
+    x = np.arange(len(BETAS), dtype=float)
+    lines = [
+        Line(name=name, label=name, meaning=meaning, x=x, y=values, marker="o", size=8)
+        for meaning, (name, values) in zip(MEANINGS, curves.items(), strict=False)
+    ]
+    # theory lies on the curves that arrive where it says
+    dotted = Line(name="theory", title=tr("theory"), meaning="reference", x=x, y=theory, z=25)
+    return LinePicture(
+        x=Scale(label=tr("KL weight β"), low=-0.3, high=len(BETAS) - 0.7), y=Scale(low=0, high=high),
+        lines=(*lines, dotted), x_ticks=[(float(n), f"{beta:g}") for n, beta in enumerate(BETAS)],
+        x_name=lambda place: f"β {BETAS[min(max(round(place), 0), len(BETAS) - 1)]:g}",
+    )  # fmt: skip
 
 
 class BetaSweep(Interactive):
@@ -88,13 +77,13 @@ class BetaSweep(Interactive):
         self._runner = Runner(self)
         self._runner.arrived.connect(self._on_arrived)
         self._runner.ended.connect(self._on_ended)
-        self.plots: dict[str, BetaPlot] = {}
+        self.plots: dict[str, LineChart] = {}
         self.twins: list[TwinStack] = []
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        for key, title, high in (("kl", tr("KL from reference"), 2.5), ("reward", tr("Expected reward"), 1.0)):
-            plot = BetaPlot(title, high)
+        for key, (title, _) in PICTURES.items():
+            plot = LineChart(title)
             self.plots[key] = plot
             self.twins.append(TwinStack(plot, LEGEND))
             column.addWidget(self.twins[-1], 1)
@@ -138,7 +127,7 @@ class BetaSweep(Interactive):
         for twin, (key, plot) in zip(self.twins, self.plots.items(), strict=True):
             twin.set_look(view.theme, view.scale)
             curves = {name: self._values(name, key) for name in self._names}
-            plot.show_curves(np.array([told[key] for told in theory]), curves)
+            plot.show_picture(over_beta(np.array([told[key] for told in theory]), curves, PICTURES[key][1]))
             twin.set_summary(self.summary(view))
             twin.refresh()
         self.twins[1].setVisible(self.height() > 320 * view.scale)

@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWi
 from app.lessons.interactive import Interactive
 from app.panels.calm import CalmSlider
 from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import shown
-from app.plotting.plot import Plot
-from app.plotting.pyramid import Pyramid
-from app.plotting.table_model import Column, Rows
+from app.plotting.table_model import Column
 from app.workspace.cursor import Stage
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -51,51 +51,29 @@ def corners(objective: Objective) -> dict[tuple[int, str], bool]:
     return found
 
 
-class SidePlot(Plot):
-    """One sign of the advantage: the surrogate per unit of |A|, and the tokens of the pass on it."""
-
-    def __init__(self, title: str, sign: int) -> None:
-        super().__init__(title, Scale(label=tr("ratio r"), low=0, high=WIDEST), Scale(low=-WIDEST, high=WIDEST))
-        self.sign = sign
-        meaning = "push_up" if sign > 0 else "push_down"
-        self.line = self.add_curve("surrogate", "", meaning, Pyramid(), first=0.0)
-        self.free = self.add_points(meaning, "o", 9, filled=True)
-        self.stopped = self.add_points("text", "s", 10, filled=False)
-        self._drawn: tuple[object, ...] | None = None
-        self._rows: list[list[object]] = []
-
-    def show_tokens(self, objective: Objective, ratio: np.ndarray, clipped: np.ndarray, reach: float) -> None:
-        """Draw the curve of ``objective`` up to ratio ``reach``, and the tokens at ``ratio`` (n,)."""
-        if (objective, reach) != self._drawn:
-            self._drawn = objective, reach
-            self.set_scales(
-                x=Scale(label=tr("ratio r"), low=0, high=reach),
-                y=Scale(low=0, high=reach) if self.sign > 0 else Scale(low=-reach, high=0),
-            )
-            grid = np.linspace(reach / POINTS, reach, POINTS)
-            series = Pyramid()
-            series.extend(at_ratios(objective, tuple(grid), float(self.sign)).surrogate[:, 0])
-            self.line.series, self.line.first, self.line.spacing = series, reach / POINTS, reach / POINTS
-        height = at_ratios(objective, tuple(ratio), float(self.sign)).surrogate[:, 0] if len(ratio) else np.empty(0)
-        self.free.set_points(ratio[~clipped], height[~clipped])
-        self.stopped.set_points(ratio[clipped], height[clipped])
-        rows = zip(ratio.tolist(), height.tolist(), clipped.tolist(), strict=True)
-        self._rows = [[r, h, "clip" if c else ""] for r, h, c in rows]
-        self.set_summary(
-            tr("{title}: {count} tokens, {sum} clipped.").format(
-                title=self.title, count=len(ratio), sum=int(clipped.sum())
-            )
-        )
-        self.refresh()
-
-    def table(self) -> tuple[list[Column], Rows]:
-        """One row a token."""
-        columns = [
-            Column("ratio", "r"),
-            Column("surrogate", tr("Surrogate / |A|")),
-            Column("clip", tr("Clip"), kind="chip"),
-        ]
-        return columns, self._rows
+def side(objective: Objective, sign: int, ratio: np.ndarray, clipped: np.ndarray, reach: float) -> LinePicture:
+    """One sign of the advantage: the surrogate per unit of |A| up to ratio ``reach``, and the tokens at ``ratio`` (n,),
+    of which ``clipped`` (n,) are stopped."""
+    meaning = "push_up" if sign > 0 else "push_down"
+    grid = np.linspace(reach / POINTS, reach, POINTS)
+    curve = at_ratios(objective, tuple(grid), float(sign)).surrogate[:, 0]
+    height = at_ratios(objective, tuple(ratio), float(sign)).surrogate[:, 0] if len(ratio) else np.empty(0)
+    columns = [
+        Column("ratio", "r"), Column("surrogate", tr("Surrogate / |A|")), Column("clip", tr("Clip"), kind="chip"),
+    ]  # fmt: skip
+    numbers = zip(ratio.tolist(), height.tolist(), clipped.tolist(), strict=True)
+    rows: list[list[object]] = [[r, h, tr("clip") if c else ""] for r, h, c in numbers]
+    return LinePicture(
+        x=Scale(label=tr("ratio r"), low=0, high=reach),
+        y=Scale(low=0, high=reach) if sign > 0 else Scale(low=-reach, high=0),
+        lines=(Line(name="surrogate", title=tr("surrogate"), meaning=meaning, x=grid, y=curve),),
+        points=(
+            PointSet(name="free", meaning=meaning, size=9, x=ratio[~clipped], y=height[~clipped]),
+            PointSet(name="stopped", meaning="text", marker="s", size=10, filled=False, x=ratio[clipped],
+                     y=height[clipped]),
+        ),
+        make_table=lambda: (columns, rows),
+    )  # fmt: skip
 
 
 class Clip(Interactive):
@@ -107,7 +85,7 @@ class Clip(Interactive):
         super().__init__(workspace, parent)
         self._step: Step | None = None
         self._objective = Objective()
-        self.sides = {1: SidePlot(tr("Praised, A > 0"), 1), -1: SidePlot(tr("Blamed, A < 0"), -1)}
+        self.sides = {1: LineChart(tr("Praised, A > 0")), -1: LineChart(tr("Blamed, A < 0"))}
         self.slider = CalmSlider()
         self.slider.setAccessibleName(tr("Inner pass"))
         self.slider.setRange(1, 1)
@@ -150,9 +128,15 @@ class Clip(Interactive):
         here = step.mask
         sign = np.sign(np.broadcast_to(recompute.advantage(step)[:, None], here.shape))
         reach = _reach(max(self._ratios().max(), 1 + min(self._objective.clip_high, 1.0)))
-        for side, plot in self.sides.items():
-            chosen = here & (sign == side)
-            plot.show_tokens(self._objective, terms.ratio[chosen], terms.clipped[chosen], reach)
+        for of_sign, plot in self.sides.items():
+            chosen = here & (sign == of_sign)
+            ratio, clipped = terms.ratio[chosen], terms.clipped[chosen]
+            plot.show_picture(side(self._objective, of_sign, ratio, clipped, reach))
+            plot.set_summary(
+                tr("{title}: {count} tokens, {clipped} clipped.").format(
+                    title=plot.title, count=len(ratio), clipped=int(clipped.sum())
+                )
+            )
         self.foot.setFont(view.theme.font("strong", view.scale))
         self.foot.setText(self.summary(view))
 

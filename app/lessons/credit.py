@@ -10,14 +10,16 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll
-from app.lessons.band_plot import BandPlot, Line
 from app.lessons.credit_rows import first_and_rest, laid_out
 from app.lessons.findings import Findings
 from app.lessons.interactive import Interactive
+from app.lessons.line_pictures import over_updates
 from app.panels.tokens.grid import TokenGrid
 from app.panels.tokens.legend import Legend
 from app.panels.tokens.tints import TINTS
 from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.workspace.step_view import StepView
@@ -55,7 +57,7 @@ class Credit(Interactive):
         self.grid, self.legend = TokenGrid(), Legend()
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)
-        self.plot = BandPlot(tr("Expected length"), Scale(label=tr("tokens"), low=1), LENGTHS, reach=(1.0, LEAST))
+        self.plot = LineChart(tr("Expected length"))
         self.twin = TwinStack(self.plot)
         pictures = QWidget()
         self._stack = QStackedLayout(pictures)
@@ -113,7 +115,9 @@ class Credit(Interactive):
             self._train(view.wanted)
             self.twin.set_look(view.theme, view.scale)
             found = self.lengths
-            self.plot.show_runs({} if found is None else {line.name: getattr(found, line.name) for line in LENGTHS})
+            runs = {} if found is None else {line.name: getattr(found, line.name) for line in LENGTHS}
+            axis = Scale(label=tr("tokens"), low=1)
+            self.plot.show_picture(over_updates(LENGTHS, runs, axis, span=(1.0, LEAST)))
             self.twin.set_summary(self.summary(view))
             self.twin.refresh()
         else:
@@ -156,9 +160,9 @@ class Credit(Interactive):
             return self.said
         ends = {
             name: tr("{which} {before} to {after} tokens").format(
-                which=name, before=shown(float(values[0]), 1), after=shown(float(values[-1]), 1)
+                which=name, before=shown(float(line.y[0]), 1), after=shown(float(line.y[-1]), 1)
             )
-            for name, (values, _, _) in self.plot.bands.items()
+            for name, line in self.plot.lines.items()
         }
         return tr("Median of {seeds} runs: {ends}.").format(seeds=len(SEEDS), ends=", ".join(ends.values()))
 

@@ -14,9 +14,9 @@ from app.lessons.interactive import Interactive
 from app.lessons.tiles import Tiles
 from app.panels.calm import CalmSlider
 from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import share
-from app.plotting.plot import Plot
-from app.plotting.pyramid import Pyramid
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import learners, recompute
@@ -56,6 +56,17 @@ def chance_of(settings: Settings) -> float:
     return float(np.exp(origin.dist_logp[0, 1]))
 
 
+def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture:
+    """Expected share of dead groups of ``size`` over the chance of a right answer; a point for what was counted."""
+    places = np.linspace(0, 1, PLACES)
+    expected = np.array([dead_share(p, size) for p in places])
+    return LinePicture(
+        x=Scale(label=tr("chance of a right answer p"), low=0, high=1), y=Scale(low=0, high=1),
+        lines=(Line(name="expected", title=tr("expected"), meaning="dead", x=places, y=expected),),
+        points=(PointSet(name="counted", meaning="text", size=10, x=np.array([chance]), y=np.array([dead / groups])),),
+    )  # fmt: skip
+
+
 class DeadGroups(Interactive):
     """Tiles above; below, the share of dead groups over the chance of a right answer: counted, and expected."""
 
@@ -67,12 +78,7 @@ class DeadGroups(Interactive):
         self._wanted: float | None = None
         self._before: Settings | None = None
         self.tiles = Tiles()
-        self.curve = Plot(
-            tr("Dead groups"), Scale(label=tr("chance of a right answer p"), low=0, high=1), Scale(low=0, high=1)
-        )
-        self.line = self.curve.add_curve("expected", "", "dead", Pyramid(), first=0.0)
-        self.line.spacing = 1 / (PLACES - 1)
-        self.point = self.curve.add_points("text", "o", 10, filled=True)
+        self.curve = LineChart(tr("Dead groups"))
         self.slider = CalmSlider()
         self.slider.setRange(0, 100)
         self.slider.setAccessibleName(tr("Chance of a right answer"))
@@ -111,13 +117,8 @@ class DeadGroups(Interactive):
             self.slider.setValue(round(100 * chance))
         self.curve.setVisible(self.height() > 330 * view.scale)
         self.curve.set_look(view.theme, view.scale)
-        expected = Pyramid()
-        expected.extend(np.array([dead_share(p, size) for p in np.linspace(0, 1, PLACES)]))
-        self.line.series = expected
-        dead, groups = counted(self.settings)
-        self.point.set_points(np.array([chance]), np.array([dead / groups]))
+        self.curve.show_picture(over_chance(size, chance, *counted(self.settings)))
         self.curve.set_summary(self.summary(view))
-        self.curve.refresh()
         self.foot.setFont(view.theme.font("strong", view.scale))
         self.foot.setText(self.summary(view))
 

@@ -13,8 +13,10 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from app.experiments.runner import Poll, Runner
 from app.lessons.family_list import FamilyList
 from app.lessons.interactive import Interactive
-from app.lessons.two_lanes import TwoLanes
+from app.lessons.line_pictures import over_updates
 from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line
 from app.plotting.numbers import shown, signed
 from app.plotting.table_model import Column, Marked
 from app.plotting.table_twin import TableTwin
@@ -45,7 +47,7 @@ class FamilyTree(Interactive):
         super().__init__(workspace, parent)
         self.tree = FamilyList()
         self.tree.chosen.connect(self._on_chosen)
-        self.plot = TwoLanes(tr("π(best action)"), Scale(low=0, high=1))
+        self.plot = LineChart(tr("π(best action)"))
         self.twin = TwinStack(self.plot)
         self.table = TableTwin(_columns(), tr("Switches"))
         self.idea, self.note = QLabel(), QLabel()
@@ -157,12 +159,14 @@ class FamilyTree(Interactive):
     def _draw_runs(self) -> None:
         found, before = self.result, forebear(self.member)
         self.plot.empty = self.member.why_not or tr("The runs are on their way.")
-        lanes = {}
+        lines, runs = [], {}
+        if found is not None and found.before is not None and before is not None:
+            lines.append(Line(name="before", label=before.name, meaning="reference"))
+            runs["before"] = found.before.measures[MEASURE]
         if found is not None:
-            if found.before is not None and before is not None:
-                lanes["before"] = (before.name, found.before)
-            lanes["own"] = (self.member.name, found.own)
-        self.plot.show_lanes(lanes, MEASURE)
+            lines.append(Line(name="own", label=self.member.name, meaning="policy"))
+            runs["own"] = found.own.measures[MEASURE]
+        self.plot.show_picture(over_updates(lines, runs, Scale(low=0, high=1)))
         self.twin.refresh()
 
     def _draw_switches(self, scale: float) -> None:

@@ -11,10 +11,12 @@ from PySide6.QtWidgets import QBoxLayout, QLabel, QStackedLayout, QVBoxLayout, Q
 
 from app.lessons.bar_pictures import FRAME, STEPS, compared, distribution, told
 from app.lessons.interactive import Interactive
-from app.lessons.running_means import RunningMeans
+from app.lessons.line_pictures import running_means
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
@@ -61,7 +63,7 @@ class KlExplorer(Interactive):
         for bars in (self.policy, self.reference):
             bars.picked.connect(self._on_picked)
         self.values, self.gradients = BarChart(tr("Sampled values")), BarChart(tr("Average step"))
-        self.running = RunningMeans(tr("Mean of the samples so far"), ESTIMATORS)
+        self.running = LineChart(tr("Mean of the samples so far"))
         self.twins = {
             "values": TwinStack(self.values, [part.entry for part in ESTIMATORS]),
             "running": TwinStack(self.running),
@@ -171,7 +173,9 @@ class KlExplorer(Interactive):
             shown_values = compared(ESTIMATORS, found.by_action, names, tr("action"), NATS, reach=REACH)
             self.values.show_picture(shown_values)
         elif what == "running":
-            self.running.show_means(found.sampled.running, found.both[0])
+            if self.running.picture.subject is not found.sampled.running:
+                lines = [Line(name=part.name, label=part.name, meaning=part.meaning) for part in ESTIMATORS]
+                self.running.show_picture(running_means(lines, found.sampled.running, found.both[0]))
         else:
             down, back = found.descents
             heights = {**found.pulls, DOWN.name: down, BACK.name: back}

@@ -11,14 +11,16 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll
-from app.lessons.band_plot import BandPlot, Line
 from app.lessons.credit_rows import judged
 from app.lessons.findings import Findings
 from app.lessons.interactive import Interactive
+from app.lessons.line_pictures import over_updates
 from app.panels.tokens.grid import TokenGrid
 from app.panels.tokens.legend import Legend
 from app.panels.tokens.tints import TINTS
 from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
@@ -58,11 +60,7 @@ class StepCredit(Interactive):
         self.grid, self.legend = TokenGrid(), Legend()
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)
-        share = Scale(label=tr("share of right decisions"), low=0, high=1)
-        self.plots = {
-            "race": BandPlot(tr("Right decisions"), share, tuple(LINES.values())[:2], reach=(0.0, 1.0)),
-            "faulty": BandPlot(tr("Right decisions and pay"), Scale(low=0), tuple(LINES.values()), reach=(0.0, 1.25)),
-        }
+        self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
         self.twins = {name: TwinStack(plot) for name, plot in self.plots.items()}
         tokens, pictures = QWidget(), QWidget()
         column = QVBoxLayout(tokens)
@@ -154,7 +152,11 @@ class StepCredit(Interactive):
             runs["paid"] = process.paid
         twin, plot = self.twins[what], self.plots[what]
         twin.set_look(view.theme, view.scale)
-        plot.show_runs(runs)
+        if what == "race":
+            share = Scale(label=tr("share of right decisions"), low=0, high=1)
+            plot.show_picture(over_updates(tuple(LINES.values())[:2], runs, share))
+        else:
+            plot.show_picture(over_updates(tuple(LINES.values()), runs, Scale(low=0), span=(0.0, 1.25)))
         twin.set_summary(self.summary(view))
         twin.refresh()
 
@@ -178,7 +180,7 @@ class StepCredit(Interactive):
             return tr("Updates until nine decisions of ten are right, median of {seeds} runs: {ends}.").format(
                 seeds=len(SEEDS), ends=", ".join(ends)
             )
-        ends = [f"{LINES[name].label} {middle[-1]:.2f}" for name, (middle, _, _) in self.plots[what].bands.items()]
+        ends = [f"{LINES[name].label} {line.y[-1]:.2f}" for name, line in self.plots[what].lines.items()]
         return tr("At the end, median of {seeds} runs: {ends}.").format(seeds=len(SEEDS), ends=", ".join(ends))
 
     # -- answers -------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QBoxLayout, QLabel, QStackedLayout, QVBoxLayout, Q
 
 from app.experiments.runner import Runner
 from app.lessons.interactive import Interactive
-from app.lessons.over_temperature import OverTemperature
+from app.lessons.line_pictures import over_temperature
 from app.lessons.temperature_samples import (
     CLIPPED,
     DISTINCT,
@@ -30,6 +30,8 @@ from app.lessons.temperature_samples import (
     told_of_scoring,
 )
 from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line
 from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -62,17 +64,16 @@ class Temperature(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        one = Scale(low=0, high=1)
         self.plots = {
             name: {
-                DISTINCT: OverTemperature(tr("Distinct answers"), SAMPLED_AT, Scale(low=0), [DISTINCT]),
-                LIVE: OverTemperature(tr("Live groups"), SAMPLED_AT, one, [LIVE]),
-                REWARD: OverTemperature(tr("Mean reward"), SAMPLED_AT, one, [REWARD]),
+                DISTINCT: LineChart(tr("Distinct answers")),
+                LIVE: LineChart(tr("Live groups")),
+                REWARD: LineChart(tr("Mean reward")),
             }
             for name in ("groups", "language")
         }
-        self.ratio = OverTemperature(tr("First ratio"), SCORED_AT, Scale(low=0), [PRAISED, PUNISHED], named=True)
-        self.clipped = OverTemperature(tr("Clipped at once"), SCORED_AT, one, [CLIPPED])
+        self.ratio, self.clipped = LineChart(tr("First ratio")), LineChart(tr("Clipped at once"))
+        self._low = False
         self.pages: dict[str, QWidget] = {}
         self.twins: dict[str, list[TwinStack]] = {}
         pictures = QWidget()
@@ -94,7 +95,7 @@ class Temperature(Interactive):
         self._runner.arrived.connect(self._on_arrived)
         self._runner.ended.connect(self._on_ended)
 
-    def _add_page(self, name: str, plots: list[OverTemperature]) -> None:
+    def _add_page(self, name: str, plots: list[LineChart]) -> None:
         page = self.pages[name] = QWidget()
         row = QBoxLayout(QBoxLayout.Direction.TopToBottom, page)
         row.setContentsMargins(0, 0, 0, 0)
@@ -179,33 +180,49 @@ class Temperature(Interactive):
 
     def _arrange(self, low: bool) -> None:
         """Plots one below the other, or side by side where that would make them too low."""
+        self._low = low
         row, twins = self.pages[self.shows].layout(), self.twins[self.shows]
         assert isinstance(row, QBoxLayout)
         row.setDirection(QBoxLayout.Direction.LeftToRight if low else QBoxLayout.Direction.TopToBottom)
         for twin in twins:
-            assert isinstance(twin.plot, OverTemperature)
-            twin.plot.stand(labelled=low or twin is twins[-1], narrow=low)
             twin.button.setVisible(not low)  # there the title needs the room; T turns the plot all the same
 
     def _draw(self) -> None:
         if self.shows == "language":
             self._ask_model()
             for part, plot in self.plots["language"].items():
-                plot.show_values(self.language, 1.0, [], top=LANGUAGE_SIZE if part is DISTINCT else 0.0)
+                self._show(plot, [part], self.language, 1.0, [], top=LANGUAGE_SIZE if part is DISTINCT else 0.0)
             return
         settings = self._settings
         if settings.is_language:
             raise SettingsError("task", "language", tr("this picture draws from a bandit"))
         if self.shows == "scoring":
             values, here = scored(settings), scored_here(settings, self._scored_at)
-            self.ratio.show_values(values, self._scored_at, [here[PRAISED.name], here[PUNISHED.name]])
-            self.clipped.show_values(values, self._scored_at, [here[CLIPPED.name]])
-            self.ratio.mark(settings.learner.temperature)
+            self._show(
+                self.ratio, [PRAISED, PUNISHED], values, self._scored_at, [here[PRAISED.name], here[PUNISHED.name]],
+                sampled_at=settings.learner.temperature,
+            )  # fmt: skip
+            self._show(self.clipped, [CLIPPED], values, self._scored_at, [here[CLIPPED.name]])
             return
         values, here = grid(settings), at(settings)
         for part, plot in self.plots["groups"].items():
             top = settings.learner.group_size if part is DISTINCT else 0.0
-            plot.show_values(values, settings.learner.temperature, [here[part.name]], top)
+            self._show(plot, [part], values, settings.learner.temperature, [here[part.name]], top=top)
+
+    def _show(
+        self, plot: LineChart, parts: list[Line], values: Mapping[str, np.ndarray], temperature: float,
+        here: list[float], top: float = 0.0, sampled_at: float | None = None,
+    ) -> None:  # fmt: skip
+        """Draw parts over temperature; where charts stand one below the other the last names the axis for all."""
+        open_ended = parts[0] in (DISTINCT, PRAISED)
+        plot.show_picture(
+            over_temperature(
+                parts, values, Scale(low=0) if open_ended else Scale(low=0, high=1),
+                SCORED_AT if self.shows == "scoring" else SAMPLED_AT, temperature=temperature, here=here, top=top,
+                sampled_at=sampled_at, short=self._low,
+                labelled=self._low or plot is self.twins[self.shows][-1].plot,
+            )
+        )  # fmt: skip
 
     # -- words and answers ---------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from app.experiments.runner import Poll, model_process
-from app.plotting.bar_data import BarSeries
+from app.plotting.line_data import Line
 from app.plotting.numbers import share, shown
 from app.training.lm_process import RemoteLearner
 from grpo_core.config import Settings
@@ -24,14 +24,14 @@ from grpo_core.experiments.temperatures import (
 )
 from grpo_core.text import tr
 
-DISTINCT = BarSeries(name=tr("different answers in a group"), meaning="entropy")
-LIVE = BarSeries(name=tr("groups that live"), meaning="policy")
-REWARD = BarSeries(name=tr("mean reward"), meaning="reward")
+DISTINCT = Line(name=tr("different answers in a group"), meaning="entropy")
+LIVE = Line(name=tr("groups that live"), meaning="policy")
+REWARD = Line(name=tr("mean reward"), meaning="reward")
 PRAISED, PUNISHED = (
-    BarSeries(name=tr("praised"), meaning="push_up"),
-    BarSeries(name=tr("punished"), meaning="push_down"),
+    Line(name=tr("praised"), label=tr("praised"), meaning="push_up"),
+    Line(name=tr("punished"), label=tr("punished"), meaning="push_down"),
 )
-CLIPPED = BarSeries(name=tr("clipped"), meaning="clipped")
+CLIPPED = Line(name=tr("clipped"), meaning="clipped")
 
 
 def grid(settings: Settings) -> dict[str, np.ndarray]:

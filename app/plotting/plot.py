@@ -123,6 +123,10 @@ class Plot(Canvas):
         self.view_box.setXRange(middle - (middle - low) * factor, middle + (high - middle) * factor, padding=0)
         self.refresh()
 
+    def has_data(self) -> bool:
+        """Whether there is anything to draw; otherwise ``empty`` stands in its place."""
+        return any(len(curve.series) for curve in self.curves)
+
     # -- drawing ------------------------------------------------------------------------------------------------------
 
     def _dress(self) -> None:
@@ -131,7 +135,7 @@ class Plot(Canvas):
 
     def refresh(self) -> None:
         super().refresh()
-        instead = "" if any(len(curve.series) for curve in self.curves) else self.empty
+        instead = "" if self.has_data() else self.empty
         if instead != self._instead:
             self._instead = instead
             self.viewport().update()  # all of it: the items say only where they themselves have changed

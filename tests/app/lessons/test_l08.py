@@ -122,14 +122,14 @@ def test_dragging_moves_the_point_and_leaves_the_curve(pupil: Pupil) -> None:
     picture = pupil.picture
     assert isinstance(picture, Temperature)
     plots = picture.plots["groups"]
-    curve, before = plots[LIVE].values, picture.answer("live")
+    curve, before = plots[LIVE].picture.lines[0].y, picture.answer("live")
     pupil.lesson_player.turn({"learner.temperature": 2.0})
     pupil.driver.qtbot.waitUntil(lambda: picture.answer("live") != before, timeout=5000)
     pupil.wait()
-    assert plots[LIVE].values is curve
+    assert plots[LIVE].picture.lines[0].y is curve
     place = TEMPERATURES.index(2.0)
     for part, check in ((DISTINCT, "distinct"), (LIVE, "live"), (REWARD, "reward")):
-        assert picture.answer(check) == pytest.approx(plots[part].values[part.name][place])
+        assert picture.answer(check) == pytest.approx(plots[part].lines[part.name].y[place])
         (x,), (y,) = plots[part].points.getData()
         assert (x, y) == pytest.approx((math.log10(2.0), picture.answer(check)))
         assert len(plots[part].table()[1]) == len(TEMPERATURES)

@@ -124,7 +124,7 @@ def test_arrows_walk_the_tree_and_hollow_members_are_explained_only(pupil: Pupil
             assert picture.table.table.rowCount() == len(picture.result.turned)
         else:
             assert "explained, not run" in told
-            assert picture.plot.bands == {}
+            assert picture.plot.lines == {}
             assert picture.table.table.rowCount() == 0
     assert seen == [one.name for one in FAMILY]
     pupil.press(Key.Key_Left)

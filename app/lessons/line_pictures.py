@@ -1,0 +1,107 @@
+"""What the line charts of the lessons show: medians of many runs over updates, measures over temperature, means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from PySide6.QtCore import Qt
+
+from app.plotting.axis import Scale
+from app.plotting.line_data import Line, LinePicture, PointSet, Tag
+from app.plotting.table_model import Column, Rows
+from grpo_core.experiments.ensemble import band
+from grpo_core.experiments.temperatures import TEMPERATURES
+from grpo_core.text import tr
+
+SKIPPED = 10
+"""First samples whose mean is left out: a handful of samples would set the scale for all."""
+NAMED, FEW = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0), (0.1, 1.0, 10.0)
+"""Temperatures that the axis names, and those it names where it is short."""
+PLACES = np.log10(TEMPERATURES)
+"""Where the temperatures of the grid lie on a logarithmic axis, (n,)."""
+SPACING = float(PLACES[1] - PLACES[0])
+TEMPERATURE_ENDS = (float(PLACES[0]), float(PLACES[-1]))
+Span = tuple[float, float]
+NO_SPAN: Span = (math.nan, math.nan)
+
+
+def over_updates(lines: Sequence[Line], runs: Mapping[str, np.ndarray], y: Scale, span: Span = NO_SPAN) -> LinePicture:
+    """Median and middle half of the values (U + 1, S) of S seeds after 0 to U updates, for the lines with runs.
+
+    ``span``: the axis spans at least this, so that the same values look the same whatever else is shown.
+    """
+    shown = [
+        line.over(np.arange(len(runs[line.name]), dtype=float), *band(runs[line.name]))
+        for line in lines
+        if line.name in runs
+    ]
+    return LinePicture(x=Scale(label=tr("update"), low=0, whole=True), y=y, lines=tuple(shown), span=span)
+
+
+def running_means(lines: Sequence[Line], means: Mapping[str, np.ndarray], exact: float) -> LinePicture:
+    """The means (n,) after 1, 2, ... samples, and the value ``exact`` in nats that they are held against."""
+    count = len(next(iter(means.values())))
+    x = np.arange(1.0, count + 1)
+    first = min(SKIPPED, count - 1)
+    level = Line(
+        name="exact", meaning="text", style=Qt.PenStyle.DashLine, x=np.array([0.0, float(count)]),
+        y=np.full(2, exact), z=15, listed=False,
+    )  # fmt: skip
+    return LinePicture(
+        x=Scale(label=tr("samples"), low=0, whole=True), y=Scale(unit="nats"), subject=means,
+        lines=(*(line.over(x[first:], means[line.name][first:]) for line in lines), level),
+        tags=(Tag(tr("exact"), count * 0.1, exact, "text", above=True),),
+    )  # fmt: skip
+
+
+def temperature_place(temperature: float) -> float:
+    """Where on the axis a positive temperature is, or the nearer end."""
+    return min(max(math.log10(temperature), TEMPERATURE_ENDS[0]), TEMPERATURE_ENDS[1])
+
+
+def over_temperature(
+    lines: Sequence[Line], values: Mapping[str, np.ndarray], y: Scale, label: str,
+    *, temperature: float, here: Sequence[float] = (), top: float = 0.0, sampled_at: float | None = None,
+    labelled: bool = True, short: bool = False,
+) -> LinePicture:  # fmt: skip
+    """The values (n,) of every line at the temperatures of the grid, NaN where there is none.
+
+    Args:
+        label: what a temperature is here, such as "sampled at T".
+        temperature: where points of the heights ``here`` stand.
+        top: what an axis that the data decide reaches at least.
+        sampled_at: a tick on the axis, and a level at 1.
+        labelled: whether the axis says ``label``; of charts one below the other only the last needs to.
+        short: whether there is room for a few temperatures only.
+    """
+    known = [values.get(line.name, np.full(len(PLACES), np.nan)) for line in lines]
+    sparse = any(np.isnan(found).any() for found in known)
+    drawn = [
+        Line(name=line.name, label=line.label, title=line.name, meaning=line.meaning, x=PLACES, y=found,
+             marker="o" if sparse else "", size=5.0)
+        for line, found in zip(lines, known, strict=True)
+    ]  # fmt: skip
+    if sampled_at is not None:
+        ends = np.array(TEMPERATURE_ENDS)
+        drawn.append(Line(name="one", meaning="reference", x=ends, y=np.ones(2), z=15, listed=False))
+    point = PointSet(
+        name="here", meaning="text", size=10, x=np.full(len(here), temperature_place(temperature)), y=np.array(here)
+    )
+    low, high = TEMPERATURE_ENDS
+    return LinePicture(
+        x=Scale(label=label if labelled else "", low=low - SPACING, high=high + SPACING), y=y, lines=tuple(drawn),
+        points=(point,), span=(0.0, top), x_ticks=[(math.log10(t), f"{t:g}") for t in (FEW if short else NAMED)],
+        marks=np.empty(0) if sampled_at is None else np.array([temperature_place(sampled_at)]),
+        x_name=lambda x: f"{label} {TEMPERATURES[int(np.abs(PLACES - x).argmin())]:g}",
+        make_table=lambda: _temperature_table(drawn),
+    )  # fmt: skip
+
+
+def _temperature_table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
+    """One row for each temperature at which anything is known."""
+    listed = [line for line in lines if line.listed]
+    columns = [Column("temperature", "T", chars=7), *(Column(line.name, line.spoken, chars=9) for line in listed)]
+    rows = [[temperature, *(float(line.y[n]) for line in listed)] for n, temperature in enumerate(TEMPERATURES)]
+    return columns, [row for row in rows if not all(math.isnan(value) for value in row[1:])]

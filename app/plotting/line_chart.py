@@ -1,0 +1,144 @@
+"""The one line chart: lines with bands, markers and direct labels, all of it given as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QWidget
+
+from app.plotting.axis import Scale
+from app.plotting.items import Points
+from app.plotting.labels import Word, line_ends
+from app.plotting.line_data import NOTHING, Line, LinePicture, PointSet
+from app.plotting.line_item import LineItem
+from app.plotting.plot import CLICK, Plot
+from app.plotting.table_model import Column, Rows
+
+
+class LineChart(Plot):
+    """A plot of a :class:`LinePicture`; a history that grows by the update is a ``Plot`` over pyramids instead.
+
+    Attributes:
+        picture: what is drawn.
+        pickable: whether a click on a line, or Up and Down, choose it.
+        chosen: name of the line that Up and Down start from.
+
+    Signals:
+        line_picked: the user has chosen the line of this name.
+    """
+
+    line_picked = Signal(str)
+
+    def __init__(self, title: str, *, pickable: bool = False, parent: QWidget | None = None) -> None:
+        self.picture = LinePicture(x=Scale(low=0, high=1), y=Scale(low=0, high=1))
+        self.pickable, self.chosen = pickable, ""
+        self._line_items: dict[str, LineItem] = {}
+        self._point_items: dict[str, Points] = {}
+        super().__init__(title, self.picture.x, self.picture.y, parent=parent)
+
+    def show_picture(self, picture: LinePicture) -> None:
+        """Draw ``picture`` instead."""
+        before, self.picture = self.picture, picture
+        if picture.subject is not before.subject:
+            self._held["y"] = None
+        self._show_lines(picture.lines)
+        self._show_points(picture.points)
+        self.set_marks(picture.marks)
+        self.set_scales(x=picture.x, y=picture.y)
+        if picture.x_ticks is not None or before.x_ticks is not None:
+            self.set_x_names(picture.x_ticks)
+        self.set_extent(*picture.extent())
+        if {line.label for line in picture.lines} != {line.label for line in before.lines}:
+            self._dress_margins()
+        self.refresh()
+
+    @property
+    def lines(self) -> Mapping[str, Line]:
+        """The lines that are drawn, by their names."""
+        return self.picture.by_name
+
+    def _show_lines(self, lines: Sequence[Line]) -> None:
+        for line in lines:
+            if line.name not in self._line_items:
+                self._line_items[line.name] = self.add_item(LineItem(line))
+            self._line_items[line.name].show_line(line)
+        for name in self._line_items.keys() - {line.name for line in lines}:
+            self._line_items[name].setVisible(False)
+
+    def _show_points(self, points: Sequence[PointSet]) -> None:
+        for some in points:
+            if some.name not in self._point_items:
+                self._point_items[some.name] = self.add_points(some.meaning, some.marker, some.size, some.filled)
+            self._point_items[some.name].setZValue(some.z)
+            self._point_items[some.name].set_points(some.x, some.y)
+        for name in self._point_items.keys() - {some.name for some in points}:
+            self._point_items[name].set_points(NOTHING, NOTHING)
+
+    # -- what the plot asks -------------------------------------------------------------------------------------------
+
+    def places(self) -> tuple[float, float] | None:
+        return self.picture.reach()
+
+    def has_data(self) -> bool:
+        return any(len(line.x) for line in self.picture.lines)
+
+    def read_at(self, x: float) -> list[tuple[str, str]]:
+        return self.picture.read(x)
+
+    def table(self) -> tuple[list[Column], Rows]:
+        return self.picture.table()
+
+    def _dress_margins(self) -> None:
+        self._margin = max((self.words.width(line.label) + 12 for line in self.picture.lines if line.label), default=0)
+        self.frame.layout.setContentsMargins(2, round(6 * self.factor), max(self._margin, round(10 * self.factor)), 2)
+        self.frame.layout.activate()  # or the labels would be placed by the margin there was before
+
+    def _place_words(self) -> None:
+        ends = [(line.label, line.label_meaning or line.meaning, line.end) for line in self.picture.lines if line.label]
+        placed = line_ends(
+            [(label, meaning, self.to_pixels(*end)) for label, meaning, end in ends if end is not None],
+            self.words, self._room(),
+        )  # fmt: skip
+        taken: list[QRectF] = []
+        for tag in self.picture.tags:
+            down = self.words.line * (-0.6 if tag.above else 0.6)
+            at = self.to_pixels(tag.x, tag.y) + QPointF(6 * self.factor, down)
+            area = QRectF(at.x(), at.y() - self.words.line / 2, self.words.width(tag.text) + 4, self.words.line)
+            if self._room().contains(area) and not any(area.intersects(other) for other in taken):
+                taken.append(area)
+                placed.append(Word(tag.text, at, tag.meaning))
+        self.words.place(placed)
+
+    # -- choosing a line ----------------------------------------------------------------------------------------------
+
+    def nearest_line(self, point: QPointF) -> str | None:
+        """Name of the listed line that passes nearest to a point of the viewport, above or below it."""
+        x = self._x_at(point)
+        if x is None:
+            return None
+        y = self.frame.mapFromScene(self.mapToScene(point.toPoint())).y()
+        gaps = {
+            line.name: abs(self.to_pixels(x, float(line.y[place])).y() - y)
+            for line in self.picture.lines
+            if line.listed and (place := line.place_at(x)) is not None
+        }
+        return min(gaps, key=lambda name: gaps[name], default=None)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        pressed = self._pressed
+        super().mouseReleaseEvent(event)
+        if self.pickable and pressed is not None and (event.position() - pressed).manhattanLength() <= CLICK:
+            name = self.nearest_line(event.position())
+            if name is not None:
+                self.line_picked.emit(name)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
+        names = [line.name for line in self.picture.lines if line.listed]
+        if step is None or not self.pickable or not names:
+            super().keyPressEvent(event)
+            return
+        here = names.index(self.chosen) if self.chosen in names else -1
+        self.line_picked.emit(names[(here + step) % len(names)] if here >= 0 else names[0])

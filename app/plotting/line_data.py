@@ -1,0 +1,207 @@
+"""What a line chart shows, as data: lines with bands and markers, loose points, short texts, and the two axes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from PySide6.QtCore import Qt
+
+from app.plotting.axis import Scale
+from app.plotting.legend import Entry
+from app.plotting.numbers import shown
+from app.plotting.table_model import Column, Rows
+from grpo_core.text import tr
+
+NOTHING = np.empty(0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Line:
+    """One line through the points (x, y).
+
+    Attributes:
+        name: by which it is known from one picture to the next.
+        label: what stands at its end; empty for nothing.
+        title: what read-out and table call it; empty for ``label``, or for ``name`` where that is empty too.
+        meaning: its colour and, where ``style`` is None, its kind of line, by the theme's name.
+        label_meaning: colour of the label; empty for ``meaning``.
+        x, y: (n,) each. A NaN interrupts the line; a line with markers joins its known points.
+        low, high: (n,) limits of a band around y, None without.
+        left, right: (n,) limits of x; with them the limits are drawn as crosses instead of a band.
+        marker: shape of a mark at every known point, by pyqtgraph's letter; empty for none.
+        filled: whether the marks are.
+        size: of a mark, in pixels at 100 %.
+        strength: less than 1 for a line that stands behind others; ``band_strength`` the same of its band.
+        z: what is higher lies in front.
+        unit, kind: of its column in the table; see :class:`~app.plotting.table_model.Column`.
+        listed: whether read-out and table name it.
+    """
+
+    name: str
+    meaning: str
+    label: str = ""
+    title: str = ""
+    style: Qt.PenStyle | None = None
+    label_meaning: str = ""
+    x: np.ndarray = field(default_factory=lambda: NOTHING)
+    y: np.ndarray = field(default_factory=lambda: NOTHING)
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    left: np.ndarray | None = None
+    right: np.ndarray | None = None
+    marker: str = ""
+    filled: bool = True
+    size: float = 6.0
+    strength: float = 1.0
+    band_strength: float = 1.0
+    z: float = 10.0
+    unit: str = ""
+    kind: str = "number"
+    listed: bool = True
+
+    def over(self, x: np.ndarray, y: np.ndarray, low: np.ndarray | None = None, high: np.ndarray | None = None) -> Line:
+        """This line through other points (n,), with a band from ``low`` to ``high`` (n,) where they are given."""
+        return dataclasses.replace(self, x=x, y=y, low=low, high=high)
+
+    @property
+    def spoken(self) -> str:
+        """What read-out and table call it."""
+        return self.title or self.label or self.name
+
+    @property
+    def entry(self) -> Entry:
+        """Its mark in a legend."""
+        return Entry(self.spoken, self.meaning, "line")
+
+    @property
+    def end(self) -> tuple[float, float] | None:
+        """Its last known point."""
+        known = np.flatnonzero(np.isfinite(self.y) & np.isfinite(self.x))
+        return (float(self.x[known[-1]]), float(self.y[known[-1]])) if known.size else None
+
+    def place_at(self, x: float) -> int | None:
+        """Index of the known point at ``x``, or of the nearest one where it lies closer than to any neighbour."""
+        if not len(self.x):
+            return None
+        place = int(np.abs(self.x - x).argmin())
+        reach = 0.5 * (self.x[-1] - self.x[0]) / max(len(self.x) - 1, 1) + 1e-9
+        return place if abs(self.x[place] - x) <= max(reach, 1e-9) and np.isfinite(self.y[place]) else None
+
+    def read(self, x: float) -> str:
+        """Its value at ``x`` with the limits of its band, in words; empty where it has none."""
+        place = self.place_at(x)
+        if place is None:
+            return ""
+        value = shown(float(self.y[place]))
+        if self.low is None or self.high is None:
+            return f"{self.spoken}  {value}"
+        return tr("{line}  {value} ({low} to {high})").format(
+            line=self.spoken, value=value, low=shown(float(self.low[place])), high=shown(float(self.high[place]))
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PointSet:
+    """Loose markers; the attributes mean what they mean for a :class:`Line`."""
+
+    name: str
+    meaning: str
+    x: np.ndarray = field(default_factory=lambda: NOTHING)
+    y: np.ndarray = field(default_factory=lambda: NOTHING)
+    marker: str = "o"
+    size: float = 8.0
+    filled: bool = True
+    z: float = 20.0
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A short text right of the point (x, y), below or above it; left out where another one stands."""
+
+    text: str
+    x: float
+    y: float
+    meaning: str = "muted"
+    above: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinePicture:
+    """Everything that a line chart draws at one moment.
+
+    Attributes:
+        x, y: the axes; an open end follows the data.
+        lines: the first have precedence where there is no room for all labels.
+        points, tags: what else is drawn; the first tags have precedence.
+        marks: (m,) events on the x axis, drawn as short ticks.
+        span: lowest and highest y that an axis with an open end includes besides the data; NaN for none.
+        places: first and last place of the cursor; None for those of the lines.
+        x_ticks: (place, text) on the x axis instead of numbers.
+        x_name: names a place in the read-out; None for the label of the axis and the number.
+        make_table: makes the table where it is another one than a row for each place.
+        subject: an axis with an open end starts afresh where this is another object than before.
+    """
+
+    x: Scale
+    y: Scale
+    lines: tuple[Line, ...] = ()
+    points: tuple[PointSet, ...] = ()
+    tags: tuple[Tag, ...] = ()
+    marks: np.ndarray = field(default_factory=lambda: NOTHING)
+    span: tuple[float, float] = (np.nan, np.nan)
+    places: tuple[float, float] | None = None
+    x_ticks: Sequence[tuple[float, str]] | None = None
+    x_name: Callable[[float], str] | None = None
+    make_table: Callable[[], tuple[list[Column], Rows]] | None = None
+    subject: object = None
+
+    @property
+    def by_name(self) -> Mapping[str, Line]:
+        """Lines by their names."""
+        return {line.name: line for line in self.lines}
+
+    def extent(self) -> tuple[float, float]:
+        """Lowest and highest y that is drawn; NaN, NaN without any."""
+        parts = [part for line in self.lines for part in (line.y, line.low, line.high) if part is not None]
+        every = np.concatenate([np.array(self.span), *parts, *(points.y for points in self.points)])
+        every = every[np.isfinite(every)]
+        return (float(every.min()), float(every.max())) if every.size else (np.nan, np.nan)
+
+    def reach(self) -> tuple[float, float] | None:
+        """First and last place of the lines; None without any."""
+        if self.places is not None:
+            return self.places
+        ends = [(float(line.x[0]), float(line.x[-1])) for line in self.lines if len(line.x)]
+        return (min(a for a, _ in ends), max(b for _, b in ends)) if ends else None
+
+    def read(self, x: float) -> list[tuple[str, str]]:
+        """Lines of (text, meaning) on the values at ``x``."""
+        where = (
+            f"{self.x.label or 'x'} {shown(round(x) if self.x.whole else x)}" if self.x_name is None else self.x_name(x)
+        )
+        values = [(line.read(x), line.meaning) for line in self.lines if line.listed]
+        return [(where, "muted"), *((text, meaning) for text, meaning in values if text)]
+
+    def table(self) -> tuple[list[Column], Rows]:
+        """One row a place: the value and the limits of every listed line."""
+        if self.make_table is not None:
+            return self.make_table()
+        columns = [Column("x", self.x.label or "x", chars=8, decimals=0 if self.x.whole else 3)]
+        listed = [line for line in self.lines if line.listed]
+        places = np.unique(np.concatenate([NOTHING, *(line.x for line in listed)]))
+        values = [places]
+        for line in listed:
+            at = np.searchsorted(places, line.x)
+            parts = (("", line.spoken, line.y), (".low", "25 %", line.low), (".high", "75 %", line.high))
+            for key, title, numbers in parts:
+                if numbers is not None:
+                    columns.append(
+                        Column(f"{line.name}{key}", title, chars=9, unit=line.unit, kind=line.kind, help=line.spoken)
+                    )
+                    values.append(np.full(len(places), np.nan))
+                    values[-1][at] = numbers
+        rows = np.stack(values, axis=1).tolist()
+        return columns, [[round(row[0]) if self.x.whole else row[0], *row[1:]] for row in rows]
