@@ -13,9 +13,10 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from app.lessons.interactive import Interactive
 from app.panels.race.desk import Desk
 from app.panels.race.lanes import short, spoken
+from app.panels.race.picture import race_picture
 from app.panels.race.plan import Plan, base_of
-from app.panels.race.plot import RacePlot
 from app.panels.race.results import Results
+from app.plotting.line_chart import LineChart
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
@@ -46,7 +47,7 @@ class FairRace(Interactive):
         self._base = Settings()
         self.desk = Desk(self)
         self.desk.changed.connect(self._on_changed)
-        self.plot = RacePlot()
+        self.plot = LineChart(tr("Race"), pickable=True)
         self.twin = TwinStack(self.plot)
         self.head, self.foot = QLabel(), QLabel()
         self.head.setObjectName("section")
@@ -106,7 +107,7 @@ class FairRace(Interactive):
         self.foot.setFont(view.theme.font("body", view.scale))
         results = self.results
         if results is not None:
-            self.plot.show_race(results, "best_prob", samples=wanted.fairness == "samples")
+            self.plot.show_picture(race_picture(results, "best_prob", samples=wanted.fairness == "samples"))
         self.plot.set_stale(results is None)
         self.head.setText(
             tr("Probability of the best action, {equal}, {seeds} seeds").format(

@@ -12,10 +12,11 @@ from app.panels.race.choices import Choices
 from app.panels.race.desk import Desk
 from app.panels.race.frame import Frame, Split
 from app.panels.race.lanes import spoken
+from app.panels.race.picture import race_picture
 from app.panels.race.plan import Plan, base_of, remark_on
-from app.panels.race.plot import RacePlot
 from app.panels.race.run_row import RunRow
 from app.panels.race.standing import Standing
+from app.plotting.line_chart import LineChart
 from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -53,7 +54,8 @@ class ComparisonPanel(Panel):
         self._source = ""
         self._opened: list[tuple[Settings, Settings]] = []
         self._shown: tuple[object, ...] = ()
-        self.plot, self.standing, self.run, self.says = RacePlot(), Standing(), RunRow(), QLabel()
+        self.plot = LineChart(tr("Race"), pickable=True)
+        self.standing, self.run, self.says = Standing(), RunRow(), QLabel()
         self.twin = TwinStack(self.plot)
         self.twin.hide_header()
         self.choices = Choices(self.twin.button)
@@ -82,8 +84,8 @@ class ComparisonPanel(Panel):
         self.choices.pressed.connect(self.race)
         self.choices.cancelled.connect(self.desk.cancel)
         self.choices.shown_otherwise.connect(self.redraw)
-        self.plot.picked.connect(self.pick)
-        self.plot.opened.connect(self.open_run)
+        self.plot.line_picked.connect(self.pick)
+        self.plot.activated.connect(self.open_run)
         self.standing.selected.connect(self._on_row)
         self.standing.opened.connect(self._on_row_opened)
         self.run.seed_chosen.connect(self._on_seed)
@@ -208,10 +210,8 @@ class ComparisonPanel(Panel):
         stamp = (results, len(results.digests), measure, samples, self.lane, place)
         if stamp == self._shown:
             return
-        if stamp[:4] != self._shown[:4]:
-            self.plot.show_race(results, measure, samples=samples)
-        self._shown = stamp
-        self.plot.show_seed(results, measure, self.lane, place, samples=samples)
+        self._shown, self.plot.chosen = stamp, self.lane
+        self.plot.show_picture(race_picture(results, measure, samples=samples, chosen=self.lane, place=place))
         with QSignalBlocker(self.standing):  # a row that goes is no choice of the user's
             self.standing.set_rows(results.rows())
             self.standing.select_row(list(results.digests).index(self.lane) if place is not None else None)

@@ -6,19 +6,19 @@ that holds their middle half. Any other setting can be swept the same way, and t
 
 from __future__ import annotations
 
-import numpy as np
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.sweep import words
+from app.panels.sweep.chart import SweepChart
 from app.panels.sweep.desk import Desk
 from app.panels.sweep.hand import Hand
 from app.panels.sweep.header import Header
-from app.panels.sweep.own import MOST, drawn_of, grid_of_run, values_of
+from app.panels.sweep.own import MOST, OwnRun, drawn_of, grid_of_run, own_run
+from app.panels.sweep.pictures import SweepState
 from app.panels.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.panels.sweep.results import Results
-from app.panels.sweep.setting_plot import SettingPlot
 from app.panels.sweep.strip import Strip
 from app.panels.sweep.views import Views
 from app.workspace.view import View
@@ -79,7 +79,7 @@ class KlOverBetaPanel(Panel):
         return self.desk.busy or self.desk.probe.behind
 
     @property
-    def scatter(self) -> SettingPlot:
+    def scatter(self) -> SweepChart:
         """KL against the setting."""
         return self.views.kl
 
@@ -139,14 +139,13 @@ class KlOverBetaPanel(Panel):
             hand.grid = grid_of_run(view.run, view.next_settings.objective.beta)
         stale = self._stale()
         views.choose(header.view_wanted, header.measure_wanted, tables=header.table.isChecked())
-        views.show_hand(hand.x, hand.row)
-        views.show_results(results, over.title, view.theme, view.scale)
-        self._show_own(view, over.path, other=language and results is not None)
-        views.show_course(self.desk.probe.shown if results is not None else None, results)
-        views.show_hand(hand.x, hand.row)
         views.set_stale(bool(stale), bool(stale) or hand.late)
-        views.say(self.summary(view), swept=results is not None, trained=view.head > 0)
-        views.refresh(over.label)
+        views.describe(self.summary(view), swept=results is not None, trained=view.head > 0)
+        state = SweepState(
+            results=results, grid=hand.grid, x=hand.x, row=hand.row, label=over.label, own=self._own(view, over.path),
+            runs=self.desk.probe.shown if results is not None else None,
+        )  # fmt: skip
+        views.draw(state, over.title, view.theme, view.scale)
         header.set_look(view.theme, view.scale)
         header.show_hand(over, hand.grid, hand.x, enabled=results is not None)
         header.show_progress(self.desk.done, self.desk.wanted, bool(stale))
@@ -158,21 +157,11 @@ class KlOverBetaPanel(Panel):
         known = none and not language and not back
         self.strip.show_ways(known=known, back=back, queue=language, opens=results is not None)
 
-    def _show_own(self, view: View, path: str, *, other: bool) -> None:
-        """The run that is shown, over the sweep; nothing of it where the sweep is of another kind of run."""
-        run, here, kl = view.run, view.cursor.step, view.run.series["kl"]
-        places = path != ESTIMATOR and not other
-        steps = drawn_of(run.head if places else 0)
-        ring = np.array([here] if here and places else [], dtype=int)
-        nothing = np.empty(0)
-        for plot in self.views.setting_plots:
-            if plot.measure == "kl" and plot.only is None and places:
-                around = values_of(run, ring, path), kl.values[ring - 1]
-                plot.show_own(self.hand.grid, values_of(run, steps, path), kl.values[steps - 1], around)
-            else:
-                plot.show_own(self.hand.grid, nothing, nothing, (nothing, nothing))
-        self.views.training.show_own(kl, shown=not other)
-        self.views.training.set_cursor(float(here) if here and not other else None)
+    def _own(self, view: View, path: str) -> OwnRun:
+        """The run that is shown, over the sweep of a setting; nothing of it over a sweep of another kind of run."""
+        if view.wanted.is_language and self.desk.results is not None:
+            return OwnRun()
+        return own_run(view.run, view.cursor.step, None if path == ESTIMATOR else path)
 
     def _stale(self) -> str:
         """What has changed since the sweep that is shown was computed; empty if nothing."""
@@ -213,7 +202,7 @@ class KlOverBetaPanel(Panel):
     @Slot()
     def _on_hand(self) -> None:
         """The hand itself moves at once: the next key goes on from there."""
-        self.views.show_hand(self.hand.x, self.hand.row)
+        self.views.hold(self.hand.x, self.hand.row)
         self.renew()
 
     @Slot()

@@ -27,9 +27,11 @@ class LineChart(Plot):
 
     Signals:
         line_picked: the user has chosen the line of this name.
+        explain_wanted: the key E; a line over many runs belongs to no step that this chart could name itself.
     """
 
     line_picked = Signal(str)
+    explain_wanted = Signal()
 
     def __init__(self, title: str, *, pickable: bool = False, parent: QWidget | None = None) -> None:
         self.picture = LinePicture(x=Scale(low=0, high=1), y=Scale(low=0, high=1))
@@ -46,13 +48,17 @@ class LineChart(Plot):
         self._show_lines(picture.lines)
         self._show_points(picture.points)
         self.set_marks(picture.marks)
-        self.set_scales(x=picture.x, y=picture.y)
+        self.set_scales(x=self.x_axis(), y=picture.y)
         if picture.x_ticks is not None or before.x_ticks is not None:
             self.set_x_names(picture.x_ticks)
         self.set_extent(*picture.extent())
         if {line.label for line in picture.lines} != {line.label for line in before.lines}:
             self._dress_margins()
         self.refresh()
+
+    def x_axis(self) -> Scale:
+        """The horizontal axis of the picture; charts that lay out its texts themselves say more."""
+        return self.picture.x
 
     @property
     def lines(self) -> Mapping[str, Line]:
@@ -82,7 +88,10 @@ class LineChart(Plot):
         return self.picture.reach()
 
     def has_data(self) -> bool:
-        return any(len(line.x) for line in self.picture.lines)
+        return any(len(line.x) for line in self.picture.lines) or any(len(some.x) for some in self.picture.points)
+
+    def explain_current(self) -> None:
+        self.explain_wanted.emit()
 
     def read_at(self, x: float) -> list[tuple[str, str]]:
         return self.picture.read(x)

@@ -90,6 +90,11 @@ class Line:
         reach = 0.5 * (self.x[-1] - self.x[0]) / max(len(self.x) - 1, 1) + 1e-9
         return place if abs(self.x[place] - x) <= max(reach, 1e-9) and np.isfinite(self.y[place]) else None
 
+    def value_at(self, x: float) -> float:
+        """Its y at ``x``; minus infinity where it has none."""
+        place = self.place_at(x)
+        return -np.inf if place is None else float(self.y[place])
+
     def read(self, x: float) -> str:
         """Its value at ``x`` with the limits of its band, in words; empty where it has none."""
         place = self.place_at(x)
@@ -141,7 +146,9 @@ class LinePicture:
         places: first and last place of the cursor; None for those of the lines.
         x_ticks: (place, text) on the x axis instead of numbers.
         x_name: names a place in the read-out; None for the label of the axis and the number.
+        make_reading: makes the read-out at an x where it is another one than the values of the listed lines.
         make_table: makes the table where it is another one than a row for each place.
+        ranked: whether the read-out has the highest line first.
         subject: an axis with an open end starts afresh where this is another object than before.
     """
 
@@ -155,7 +162,9 @@ class LinePicture:
     places: tuple[float, float] | None = None
     x_ticks: Sequence[tuple[float, str]] | None = None
     x_name: Callable[[float], str] | None = None
+    make_reading: Callable[[float], list[tuple[str, str]]] | None = None
     make_table: Callable[[], tuple[list[Column], Rows]] | None = None
+    ranked: bool = False
     subject: object = None
 
     @property
@@ -179,10 +188,15 @@ class LinePicture:
 
     def read(self, x: float) -> list[tuple[str, str]]:
         """Lines of (text, meaning) on the values at ``x``."""
+        if self.make_reading is not None:
+            return self.make_reading(x)
         where = (
             f"{self.x.label or 'x'} {shown(round(x) if self.x.whole else x)}" if self.x_name is None else self.x_name(x)
         )
-        values = [(line.read(x), line.meaning) for line in self.lines if line.listed]
+        listed = [line for line in self.lines if line.listed]
+        if self.ranked:
+            listed.sort(key=lambda line: line.value_at(x), reverse=True)
+        values = [(line.read(x), line.meaning) for line in listed]
         return [(where, "muted"), *((text, meaning) for text, meaning in values if text)]
 
     def table(self) -> tuple[list[Column], Rows]:

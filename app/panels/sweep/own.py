@@ -1,15 +1,54 @@
-"""The run that is shown, as points of a sweep's plot: every update at the value it ran under."""
+"""The run that is shown, as points of a sweep's chart: every update at the value it ran under."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from app.panels.sweep.places import Places, grid_of
 from app.panels.sweep.plan import BETA
+from app.plotting.line_data import NOTHING
+from app.plotting.pyramid import Pyramid
 from app.workspace.run_handle import RunHandle
 
 MOST = 1000
 """Points drawn of a long run."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OwnRun:
+    """What a sweep shows of the run that is shown.
+
+    Attributes:
+        values, kl: (n,) the swept setting and the KL of the updates that stand for the run.
+        values_now, kl_now: (1,) the same of the update under the cursor; (0,) without one.
+        course: the KL after each of its updates.
+        cursor: the update under the cursor; None at update 0.
+    """
+
+    values: np.ndarray = field(default_factory=lambda: NOTHING)
+    kl: np.ndarray = field(default_factory=lambda: NOTHING)
+    values_now: np.ndarray = field(default_factory=lambda: NOTHING)
+    kl_now: np.ndarray = field(default_factory=lambda: NOTHING)
+    course: Pyramid = field(default_factory=Pyramid)
+    cursor: int | None = None
+
+
+def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
+    """What is shown of ``run`` with ``cursor`` at an update, 0 for none.
+
+    ``path``: the setting that was swept; None where it is no single setting, and no update has a place on its axis.
+    """
+    series = run.series["kl"]
+    kl = series.values
+    steps = drawn_of(run.head if path is not None else 0)
+    now = np.array([cursor] if cursor and path is not None else [], dtype=int)
+    return OwnRun(
+        values=NOTHING if path is None else values_of(run, steps, path), kl=kl[steps - 1],
+        values_now=NOTHING if path is None else values_of(run, now, path), kl_now=kl[now - 1], course=series,
+        cursor=cursor or None,
+    )  # fmt: skip
 
 
 def drawn_of(head: int) -> np.ndarray:

@@ -78,6 +78,11 @@ class Results:
         return any(len(self.optimum(row)["place"]) for row in range(len(self.sweep.rows)))
 
 
+def row_line(row: int) -> str:
+    """Name of the line of a row, which is one value of the second setting."""
+    return f"row {row}"
+
+
 def course(runs: Ensemble, measure: str) -> Spread:
     """A measure over training, update 0 first, (U + 1,)."""
     return Spread(*band(runs.measures[measure]))

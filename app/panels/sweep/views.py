@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.panels.sweep.frontier_plot import FrontierPlot
+from app.panels.sweep.chart import SweepChart
 from app.panels.sweep.heat import HeatTable
+from app.panels.sweep.pictures import (
+    SweepState,
+    frontier_picture,
+    setting_picture,
+    training_picture,
+    training_title,
+)
 from app.panels.sweep.places import name
-from app.panels.sweep.plots import SweepPlot
-from app.panels.sweep.results import TITLES, Results
-from app.panels.sweep.setting_plot import SettingPlot
-from app.panels.sweep.training_plot import TrainingPlot
+from app.panels.sweep.results import TITLES
+from app.plotting.line_data import LinePicture
 from app.plotting.twin_stack import TwinStack
 from app.theme.tokens import Theme
-from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 FINAL, TRAINING, FRONTIER, SIDE, HEAT = "final", "training", "frontier", "side", "heat"
@@ -27,16 +33,16 @@ NAMES = {
 }
 """The views by their names."""
 MULTIPLES = 6
-"""Most plots side by side."""
+"""Most charts side by side."""
 
 
 class Views(QWidget):
-    """All plots of a sweep; one row of them is visible.
+    """All charts of a sweep; one row of them is visible.
 
     Signals:
-        picked: place and row that the hand is put on.
-        dragged: a place that the hand is dragged over.
-        open_wanted: open the run under the hand.
+        picked: place and row that the user goes to.
+        dragged: a place that is dragged over.
+        open_wanted: open the run at the place that is held.
         explain_wanted: explain the KL.
     """
 
@@ -47,141 +53,161 @@ class Views(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.kl, self.reward = SettingPlot("kl"), SettingPlot("reward")
-        self.frontier, self.training, self.heat = FrontierPlot(), TrainingPlot(), HeatTable()
-        self.multiples: list[SettingPlot] = []
+        self.kl, self.reward = SweepChart(_against("kl", ""), "grid"), SweepChart(_against("reward", ""), "grid")
+        self.frontier = SweepChart(tr("Reward against KL"), "measure")
+        self.training = SweepChart(tr("KL over training"), "updates")
+        self.heat = HeatTable()
+        self.multiples: list[SweepChart] = []
         self._titles: list[QLabel] = []
         self._boxes: list[QWidget] = []
-        self.twins: dict[SweepPlot, TwinStack] = {}
+        self.twins: dict[SweepChart, TwinStack] = {}
         self.view, self.measure, self.tables = FINAL, "kl", False
+        self._side_by_side = 0
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(0)
-        for plot in (self.kl, self.reward, self.frontier):
-            self._row.addWidget(self._twin(plot), 1)
+        for chart in (self.kl, self.reward, self.frontier):
+            self._row.addWidget(self._twin(chart), 1)
         self._row.addWidget(self.heat, 2)
         self._row.addWidget(self._twin(self.training), 1)
         self.heat.picked.connect(self.picked)
         self.heat.activated_place.connect(self._on_open)
         self.heat.explain_wanted.connect(self.explain_wanted)
 
-    def _twin(self, plot: SweepPlot) -> TwinStack:
-        twin = self.twins[plot] = TwinStack(plot)
+    def _twin(self, chart: SweepChart) -> TwinStack:
+        twin = self.twins[chart] = TwinStack(chart)
         twin.hide_header()
-        plot.picked.connect(self.picked)
-        plot.dragged.connect(self.dragged)
-        plot.activated.connect(self._on_open)
-        plot.explain_wanted.connect(self.explain_wanted)
+        chart.picked.connect(self.picked)
+        chart.dragged.connect(self.dragged)
+        chart.activated.connect(self._on_open)
+        chart.explain_wanted.connect(self.explain_wanted)
         return twin
-
-    @property
-    def setting_plots(self) -> list[SettingPlot]:
-        """The plots whose axis is the setting."""
-        return [self.kl, self.reward, *self.multiples]
 
     def choose(self, view: str, measure: str, *, tables: bool) -> None:
         """Bring a view to the front, with a measure where it shows one, and as tables if asked."""
         self.view, self.measure = view, measure
-        for plot, shown in ((self.kl, view == FINAL), (self.reward, view == FINAL), (self.frontier, view == FRONTIER),
-                            (self.training, view not in (SIDE, HEAT))):  # fmt: skip
-            self.twins[plot].setVisible(shown)
+        for chart, shown in (
+            (self.kl, view == FINAL), (self.reward, view == FINAL), (self.frontier, view == FRONTIER),
+            (self.training, view not in (SIDE, HEAT)),
+        ):  # fmt: skip
+            self.twins[chart].setVisible(shown)
         self.heat.setVisible(view == HEAT)
         for number, box in enumerate(self._boxes):
-            box.setVisible(view == SIDE and number < self._wanted)
-        self.training.measure = measure if view == TRAINING else "kl"
+            box.setVisible(view == SIDE and number < self._side_by_side)
         if tables != self.tables:
             self.tables = tables
             for twin in self.twins.values():
                 twin.toggle()
 
-    _wanted = 0
+    # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def show_results(self, results: Results | None, title: str, theme: Theme, scale: float) -> None:
-        """Draw a sweep in the view that is in front."""
+    def draw(self, state: SweepState, title: str, theme: Theme, scale: float) -> None:
+        """Draw ``state`` in the view that is in front; ``title`` names the swept setting."""
+        results = state.results
+        if self.view == SIDE:
+            self._prepare_multiples(len(results.sweep.rows[:MULTIPLES]) if results is not None else 0)
         for twin in self.twins.values():
             twin.set_look(theme, scale)
+        self.hold(state.x, state.row)
         if self.view == FINAL:
-            self.kl.show_results(results, tr("KL against {title}").format(title=title))
-            self.reward.show_results(results, tr("Reward against {title}").format(title=title))
+            for chart, measure in ((self.kl, "kl"), (self.reward, "reward")):
+                self._show_setting(chart, state, setting_picture(state, measure), _against(measure, title))
         elif self.view == FRONTIER:
-            self.frontier.show_results(results)
+            self._prepare(self.frontier, state)
+            self.frontier.show_picture(frontier_picture(state))
         elif self.view == HEAT:
             self.heat.show_results(results, self.measure, theme, scale)
+            self.heat.show_hand(state.x, state.row)
         elif self.view == SIDE:
-            self._show_side(results, title, theme, scale)
+            self._draw_side(state, title, scale)
+        if self.twins[self.training].isVisibleTo(self):
+            self._draw_training(state)
+        for twin in self.twins.values():
+            if twin.shows_table and twin.isVisibleTo(self):
+                twin.refresh()
 
-    def _show_side(self, results: Results | None, title: str, theme: Theme, scale: float) -> None:
-        rows = results.sweep.rows[:MULTIPLES] if results is not None else ()
-        while len(self.multiples) < len(rows):
-            self._add_multiple(len(self.multiples), theme, scale)
-        self._wanted = len(rows)
-        for number, plot in enumerate(self.multiples):
-            self._boxes[number].setVisible(number < len(rows))
-            if number < len(rows):
-                plot.measure = self.measure
-                plot.show_results(
-                    results,
-                    tr("{titles} against {title}, {rows}").format(
-                        titles=TITLES[self.measure], title=title, rows=name(rows[number])
-                    ),
-                )
-                self._titles[number].setText(f"{name(rows[number])}")
+    def _draw_training(self, state: SweepState) -> None:
+        measure = self.measure if self.view == TRAINING else "kl"
+        self._prepare(self.training, state)
+        self._rename(self.training, training_title(state, measure))
+        self.training.set_cursor(None if state.own.cursor is None else float(state.own.cursor))
+        self.training.show_picture(training_picture(state, measure, every=self.view == TRAINING))
 
-    def _add_multiple(self, row: int, theme: Theme, scale: float) -> None:
-        plot, label, box = SettingPlot("kl", only=row), QLabel(), QWidget()
-        label.setObjectName("section")
-        label.setContentsMargins(round(12 * scale), 0, 0, 0)
-        column = QVBoxLayout(box)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(label)
-        twin = self._twin(plot)
-        column.addWidget(twin, 1)
-        twin.set_look(theme, scale)
-        if self.tables:
-            twin.toggle()
-        self.multiples.append(plot)
-        self._titles.append(label)
-        self._boxes.append(box)
-        self._row.insertWidget(self._row.count() - 1, box, 1)
+    def _draw_side(self, state: SweepState, title: str, scale: float) -> None:
+        if state.results is None:
+            return
+        pictures = [setting_picture(state, self.measure, only=row) for row in range(self._side_by_side)]
+        top = max(picture.extent()[1] for picture in pictures)
+        for row, (chart, picture) in enumerate(zip(self.multiples, pictures, strict=False)):
+            value = name(state.results.sweep.rows[row])
+            self._titles[row].setText(value)
+            self._titles[row].setContentsMargins(round(12 * scale), 0, 0, 0)
+            one_scale = dataclasses.replace(picture, span=(0.0, top))  # so that they can be compared
+            words = tr("{against}, {value}").format(against=_against(self.measure, title), value=value)
+            self._show_setting(chart, state, one_scale, words)
 
-    def show_hand(self, x: float, row: int) -> None:
-        """Put the hand there in every plot."""
-        for plot in (*self.setting_plots, self.frontier):
-            plot.show_hand(x, row)
-        self.training.hand, self.training.row = x, row
-        self.heat.show_hand(x, row)
+    def _show_setting(self, chart: SweepChart, state: SweepState, picture: LinePicture, title: str) -> None:
+        self._prepare(chart, state)
+        self._rename(chart, title)
+        chart.set_cursor(state.x if state.results is not None else None)
+        chart.show_picture(picture)
 
-    def show_course(self, runs: Ensemble | None, results: Results | None) -> None:
-        """Draw the training of the runs under the hand."""
-        every = results if self.view == TRAINING else None
-        self.training.show_course(runs, results.sweep if results is not None else None, every)
+    @staticmethod
+    def _prepare(chart: SweepChart, state: SweepState) -> None:
+        chart.grid = state.grid
+        chart.rows = len(state.results.sweep.rows) if state.results is not None else 1
+
+    @staticmethod
+    def _rename(chart: SweepChart, title: str) -> None:
+        chart.title = title
+        chart.setAccessibleName(title)
+
+    def _prepare_multiples(self, count: int) -> None:
+        """As many charts side by side as there are rows."""
+        self._side_by_side = count
+        while len(self.multiples) < count:
+            chart, label, box = SweepChart(_against("kl", ""), "grid"), QLabel(), QWidget()
+            label.setObjectName("section")
+            column = QVBoxLayout(box)
+            column.setContentsMargins(0, 0, 0, 0)
+            column.setSpacing(0)
+            column.addWidget(label)
+            twin = self._twin(chart)
+            column.addWidget(twin, 1)
+            if self.tables:
+                twin.toggle()
+            self.multiples.append(chart)
+            self._titles.append(label)
+            self._boxes.append(box)
+            self._row.insertWidget(self._row.count() - 1, box, 1)
+        for number, box in enumerate(self._boxes):
+            box.setVisible(number < count)
+
+    def hold(self, x: float, row: int) -> None:
+        """Let the next key go on from this place and row; they are drawn with the next picture."""
+        for chart in self.twins:
+            chart.hand, chart.row = x, row
 
     def set_stale(self, results: bool, course: bool) -> None:
         """Dim what is older than what the rest of the window shows."""
-        for plot in (*self.setting_plots, self.frontier):
-            plot.set_stale(results)
-        self.training.set_stale(course)
+        for chart in self.twins:
+            chart.set_stale(course if chart is self.training else results)
 
-    def say(self, sentence: str, *, swept: bool, trained: bool) -> None:
+    def describe(self, sentence: str, *, swept: bool, trained: bool) -> None:
         """The summary of every picture, and what stands where there is none."""
-        for plot, twin in self.twins.items():
+        for chart, twin in self.twins.items():
             twin.set_summary(sentence)
-            there = swept or (trained and plot in (self.kl, self.training))
-            plot.empty = "" if there else tr("Every place of the grid adds its runs here.")
+            there = swept or (trained and chart in (self.kl, self.training))
+            chart.empty = "" if there else tr("Every place of the grid adds its runs here.")
         self.heat.setAccessibleDescription(sentence)
-
-    def refresh(self, label: str) -> None:
-        """Draw what is visible."""
-        for plot in self.setting_plots:
-            plot.fit(label)
-        for plot in self.multiples:  # one scale, so that they can be compared
-            plot.set_extent(0.0, max(other.top for other in self.multiples))
-        self.training.fit()
-        for twin in self.twins.values():
-            if twin.isVisibleTo(self):
-                twin.refresh()
 
     @Slot()
     def _on_open(self, *_: object) -> None:
         self.open_wanted.emit()
+
+
+def _against(measure: str, title: str) -> str:
+    """What a chart of a measure against the setting called ``title`` is called."""
+    if not title:
+        return tr("{measure} against the setting").format(measure=TITLES[measure])
+    return tr("{measure} against {title}").format(measure=TITLES[measure], title=title)

@@ -26,12 +26,13 @@ from app.panels.race.digest import digested
 from app.panels.race.entries import Entries
 from app.panels.race.lanes import LOOKS, look
 from app.panels.race.measures import MEASURES, course, scale_of
+from app.panels.race.picture import SEED, race_picture
 from app.panels.race.plan import Plan, base_of, remark_on
-from app.panels.race.plot import RacePlot
 from app.panels.race.results import COLUMNS, Results
 from app.panels.race.standing import Standing
 from app.panels.race.wrap import Wrap
 from app.panels.registry import COMPARISON
+from app.plotting.line_chart import LineChart
 from app.plotting.plot import Plot
 from app.theme.tokens import DARK, THEMES, Theme
 from grpo_core.bandit.simulate import never
@@ -155,25 +156,24 @@ def test_a_change_of_the_settings_is_named() -> None:
 
 
 @pytest.fixture
-def plot(qtbot: QtBot) -> RacePlot:
-    made = RacePlot()
+def plot(qtbot: QtBot) -> LineChart:
+    made = LineChart("Race", pickable=True)
     qtbot.addWidget(made)
     made.resize(700, 400)
     made.show()
     return made
 
 
-def test_every_measure_is_drawn_with_a_band_where_seeds_have_one(plot: RacePlot) -> None:
+def test_every_measure_is_drawn_with_a_band_where_seeds_have_one(plot: LineChart) -> None:
     results = raced()
     for measure, what in MEASURES.items():
         for samples in (False, True):
-            plot.show_race(results, measure, samples=samples)
-            plot.refresh()
+            plot.show_picture(race_picture(results, measure, samples=samples))
             for name, runs in results.lanes.items():
                 lane = course(runs, measure).every(8.0 if samples else 1.0)
-                filled = np.isfinite(plot._ribbons[name].extent()).all()
+                filled = np.isfinite(plot._line_items[name].ribbon.extent()).all()
                 assert filled == what.of_seeds
-                assert plot._lines[name].ys.tolist() == pytest.approx(lane.middle.tolist(), nan_ok=True)
+                assert plot._line_items[name].yData.tolist() == pytest.approx(lane.middle.tolist(), nan_ok=True)
                 assert lane.x[-1] == (12 * 8 if samples else 12)
             assert plot.table()[1]
 
@@ -186,53 +186,48 @@ def test_the_axis_of_the_reward_goes_from_the_worst_to_the_best_there_is() -> No
     assert scale_of("reward", flat).low is None
 
 
-def test_a_click_picks_the_nearest_line_and_the_keys_go_through_all(qtbot: QtBot, plot: RacePlot) -> None:
+def test_a_click_picks_the_nearest_line_and_the_keys_go_through_all(qtbot: QtBot, plot: LineChart) -> None:
     results = raced(names=(GRPO, "REINFORCE"), updates=60)
-    plot.show_race(results, "reward", samples=False)
-    plot.refresh()
+    plot.show_picture(race_picture(results, "reward", samples=False))
     for name in results.lanes:
-        spot = plot.to_pixels(40, plot._lines[name].at(40))
+        spot = plot.to_pixels(40, plot.lines[name].value_at(40))
         at = plot.mapFromScene(plot.words.mapToScene(spot))
-        with qtbot.waitSignal(plot.picked) as picked:
+        with qtbot.waitSignal(plot.line_picked) as picked:
             qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
         assert picked.args == [name]
     plot.setFocus()
     told: list[str] = []
-    plot.picked.connect(told.append)
-    plot.show_seed(results, "reward", GRPO, None, samples=False)
+    plot.line_picked.connect(told.append)
+    plot.chosen = GRPO
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Up):
         QTest.keyClick(plot, key)
     assert told == ["REINFORCE", "REINFORCE"]  # of two, the next and the one before are the same
-    with qtbot.waitSignal(plot.opened):
+    with qtbot.waitSignal(plot.activated):
         QTest.keyClick(plot, Qt.Key.Key_Return)
 
 
-def test_the_read_out_has_the_highest_first_with_its_band(plot: RacePlot) -> None:
+def test_the_read_out_has_the_highest_first_with_its_band(plot: LineChart) -> None:
     results = raced(names=("REINFORCE", GRPO), updates=60)
-    plot.show_race(results, "reward", samples=False)
+    plot.show_picture(race_picture(results, "reward", samples=False))
     heading, first, second = plot.read_at(59.8)
     assert heading[0] == "update 60"
     assert first[0].startswith("GRPO  0.") and "to" in first[0] and first[1] == "policy"
     assert second[0].startswith("REINFORCE")
 
 
-def test_one_seed_is_drawn_over_the_bands_and_measures_without_seeds_draw_none(plot: RacePlot) -> None:
+def test_one_seed_is_drawn_over_the_bands_and_measures_without_seeds_draw_none(plot: LineChart) -> None:
     results = raced()
-    plot.show_race(results, "reward", samples=False)
-    plot.show_seed(results, "reward", GRPO, 2, samples=False)
-    plot.refresh()
-    assert plot._own.ys.tolist() == results.lanes[GRPO].measures["reward"][:, 2].tolist()
-    assert plot._own.label == "seed 2" and plot._own.meaning == "policy"
-    plot.show_seed(results, "wrong_way", GRPO, 2, samples=False)
-    assert not plot._own.isVisible()
+    plot.show_picture(race_picture(results, "reward", samples=False, chosen=GRPO, place=2))
+    assert plot._line_items[SEED].yData.tolist() == results.lanes[GRPO].measures["reward"][:, 2].tolist()
+    assert plot.lines[SEED].label == "seed 2" and plot.lines[SEED].meaning == "policy"
+    plot.show_picture(race_picture(results, "wrong_way", samples=False, chosen=GRPO, place=2))
+    assert SEED not in plot.lines and not plot._line_items[SEED].isVisible()
 
 
-def test_algorithms_that_leave_the_race_leave_the_picture(plot: RacePlot) -> None:
-    plot.show_race(raced(), "reward", samples=False)
-    plot.show_race(raced(names=("REINFORCE",)), "reward", samples=False)
-    plot.refresh()
-    assert [curve.key for curve in plot.curves if curve.isVisible()] == ["REINFORCE"]
-    assert np.isnan(plot._ribbons[GRPO].extent()).all()
+def test_algorithms_that_leave_the_race_leave_the_picture(plot: LineChart) -> None:
+    plot.show_picture(race_picture(raced(), "reward", samples=False))
+    plot.show_picture(race_picture(raced(names=("REINFORCE",)), "reward", samples=False))
+    assert [name for name, item in plot._line_items.items() if item.isVisible()] == ["REINFORCE"]
     assert [column.title for column in plot.table()[0]] == ["update", "REINFORCE", "25 %", "75 %"]
 
 

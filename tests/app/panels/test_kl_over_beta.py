@@ -13,10 +13,12 @@ from pytestqt.qtbot import QtBot
 from app.panels.kl_over_beta import KlOverBetaPanel
 from app.panels.registry import KL_OVER_BETA
 from app.panels.sweep import theory, words
+from app.panels.sweep.pictures import OPTIMUM
 from app.panels.sweep.places import Places, grid_of
 from app.panels.sweep.plan import BETA, ESTIMATOR, GRIDS, Swept
-from app.panels.sweep.results import middle_seed
+from app.panels.sweep.results import middle_seed, row_line
 from app.panels.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
+from app.plotting.line_data import PointSet
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.sweep import ESTIMATORS, has_optimum, tilt_measures
@@ -56,13 +58,18 @@ def at(plot: object, x: float, y: float) -> QPointF:
     return QPointF(plot.mapFromScene(plot.view_box.mapViewToScene(QPointF(x, y))))  # type: ignore[attr-defined]
 
 
+def own_points(panel: KlOverBetaPanel) -> PointSet:
+    """The updates of the run that is shown, in the picture of the KL."""
+    return next(points for points in panel.scatter.picture.points if points.name == "own")
+
+
 def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) -> None:
     results = panel.desk.results
     assert results is not None and results.complete
     kl, reward = results.final("kl"), results.final("reward")
     assert (np.diff(kl.middle) < 0).all() and (kl.low <= kl.middle).all() and (kl.middle <= kl.high).all()
-    assert np.array_equal(panel.scatter.lines[0].yData, kl.middle)
-    assert np.array_equal(panel.views.reward.lines[0].yData, reward.middle)
+    assert np.array_equal(panel.scatter.lines[row_line(0)].y, kl.middle)
+    assert np.array_equal(panel.views.reward.lines[row_line(0)].y, reward.middle)
     assert "β 0 KL is" in panel.accessibleDescription()
 
 
@@ -70,12 +77,12 @@ def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
     driver: Driver, panel: KlOverBetaPanel
 ) -> None:
     driver.run(7)
-    x, y = panel.scatter.points.getData()
+    x, y = own_points(panel).x, own_points(panel).y
     run = driver.program.workspace.run
     assert run is not None
     assert np.array_equal(y, run.series["kl"].values)
     assert np.allclose(x, FEW.places.at([0.04])[0]) and 0 < x[0] < 1
-    assert len(panel.views.training.own.series) == 7
+    assert panel.views.training.lines["own"].x.tolist() == [1, 2, 3, 4, 5, 6, 7]
     for view, plot in ((FINAL, panel.scatter), (FRONTIER, panel.views.frontier), (TRAINING, panel.views.training)):
         show(driver, panel, view)
         columns, rows = plot.table()
@@ -119,7 +126,7 @@ def test_dragging_trains_at_the_value_under_the_hand(driver: Driver, panel: KlOv
     rest(driver, panel)
     runs = panel.hand.runs
     assert runs is not None and runs.settings.objective.beta == wanted
-    assert np.array_equal(panel.views.training.probe.yData, np.median(runs.measures["kl"], axis=-1))
+    assert np.array_equal(panel.views.training.lines["held"].y, np.median(runs.measures["kl"], axis=-1))
     assert "0.7" in panel.strip.says.text() and "0.7" in panel.header.hand.text()
     panel.strip.seed.setCurrentIndex(6)
     with driver.qtbot.waitSignal(panel.run_wanted) as told:
@@ -147,7 +154,7 @@ def test_the_arrows_go_from_value_to_value(driver: Driver, panel: KlOverBetaPane
 
 
 def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: KlOverBetaPanel) -> None:
-    assert panel.scatter.theory.xData is None or not len(panel.scatter.theory.xData)
+    assert not len(panel.scatter.lines[OPTIMUM].x)
     assert "No exact optimum: GRPO divides by the std." in panel.strip.says.text()
     panel.strip.known.click()
     rest(driver, panel)
@@ -156,7 +163,7 @@ def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: 
     best = panel.desk.results.optimum()
     wanted = tilt_measures(panel.desk.results.sweep.point(3), 1.0)
     assert best["kl"][-1] == wanted["kl"] and best["reward"][-1] == wanted["reward"]
-    assert np.array_equal(panel.scatter.theory.yData, best["kl"])
+    assert np.array_equal(panel.scatter.lines[OPTIMUM].y, best["kl"])
     panel.strip.back.click()
     rest(driver, panel)
     assert not panel.desk.results.has_optimum()
@@ -176,7 +183,7 @@ def test_estimators_are_real_sweeps_side_by_side(driver: Driver, panel: KlOverBe
     show(driver, panel, SIDE)
     assert len([plot for plot in panel.views.multiples if plot.isVisible()]) == 5
     for row, plot in enumerate(panel.views.multiples):
-        assert np.array_equal(plot.lines[row].yData, results.final("kl", row).middle)
+        assert np.array_equal(plot.lines[row_line(row)].y, results.final("kl", row).middle)
     panel.header.estimators.click()
     rest(driver, panel)
     assert panel.header.view_wanted == FINAL
@@ -273,7 +280,7 @@ def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Fro
     panel = front(KL_OVER_BETA)
     assert not panel.busy and panel.desk.results is None  # nothing that looks like the model's comes by itself
     assert panel.strip.says.text() == words.LANGUAGE
-    assert len(panel.scatter.points.data) == 6
+    assert len(own_points(panel).x) == 6
     with language.qtbot.waitSignal(panel.queue_wanted) as told:
         panel.strip.queue.click()
     assert told.args[0] == BETA and [float(text) for text in told.args[1].split(", ")] == list(GRIDS[BETA])
@@ -281,7 +288,7 @@ def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Fro
     panel.header.choice = type(panel.header.choice)(over=FEW, seeds=16, updates=5)
     panel.header.sweep.click()
     rest(language, panel)
-    assert words.DEFAULTS in panel.strip.says.text() and not len(panel.scatter.points.data)
+    assert words.DEFAULTS in panel.strip.says.text() and not len(own_points(panel).x)
 
 
 def test_that_the_kl_is_in_the_reward_is_no_reason_to_know_no_optimum() -> None:

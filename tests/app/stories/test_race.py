@@ -61,8 +61,9 @@ def test_the_race_is_run_when_it_is_first_seen_and_again_at_a_press(driver: Driv
     assert first is not None and tuple(first.lanes) == SIX and first.complete
     assert race.standing.table.rowCount() == 6
     for name in SIX:
-        assert len(race.plot.courses[name].middle) == 51
-        assert race.plot._ribbons[name].extent()[1] > race.plot._ribbons[name].extent()[0]
+        assert len(race.plot.lines[name].y) == 51
+        line = race.plot.lines[name]
+        assert line.low is not None and line.high is not None and (line.high > line.low).any()
     driver.qtbot.mouseClick(race.choices.race, Qt.MouseButton.LeftButton)
     assert race.desk.busy and race.choices.race.text() == "Cancel"
     finish(driver)
@@ -123,7 +124,7 @@ def test_training_goes_on_beside_a_race_and_a_cancelled_one_keeps_what_came_in(
     driver.qtbot.mouseClick(race.choices.race, Qt.MouseButton.LeftButton)
     assert not race.desk.busy
     assert f"As far as it got: {race.standing.table.rowCount()} of 6 algorithms." in race.says.text()
-    assert 0 < race.standing.table.rowCount() == len(race.plot.courses) < 6
+    assert 0 < race.standing.table.rowCount() == len(race.plot.lines) < 6
     driver.settle()
     assert not race.desk.busy  # nobody starts it again
 
