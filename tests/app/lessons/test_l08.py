@@ -130,7 +130,7 @@ def test_dragging_moves_the_point_and_leaves_the_curve(pupil: Pupil) -> None:
     place = TEMPERATURES.index(2.0)
     for part, check in ((DISTINCT, "distinct"), (LIVE, "live"), (REWARD, "reward")):
         assert picture.answer(check) == pytest.approx(plots[part].lines[part.name].y[place])
-        (x,), (y,) = plots[part].points.getData()
+        (x,), (y,) = plots[part].picture.points[0].x, plots[part].picture.points[0].y
         assert (x, y) == pytest.approx((math.log10(2.0), picture.answer(check)))
         assert len(plots[part].table()[1]) == len(TEMPERATURES)
     assert picture.summary(pupil.driver.program.workspace.view).startswith("T = 2: ")
