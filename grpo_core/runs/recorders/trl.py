@@ -1,0 +1,535 @@
+"""Records what TRL's GRPOTrainer computes, so that GRPO Lab can open the run, recompute its loss and explain every token.
+
+This file stands alone: copy it beside a training script, or import it from GRPO Lab. Two lines in the script:
+
+    from trl_recorder import record            # this file, under the name it was copied to
+    record(trainer, "runs/tonight")            # before trainer.train()
+
+What it does. It wraps bound methods of this one trainer (no subclass, nothing of the class changes), reads their
+results, and writes them from a thread: per step and process one Parquet file, under a temporary name and then renamed,
+and one line of JSON. No collective operation is added, so DeepSpeed, FSDP, several processes and vLLM go on as before. A
+row-number tensor travels with the batch through TRL's shuffling, so that each micro-batch is known to its completions.
+
+What it costs. The training thread keeps references to tensors that exist anyway; copying, compressing and writing happen
+in the thread, behind a queue of ``QUEUE`` steps. When the disk is slower than training, whole steps are dropped, counted
+and noted. An error of the recorder switches the recorder off, with one warning; it never stops training.
+
+Tried with TRL 1.16.0 (``TRIED``). Where the trainer's methods are not TRL's own (Unsloth rewrites them) or take other
+arguments, it records texts and rewards only, and says so.
+
+Folder: ``trace.json`` (the trainer's settings), ``tokenizer/``, and for each process ``rank0/attempt0/`` with
+``step_00000001.parquet``, ``index.jsonl`` (a line a step) and, for process 0, ``log.jsonl`` (what the trainer logged).
+Files are readable by their owner only. They hold prompts and completions unless ``text=False``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import inspect
+import json
+import math
+import os
+import queue
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+FORMAT, VERSION = "grpo-lab-trace", 1
+TRIED = ("1.16.0",)
+QUEUE = 4
+"""Steps that may wait for the disk."""
+CLOSING_SECONDS = 60.0
+"""How long the end of training waits for the disk."""
+EXPECTED = {
+    "_calculate_rewards": ("inputs", "prompts", "completions", "completion_ids_list"),
+    "_generate_and_score_completions": ("inputs",),
+    "_compute_loss": ("model", "inputs"),
+    "_get_per_token_logps_and_entropies": ("model", "input_ids", "attention_mask", "logits_to_keep"),
+    "log": ("logs", "start_time"),
+}
+"""Methods that are wrapped, and the arguments with which TRL calls them."""
+ROW = "grpo_lab_row"
+"""Key of the row-number tensor in TRL's buffer of inputs."""
+
+
+def record(trainer: Any, folder: str | Path, *, text: bool = True) -> Recorder | None:
+    """Record every update of ``trainer`` into ``folder``; call it before ``trainer.train()``.
+
+    Args:
+        trainer: a ``trl.GRPOTrainer``.
+        folder: made if it is not there; a restarted run may use its old one.
+        text: whether prompts and completions are written as text and token numbers; without them only numbers are.
+
+    Returns:
+        The recorder, whose ``dropped`` and ``failure`` can be looked at; None where it could not be set up (a warning
+        says why, and training goes on).
+    """
+    try:
+        recorder = Recorder(trainer, Path(folder), text=text)
+        recorder.attach()
+    except Exception as error:
+        warnings.warn(f"GRPO Lab records nothing: {type(error).__name__}: {error}", stacklevel=2)
+        return None
+    return recorder
+
+
+class Recorder:
+    """Keeps what one process of a trainer computes, step by step.
+
+    Attributes:
+        level: "tokens", or "texts" where the trainer's methods are not those that this file knows.
+        reason: why only texts are recorded; empty at level "tokens".
+        written: steps on disk.
+        dropped: steps that were lost because the disk was slower than training.
+        failure: what switched the recorder off; empty while it works.
+    """
+
+    def __init__(self, trainer: Any, folder: Path, *, text: bool) -> None:
+        self.trainer = trainer
+        self.text = text
+        self.rank = int(trainer.accelerator.process_index)
+        self.reason = unknown_methods(trainer)
+        self.level = "texts" if self.reason else "tokens"
+        self.written = self.dropped = 0
+        self.failure = ""
+        owner_only(folder)
+        self.home = folder / f"rank{self.rank}" / f"attempt{next_attempt(folder / f'rank{self.rank}')}"
+        owner_only(self.home.parent)
+        owner_only(self.home)
+        if self.rank == 0:
+            write_json(folder / "trace.json", description(trainer, self.level, self.reason, text))
+            save_tokenizer(trainer, folder / "tokenizer")
+        self._step = 0
+        self._generations: list[dict[str, Any]] = []  # of the step in progress
+        self._passes: list[list[dict[str, Any]]] = [[]]  # optimizer step -> its micro-batches
+        self._rewards: Any = None
+        self._capture: dict[str, Any] | None = None
+        self._closed = False
+        self._queue: queue.Queue[dict[str, Any] | None] = queue.Queue(QUEUE)
+        self._thread = threading.Thread(target=self._write_all, name="grpo-lab recorder", daemon=True)
+
+    def attach(self) -> None:
+        """Wrap the trainer's methods and start the thread that writes."""
+        self._wrap("_calculate_rewards", after=self._after_rewards)
+        self._wrap("_generate_and_score_completions", after=self._after_generation)
+        if self.level == "tokens":
+            self._wrap("_get_per_token_logps_and_entropies", after=self._after_logps)
+            self._wrap("get_off_policy_mask", after=self._after_mask("off_policy_mask"))
+            self._wrap("get_high_entropy_mask", after=self._after_mask("entropy_mask"))
+            self._wrap("_compute_loss", before=self._before_loss, after=self._after_loss)
+        self._wrap("log", after=self._after_log)
+        self.trainer.add_callback(step_callback(self))
+        self._thread.start()
+        atexit.register(self.close)
+        if self.reason:
+            warnings.warn(f"GRPO Lab records texts and rewards only: {self.reason}", stacklevel=3)
+
+    def close(self) -> None:
+        """Write what is left and stop; called at the end of training and of the process."""
+        if self._closed:
+            return
+        self._closed = True
+        self._guarded(self._finish_step)
+        self._queue.put(None)
+        self._thread.join(CLOSING_SECONDS)
+        if self.dropped:
+            warnings.warn(f"GRPO Lab lost {self.dropped} steps: the disk was slower than training.", stacklevel=2)
+
+    # -- what the wrapped methods tell -------------------------------------------------------------------------------
+
+    def _wrap(self, name: str, *, before: Any = None, after: Any = None) -> None:
+        original = getattr(self.trainer, name, None)
+        if original is None:
+            return
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            if before is not None:
+                self._guarded(before, *args, **kwargs)
+            result = original(*args, **kwargs)
+            if after is not None:
+                self._guarded(after, result, *args, **kwargs)
+            return result
+
+        setattr(self.trainer, name, wrapped)
+
+    def _guarded(self, action: Any, *args: Any, **kwargs: Any) -> None:
+        """Do it; what goes wrong switches the recorder off and leaves training alone."""
+        if self.failure:
+            return
+        try:
+            action(*args, **kwargs)
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self.failure = f"{type(error).__name__}: {error}"
+        self._generations, self._passes, self._rewards, self._capture = [], [[]], None, None
+        warnings.warn(f"GRPO Lab stopped recording ({self.failure}); training goes on.", stacklevel=2)
+
+    @property
+    def _training(self) -> bool:
+        return bool(self.trainer.model.training)
+
+    def _after_rewards(self, result: Any, inputs: Any, prompts: Any, completions: Any, ids: Any) -> None:
+        """Rewards are gathered over all processes, (B of all, K); prompts and completions are this process's own."""
+        if self._training:
+            count = len(prompts)
+            mine = slice(self.rank * count, (self.rank + 1) * count)
+            self._rewards = {"rewards": result[mine].detach()}
+            if self.text:
+                self._rewards |= {"prompts": [as_text(x) for x in prompts], "completions": [as_text(x) for x in completions]}
+
+    def _after_generation(self, output: dict[str, Any], inputs: Any) -> None:
+        if not self._training:
+            return
+        if self._step_is_complete:
+            self._finish_step()
+        count = len(inputs)
+        size = int(self.trainer.num_generations)
+        number = len(self._generations)
+        first_row = sum(len(earlier["group"]) for earlier in self._generations)
+        group = [(self.rank * count + i) // size for i in range(count)]
+        kept = {key: detached(output.get(key)) for key in GENERATED}
+        rewards, self._rewards = self._rewards or {}, None
+        self._generations.append({"number": number, "group": group, **kept, **rewards})
+        if self.level == "tokens":
+            import torch
+
+            device = output["completion_ids"].device
+            output[ROW] = torch.arange(first_row, first_row + count, device=device)
+
+    def _before_loss(self, model: Any, inputs: dict[str, Any]) -> None:
+        if self._training and ROW in inputs:
+            self._capture = {"entropy_coef": applied_entropy_coefficient(self.trainer)}
+
+    def _after_logps(self, result: Any, *args: Any, **kwargs: Any) -> None:
+        if self._capture is not None:
+            logps, entropies, aux_loss = result
+            self._capture |= {"logp": detached(logps), "entropy": detached(entropies), "aux_loss": detached(aux_loss)}
+
+    def _after_mask(self, name: str) -> Any:
+        def keep(result: Any, *args: Any, **kwargs: Any) -> None:
+            if self._capture is not None:
+                self._capture[name] = detached(result)
+
+        return keep
+
+    def _after_loss(self, loss: Any, model: Any, inputs: dict[str, Any]) -> None:
+        capture, self._capture = self._capture, None
+        if capture is None:
+            return
+        self._passes[-1].append(
+            capture
+            | {
+                "row": inputs[ROW].detach(),
+                "loss": loss.detach(),
+                "num_items_in_batch": detached(inputs.get("num_items_in_batch")),
+                "accumulation": float(self.trainer.current_gradient_accumulation_steps),
+            }
+        )
+
+    def _after_log(self, result: Any, logs: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        """What the trainer reported, with the trainer's own step number."""
+        if self.rank == 0 and self._training:
+            numbers = {key: float(value) for key, value in logs.items() if isinstance(value, (int, float))}
+            append_line(self.home / "log.jsonl", {"step": int(self.trainer.state.global_step), "logs": numbers})
+
+    # -- steps -------------------------------------------------------------------------------------------------------
+
+    def on_optimizer_step(self) -> None:
+        """An optimizer step has ended."""
+        if self._passes[-1]:
+            self._passes.append([])
+        if self.level == "tokens" and self._step_is_complete:
+            self._finish_step()
+
+    @property
+    def _step_is_complete(self) -> bool:
+        """Whether an optimizer step has just ended and every generated batch has been used as often as it will be."""
+        if self.level == "texts":
+            return bool(self._generations)
+        every = int(self.trainer.args.steps_per_generation) * int(self.trainer.num_iterations)
+        used = sum(len(micro) for micro in self._passes)
+        return not self._passes[-1] and used > 0 and used == every * len(self._generations)
+
+    def _finish_step(self) -> None:
+        """Hand the step in progress to the thread, or drop it where the thread is too far behind."""
+        generations, self._generations = self._generations, []
+        passes, self._passes = [micro for micro in self._passes if micro], [[]]
+        if not generations:
+            return
+        self._step += 1
+        state = self.trainer.state
+        step = {
+            "number": self._step, "generations": generations, "passes": passes,
+            "global_step": int(state.global_step), "epoch": state.epoch, "time": time.time(),
+        }  # fmt: skip
+        try:
+            self._queue.put_nowait(step)
+        except queue.Full:
+            self.dropped += 1
+
+    # -- the thread --------------------------------------------------------------------------------------------------
+
+    def _write_all(self) -> None:
+        while (step := self._queue.get()) is not None:
+            if self.failure:
+                continue
+            try:
+                self._write(step)
+                self.written += 1
+            except Exception as error:
+                self._fail(error)
+
+    def _write(self, step: dict[str, Any]) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        rows = completions_of(step["generations"])
+        micro = add_passes(rows, step["passes"])
+        name = f"step_{step['number']:08d}.parquet"
+        unfinished = self.home / f".{name}.part"
+        keep_private(unfinished)
+        pyarrow.parquet.write_table(pyarrow.table(rows, schema=schema(rows)), unfinished, compression="zstd")
+        unfinished.replace(self.home / name)
+        line = {key: step[key] for key in ("number", "global_step", "epoch", "time")}
+        line |= {"file": name, "rows": len(rows["row"]), "passes": len(step["passes"]), "micro_batches": micro}
+        append_line(self.home / "index.jsonl", line | {"dropped": self.dropped})
+
+
+GENERATED = (
+    "prompt_ids", "prompt_mask", "completion_ids", "completion_mask", "tool_mask", "advantages", "old_per_token_logps",
+    "ref_per_token_logps", "sampling_per_token_logps", "importance_sampling_ratio",
+)  # fmt: skip
+"""Tensors of TRL's buffer that are kept, (B, ...)."""
+
+
+def unknown_methods(trainer: Any) -> str:
+    """Why the trainer's methods cannot be recorded token by token; empty where they can."""
+    for name, expected in EXPECTED.items():
+        method = getattr(type(trainer), name, None)
+        if method is None:
+            return f"this trainer has no method {name}"
+        file = inspect.unwrap(method).__code__.co_filename
+        if "unsloth" in file.lower() or "unsloth" in type(trainer).__module__.lower():
+            return f"{name} has been rewritten by Unsloth"
+        arguments = list(inspect.signature(inspect.unwrap(method)).parameters)[1 : 1 + len(expected)]
+        if tuple(arguments) != expected:
+            return f"{name} takes {', '.join(arguments)}, not {', '.join(expected)}"
+    return ""
+
+
+def applied_entropy_coefficient(trainer: Any) -> float:
+    """The coefficient of the entropy bonus in this micro-batch, as TRL's ``_compute_loss`` decides it; 0 without one."""
+    if not getattr(trainer, "_entropy_bonus_enabled", False):
+        return 0.0
+    if getattr(trainer, "use_adaptive_entropy", False) and trainer._last_world_entropy > trainer.args.entropy_target:
+        return 0.0
+    return float(trainer.entropy_coef)
+
+
+def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Columns of the Parquet file, one entry a completion; padding is left out of every list."""
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for batch in generations:
+        arrays = {key: as_numpy(batch.get(key)) for key in (*GENERATED, "rewards")}
+        count = len(batch["group"])
+        for i in range(count):
+            present, asked = arrays["completion_mask"], arrays["prompt_mask"]
+            length = None if arrays["completion_ids"] is None else real_length(batch, arrays, i)
+            columns["row"].append(len(columns["row"]))
+            columns["generation"].append(batch["number"])
+            columns["group"].append(batch["group"][i])
+            columns["prompt"].append(batch["prompts"][i] if "prompts" in batch else None)
+            columns["completion"].append(batch["completions"][i] if "completions" in batch else None)
+            prompt = None if asked is None else arrays["prompt_ids"][i][asked[i].astype(bool)].tolist()
+            columns["prompt_ids"].append(prompt)
+            columns["completion_ids"].append(cut(arrays["completion_ids"], i, length))
+            counted = present if arrays["tool_mask"] is None or present is None else present * arrays["tool_mask"]
+            columns["mask"].append(cut(counted, i, length, bool))
+            columns["rewards"].append(cut(arrays["rewards"], i, None))
+            advantage = arrays["advantages"]
+            columns["advantage"].append(None if advantage is None else numbers(advantage[i]))
+            for column, key in (
+                ("old_logp", "old_per_token_logps"), ("ref_logp", "ref_per_token_logps"),
+                ("sampling_logp", "sampling_per_token_logps"), ("sampling_ratio", "importance_sampling_ratio"),
+            ):  # fmt: skip
+                columns[column].append(cut(arrays[key], i, length))
+    return columns
+
+
+def real_length(batch: dict[str, Any], arrays: dict[str, Any], i: int) -> int:
+    """Tokens of completion ``i``: those that attention saw, and at least those that the loss counts.
+
+    A truncated completion under ``mask_truncated_completions`` has a mask of zeros: all its places are kept then.
+    """
+    seen = arrays["completion_mask"][i].astype(bool)
+    places = seen.nonzero()[0]
+    return int(places[-1]) + 1 if len(places) else len(seen)
+
+
+def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Add to each completion what the optimizer steps that used it computed; returns the facts of each micro-batch."""
+    for name in PASSES:
+        columns[name] = [[] for _ in columns["row"]]
+    facts = []
+    for n, micro_batches in enumerate(passes):
+        for m, micro in enumerate(micro_batches):
+            logp, entropy = as_numpy(micro["logp"]), as_numpy(micro.get("entropy"))
+            gates = [as_numpy(micro.get(name)) for name in ("off_policy_mask", "entropy_mask")]
+            for i, row in enumerate(as_numpy(micro["row"]).tolist()):
+                ids = columns["completion_ids"][row]
+                length = logp.shape[1] if ids is None else len(ids)
+                columns["pass"][row].append(n)
+                columns["part"][row].append(m)
+                columns["logp"][row].append(cut(logp, i, length))
+                columns["entropy"][row].append(cut(entropy, i, length) or [])
+                for name, gate in zip(("off_policy_mask", "entropy_mask"), gates, strict=True):
+                    columns[name][row].append(cut(gate, i, length) or [])
+            scalars = ("loss", "num_items_in_batch", "aux_loss")
+            fact = {"pass": n, "part": m} | {name: scalar(micro.get(name)) for name in scalars}
+            facts.append(fact | {"accumulation": micro["accumulation"], "entropy_coef": micro["entropy_coef"]})
+    return facts
+
+
+COLUMNS = (
+    "row", "generation", "group", "prompt", "completion", "prompt_ids", "completion_ids", "mask", "rewards", "advantage",
+    "old_logp", "ref_logp", "sampling_logp", "sampling_ratio",
+)  # fmt: skip
+PASSES = ("pass", "part", "logp", "entropy", "off_policy_mask", "entropy_mask")
+"""Columns with one entry for each optimizer step that used the completion."""
+
+
+def schema(columns: dict[str, list[Any]]) -> Any:
+    """Arrow types of the columns: float32 as the trainer computed, except rewards and advantages of other dtypes."""
+    import pyarrow as pa
+
+    floats, ints = pa.list_(pa.float32()), pa.list_(pa.int32())
+    types = {
+        "row": pa.int32(), "generation": pa.int32(), "group": pa.int32(), "prompt": pa.string(), "completion": pa.string(),
+        "prompt_ids": ints, "completion_ids": ints, "mask": pa.list_(pa.bool_()), "rewards": pa.list_(pa.float64()),
+        "advantage": pa.list_(pa.float64()), "old_logp": floats, "ref_logp": floats, "sampling_logp": floats,
+        "sampling_ratio": floats, "pass": ints, "part": ints, "logp": pa.list_(floats), "entropy": pa.list_(floats),
+        "off_policy_mask": pa.list_(floats), "entropy_mask": pa.list_(floats),
+    }  # fmt: skip
+    return pa.schema([(name, types[name]) for name in columns])
+
+
+def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] | None:
+    """Row ``i`` of ``array`` as a list of ``length`` entries; None where there is no array."""
+    if array is None:
+        return None
+    row = array[i] if length is None or array.shape[1] == 1 else array[i][:length]
+    return (row if kind is None else row.astype(kind)).tolist()  # type: ignore[no-any-return]
+
+
+def numbers(value: Any) -> list[float]:
+    """A number, or a row of numbers, as a list."""
+    return [float(x) for x in value.ravel()]
+
+
+def scalar(value: Any) -> float | None:
+    """A tensor of one number as a number that JSON can hold."""
+    if value is None:
+        return None
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def detached(value: Any) -> Any:
+    """A tensor without its graph; what is no tensor stays."""
+    return value.detach() if hasattr(value, "detach") else value
+
+
+def as_numpy(value: Any) -> Any:
+    """A tensor on any device as a NumPy array; bfloat16 and half become float32, which holds them exactly."""
+    if value is None:
+        return None
+    value = value.cpu()
+    if value.dtype.is_floating_point and value.element_size() < 4:
+        value = value.float()
+    return value.numpy()
+
+
+def as_text(value: Any) -> str:
+    """A prompt or completion as text: a string as it is, a conversation as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, Any]:
+    """What ``trace.json`` says: who trained, under which settings, and what the columns mean."""
+    import trl
+
+    settings = {}
+    for key, value in trainer.args.to_dict().items():
+        settings[key] = value if isinstance(value, (int, float, str, bool, list, type(None))) else str(value)
+    tokenizer = getattr(trainer, "_tokenizer", None) or getattr(trainer, "processing_class", None)
+    weights = getattr(trainer, "reward_weights", None)
+    return {
+        "format": FORMAT, "version": VERSION, "trainer": "trl", "trainer_version": trl.__version__,
+        "tried": trl.__version__ in TRIED, "level": level, "reason": reason, "text": text, "settings": settings,
+        "num_processes": int(trainer.accelerator.num_processes), "num_generations": int(trainer.num_generations),
+        "reward_names": [str(name) for name in trainer.reward_func_names],
+        "reward_weights": None if weights is None else [float(w) for w in weights],
+        "eos_ids": [int(i) for i in getattr(trainer, "eos_token_ids", None) or [] if i is not None],
+        "pad_id": getattr(tokenizer, "pad_token_id", None), "mixed_precision": str(trainer.accelerator.mixed_precision),
+        "beta": float(trainer.beta), "epsilon_low": float(trainer.epsilon_low), "epsilon_high": float(trainer.epsilon_high),
+    }  # fmt: skip
+
+
+def save_tokenizer(trainer: Any, folder: Path) -> None:
+    """The tokenizer beside the trace, so that token numbers can be read as text; without it they stay numbers."""
+    try:
+        trainer.processing_class.save_pretrained(folder)
+    except Exception as error:
+        warnings.warn(f"GRPO Lab: the tokenizer is not in the trace ({error}).", stacklevel=2)
+
+
+def step_callback(recorder: Recorder) -> Any:
+    """A callback that tells the recorder where optimizer steps and training end."""
+    from transformers import TrainerCallback
+
+    class StepCallback(TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, *args: Any, **kwargs: Any) -> None:
+            recorder._guarded(recorder.on_optimizer_step)
+
+        def on_train_end(self, *args: Any, **kwargs: Any) -> None:
+            recorder.close()
+
+    return StepCallback()
+
+
+def next_attempt(folder: Path) -> int:
+    """0 for a first start; a restart in the same folder gets the next number, and nothing is overwritten."""
+    taken = [int(path.name[7:]) for path in folder.glob("attempt*") if path.name[7:].isdigit()]
+    return max(taken, default=-1) + 1
+
+
+def owner_only(folder: Path) -> None:
+    """The folder, readable by its owner only where it is made here."""
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def keep_private(path: Path) -> None:
+    """An empty file that only its owner can read."""
+    os.close(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """``value`` in one file, whole or not at all."""
+    unfinished = path.with_name(f".{path.name}.part")
+    keep_private(unfinished)
+    unfinished.write_text(json.dumps(value, indent=1), "utf-8")
+    unfinished.replace(path)
+
+
+def append_line(path: Path, value: dict[str, Any]) -> None:
+    """One line of JSON at the end of a file, written in one piece."""
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab") as file:
+        file.write(json.dumps(value).encode() + b"\n")
+
+
+__all__ = ["Recorder", "record"]
