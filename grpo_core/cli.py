@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from grpo_core import __version__
 from grpo_core.assignments import described_settings, settings_from
+from grpo_core.audit.command import add_command as add_audit
 from grpo_core.breakpoints import Breakpoint, Watch, breakpoint_from_text, nothing_before, sentence
 from grpo_core.command_numbers import count
 from grpo_core.config import PRESETS, Settings, language_settings
@@ -231,6 +232,7 @@ def _parser() -> argparse.ArgumentParser:
     add_pretrain(add)
     add_experiments(add)
     add_export(add)
+    add_audit(add)
     for name, command, help in (
         ("presets", list_presets, "list the presets"),
         ("settings", list_settings, "list the settings"),

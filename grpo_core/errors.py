@@ -85,3 +85,7 @@ def given_up(poll: Callable[[], None]) -> Callable[[], bool]:
 
 class Cancelled(GrpoError):  # noqa: N818 - being cancelled is no error
     """Raised by a learner whose ``cancelled()`` turned true; it stands again at its last finished update."""
+
+
+class NotRecordedError(GrpoError):
+    """Something was asked for that the source of a recorded run does not hold; the message says what."""

@@ -48,8 +48,8 @@ class Terms:
         kl: the estimate (times the ratio if ``kl_importance``), (..., B, T); None without a reference.
         clipped: whether the push on this token was stopped, boolean (..., B, T).
         weight: W, the token's weight in the loss, (..., B, T).
-        token_loss: beta kl − surrogate (− entropy_bonus entropy), (..., B, T).
-        loss: Σ weight token_loss, (...).
+        token_loss: beta kl − surrogate (− entropy_bonus entropy, where it has no weight of its own), (..., B, T).
+        loss: Σ weight token_loss (− Σ entropy_weight entropy_bonus entropy), (...).
     """
 
     ratio: Array
@@ -73,6 +73,8 @@ def evaluate(
     denominator: Array | float | None = None,
     exact_kl: Array | None = None,
     entropy: Array | None = None,
+    entropy_coefficient: Array | float | None = None,
+    entropy_weight: Array | None = None,
 ) -> Terms:
     """The loss of one pass over a batch, and every number on the way to it.
 
@@ -86,6 +88,9 @@ def evaluate(
         denominator: scalar or (..., 1, 1); replaces B, or the token count when ``reduction`` is "token". By default B
             counts fully masked completions too.
         exact_kl, entropy: from the full distribution, (..., B, T); their gradient is the learner's to add.
+        entropy_coefficient: scalar or (..., 1, 1); replaces ``entropy_bonus``, for trainers that adapt it.
+        entropy_weight: W_H, what one token counts in the entropy bonus, (..., B, T); by default W, as in the rest of
+            the loss. TRL's bonus is a mean over tokens whatever the loss is divided by.
 
     Raises:
         SettingsError: the objective asks for something that was not passed.
@@ -96,11 +101,18 @@ def evaluate(
     token_loss = -surrogate
     if kl is not None and objective.kl_in == "loss" and not is_zero(objective.beta):
         token_loss = _field(objective.beta, kl) * kl + token_loss
-    if not is_zero(objective.entropy_bonus):
+    bonus = objective.entropy_bonus if entropy_coefficient is None else entropy_coefficient
+    apart = None
+    if not is_zero(bonus):
         if entropy is None:
             raise SettingsError("entropy_bonus", objective.entropy_bonus, tr("an entropy bonus needs the entropy"))
-        token_loss = token_loss - _field(objective.entropy_bonus, token_loss) * _real(batch, entropy)
+        rewarded = _field(bonus, token_loss) * _real(batch, entropy)
+        if entropy_weight is None:
+            token_loss = token_loss - rewarded
+        else:
+            apart = _real(batch, entropy_weight) * rewarded
     weight = _weight(batch, denominator)
+    losses = weight * token_loss if apart is None else weight * token_loss - apart
     return Terms(
         ratio=batch.ratio,
         surrogate=surrogate,
@@ -108,7 +120,7 @@ def evaluate(
         clipped=SURROGATES[objective.surrogate].clipped(batch) & batch.mask,
         weight=weight,
         token_loss=token_loss,
-        loss=batch.xp.sum(weight * token_loss, axis=(-2, -1)),
+        loss=batch.xp.sum(losses, axis=(-2, -1)),
     )
 
 

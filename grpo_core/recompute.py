@@ -147,6 +147,11 @@ def terms(step: Step, passed: int, objective: Objective | None = None, *, given:
     return Terms(**{"kl": None, **whole})
 
 
+def part_losses(step: Step, passed: int) -> np.ndarray:
+    """The loss of each micro-batch of pass ``passed``, (M,)."""
+    return np.array([float(terms.loss) for _, terms in _by_part(step, passed, None, evaluate, None)])
+
+
 def token_gradient(
     step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
@@ -181,6 +186,18 @@ def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
     return np.where(step.mask, kl.entropy(now)[step.context], 0.0)
 
 
+def measured_entropy(step: Step, passed: int) -> np.ndarray | None:
+    """Entropy of the policy at every token's place before pass ``passed``, (B, T): exact where the distributions are
+    recorded, else what the source measured; None where neither is there."""
+    exact = exact_entropy(step, passed)
+    return exact if exact is not None or step.entropy is None else np.asarray(step.entropy[passed])
+
+
+def gate_of(step: Step, passed: int) -> np.ndarray | None:
+    """What multiplies the surrogate in pass ``passed``, (B, T); None where nothing does."""
+    return step.gate if step.gate is None or step.gate.ndim == 2 else np.asarray(step.gate[passed])
+
+
 def _by_part(
     step: Step,
     passed: int,
@@ -194,13 +211,17 @@ def _by_part(
     with_distribution: dict[str, np.ndarray | None] = {}
     if objective.kl == "exact":
         with_distribution["exact_kl"] = exact_kl(step, passed)
-    if function is evaluate and objective.entropy_bonus:
-        with_distribution["entropy"] = exact_entropy(step, passed)
+    coefficient = step.entropy_coefficient if function is evaluate else None
+    if function is evaluate and (objective.entropy_bonus or coefficient is not None):
+        with_distribution["entropy"] = measured_entropy(step, passed)
+        if step.entropy_weight is not None:
+            with_distribution["entropy_weight"] = step.entropy_weight[passed]
     results = []
     for m in range(int(step.part[passed].max(initial=0)) + 1):
         rows = step.part[passed] == m
         here: Any = slice(None) if rows.all() else rows
-        arrays = {"ref_logp": step.ref_logp, "gate": step.gate, **with_distribution}
+        arrays = {"ref_logp": step.ref_logp, "gate": gate_of(step, passed), **with_distribution}
+        scalars = {} if coefficient is None else {"entropy_coefficient": float(coefficient[passed, m])}
         result = function(
             objective,
             step.logp[passed][here],
@@ -208,6 +229,7 @@ def _by_part(
             whole[here],
             step.mask[here],
             denominator=None if step.denominator is None else step.denominator[passed, m],
+            **scalars,
             **{name: None if x is None else x[here] for name, x in arrays.items()},
         )
         results.append((rows, result))

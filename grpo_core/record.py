@@ -34,11 +34,21 @@ class Step:
         old_logp: (B, T), the training forward's own log-probabilities before the first pass.
         ref_logp: (B, T), the reference policy's.
         sampling_logp: (B, T), the sampler's own.
-        logp: (N + 1, B, T), before each of the N passes and after the last.
+        logp: (N + 1, B, T), before each of the N passes and after the last; (N, B, T) where nobody scored the
+            completions after the last. NaN where a pass did not use a completion and did not score it.
         part: (N, B) integer, the micro-batch of a row in that pass; −1 = unused.
         denominator: (N, M), what replaces B or the token count in each micro-batch.
         advantage: (B,) or (B, T), only where the source gave it.
-        gate: (B, T), only where the source gave it.
+        gate: (B, T), or (N, B, T) for one a pass; only where the source gave it.
+        present: (B, T) boolean, tokens that are there; ``mask`` says which of them count in the loss (the result of a
+            tool is there and does not). None where these are the same.
+        entropy: (N, B, T) or (N + 1, B, T), as ``logp``: of the policy at each token's place, in nats, where the
+            source measured it and the full distributions are not recorded.
+        entropy_weight: (N, B, T), what a token counts in the entropy bonus, where that is not its weight in the loss.
+        entropy_coefficient: (N, M), the coefficient of the entropy bonus that the trainer applied.
+        optimizer_step: (N,) integer, the trainer's optimizer step within this update to which each pass belongs;
+            None where every pass is one.
+        label: the trainer's own number of the update; None where ``step`` is that.
         values: (B, T), a critic's value before each token.
         context: (B, T) integer, row of the distributions below for each token's place.
         dist_logp: (N + 1, C, V) before each pass and after the last, or (2, C, V) before the first and after the last.
@@ -67,11 +77,17 @@ class Step:
     denominator: np.ndarray | None = None
     advantage: np.ndarray | None = None
     gate: np.ndarray | None = None
+    present: np.ndarray | None = None
+    entropy: np.ndarray | None = None
+    entropy_weight: np.ndarray | None = None
+    entropy_coefficient: np.ndarray | None = None
+    optimizer_step: np.ndarray | None = None
     values: np.ndarray | None = None
     context: np.ndarray | None = None
     dist_logp: np.ndarray | None = None
     ref_dist_logp: np.ndarray | None = None
     watched_tokens: np.ndarray | None = None
+    label: int | None = None
     measurements: dict[str, float] = field(default_factory=dict)
     resume: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -79,6 +95,11 @@ class Step:
     def passes(self) -> int:
         """N, the inner passes of this update."""
         return len(self.part)
+
+    @property
+    def scored_after(self) -> bool:
+        """Whether the completions were scored once more after the last pass."""
+        return len(self.logp) == self.passes + 1
 
     def distribution(self, passed: int) -> np.ndarray | None:
         """Log-probabilities (C, V) of every known place after ``passed`` passes (0 = before the update)."""
@@ -93,7 +114,7 @@ class Step:
 ARRAYS = (
     "group", "row_id", "tokens", "mask", "rewards", "old_logp", "logp", "part", "prompt_tokens", "reward_parts",
     "step_rewards", "ref_logp", "sampling_logp", "denominator", "advantage", "gate", "values", "context", "dist_logp",
-    "ref_dist_logp", "watched_tokens",
+    "ref_dist_logp", "watched_tokens", "present", "entropy", "entropy_weight", "entropy_coefficient", "optimizer_step",
 )  # fmt: skip
 """The array fields of a step, in the order in which a run file lays them out."""
 

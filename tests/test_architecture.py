@@ -21,7 +21,7 @@ FLOORS = (
     ("metrics", "bandit", "questions", "texts", "memory"),
     ("lm",),
     ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),
-    ("model_process",),
+    ("model_process", "audit"),
     ("experiments",),
     ("cli", "__main__"),
 )
@@ -35,7 +35,7 @@ LIGHT = tuple(
     )
 )  # fmt: skip
 """What of the language model needs no torch: its words, prompts and rewards."""
-HEAVY = {"torch", "PySide6", "shiboken6", "pyqtgraph", "psutil", "tqdm", "platformdirs", "ziamath"}
+HEAVY = {"torch", "pyarrow", "PySide6", "shiboken6", "pyqtgraph", "psutil", "tqdm", "platformdirs", "ziamath"}
 
 
 def files(package: str) -> list[Path]:

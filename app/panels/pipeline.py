@@ -210,7 +210,7 @@ class PipelinePanel(Panel):
 def _name(stage: Stage, view: View) -> str:
     settings = view.step.settings if view.step.step is not None else view.next_settings
     if stage is Stage.SAMPLE:
-        prompts = settings.task.prompts
+        prompts = settings.trained.prompts
         times = f"{prompts} × " if prompts > 1 else ""
         return tr("Sample {times}{group_size}").format(times=times, group_size=settings.learner.group_size)
     if stage is Stage.SCORE:

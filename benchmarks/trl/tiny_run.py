@@ -2,7 +2,7 @@
 
     python benchmarks/trl/tiny_run.py OUT --set loss_type=dapo --set beta=0.04 --steps 3
 
-Needs TRL (``requirements.txt`` beside this file), not GRPO Lab; with ``accelerate launch`` it runs on several processes.
+Needs TRL (``requirements.txt`` beside this file), not GRPO Lab; ``torchrun`` runs it on several processes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ RECORDER = Path(__file__).parents[2] / "grpo_core/runs/recorders/trl.py"
 CHARACTERS = "0123456789+-*= abcdefghijklmnopqrstuvwxyz"
 
 
-def recorder() -> Any:
-    """The recorder's module, read from its file as a user would who has copied it."""
-    found = importlib.util.spec_from_file_location("trl_recorder", RECORDER)
+def module_at(path: Path) -> Any:
+    """The module in a file that stands alone, as the recorder does beside a user's script."""
+    found = importlib.util.spec_from_file_location(path.stem, path)
     assert found is not None and found.loader is not None
     module = importlib.util.module_from_spec(found)
-    sys.modules["trl_recorder"] = module
     found.loader.exec_module(module)
     return module
 
@@ -66,8 +65,8 @@ def shortness(completions: list[str], **_: Any) -> list[float]:
     return [-0.02 * len(text) for text in completions]
 
 
-def trainer(out: Path, *, steps: int, settings: dict[str, Any]) -> Any:
-    """A GRPOTrainer on four prompts with four completions each; ``settings`` are fields of its config."""
+def trainer(out: Path, *, steps: int, settings: dict[str, Any], fault: str = "") -> Any:
+    """A GRPOTrainer; ``settings`` are fields of its config, ``fault`` is one of ``faults.py``."""
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
@@ -83,7 +82,10 @@ def trainer(out: Path, *, steps: int, settings: dict[str, Any]) -> Any:
     }  # fmt: skip
     chosen |= settings
     prompts = [f"{a}+{b}=" for a in range(1, 9) for b in range(1, 9)]
-    return GRPOTrainer(
+    kind = GRPOTrainer
+    if fault:
+        kind = module_at(Path(__file__).with_name("faults.py")).plant(GRPOTrainer, fault)
+    return kind(
         model=str(folder), reward_funcs=[digits, shortness], args=GRPOConfig(**chosen),
         train_dataset=Dataset.from_dict({"prompt": prompts}), processing_class=words,
     )  # fmt: skip
@@ -95,6 +97,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--steps", type=int, default=3, help="optimizer steps")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a field of TRL's GRPOConfig")
+    parser.add_argument("--fault", default="", help="a planted fault, one of faults.py")
     parser.add_argument("--plain", action="store_true", help="without the recorder")
     options = parser.parse_args()
     settings = {}
@@ -104,8 +107,8 @@ def main() -> None:
             settings[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             settings[name] = value
-    made = trainer(options.out, steps=options.steps, settings=settings)
-    recording = None if options.plain else recorder().record(made, options.out / "trace")
+    made = trainer(options.out, steps=options.steps, settings=settings, fault=options.fault)
+    recording = None if options.plain else module_at(RECORDER).record(made, options.out / "trace")
     made.train()
     if recording is not None and recording.failure:
         sys.exit(f"the recorder failed: {recording.failure}")

@@ -12,6 +12,7 @@ from typing import Any
 
 from grpo_core.config.bandit_task import BanditTask
 from grpo_core.config.language import LanguageTask
+from grpo_core.config.recorded import RecordedTask
 from grpo_core.config.settings import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -65,8 +66,9 @@ def _kinds(cls: type) -> dict[str, Any]:
 
 
 def _task(data: Any) -> type:
-    """A bandit's task, unless it has the field that every language model's task has."""
-    return LanguageTask if isinstance(data, dict) and "problem" in data else BanditTask
+    """The kind of a task, by the field that every task of that kind has; without one it is a bandit's."""
+    kinds = {"problem": LanguageTask, "source": RecordedTask}
+    return next((kind for name, kind in kinds.items() if isinstance(data, dict) and name in data), BanditTask)
 
 
 def _read(value: Any, kind: Any) -> Any:

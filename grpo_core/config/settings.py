@@ -11,6 +11,7 @@ from grpo_core.config.bandit_task import BanditTask
 from grpo_core.config.fields import About, about, check, described, setting
 from grpo_core.config.language import LanguageTask, Model
 from grpo_core.config.objective import Objective
+from grpo_core.config.recorded import RecordedTask
 from grpo_core.config.training import Learner, Optimizer
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -23,7 +24,7 @@ class Settings:
     objective: Objective = field(default_factory=Objective)
     learner: Learner = field(default_factory=Learner)
     optimizer: Optimizer = field(default_factory=Optimizer)
-    task: BanditTask | LanguageTask = field(default_factory=BanditTask)
+    task: BanditTask | LanguageTask | RecordedTask = field(default_factory=BanditTask)
     model: Model = field(default_factory=Model)
     seed: int = setting(
         7, tr("Fixes every random number of the run."), tr("Seed"), low=0, high=2**63 - 1, usual=(0, 100), live=False
@@ -31,6 +32,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         check(self)
+        if self.is_recorded:
+            return  # what the trainer allowed itself is not ours to refuse
         if self.objective.baseline == "given" and not self.learner.critic:
             raise SettingsError(
                 "objective.baseline", "given", tr("this baseline is the critic's; switch the critic on")
@@ -63,6 +66,23 @@ class Settings:
         """The language model's task."""
         assert isinstance(self.task, LanguageTask)
         return self.task
+
+    @property
+    def trained(self) -> BanditTask | LanguageTask:
+        """The task of a run that this program trains."""
+        assert not isinstance(self.task, RecordedTask)
+        return self.task
+
+    @property
+    def recorded(self) -> RecordedTask:
+        """What is known of a run that another program trained."""
+        assert isinstance(self.task, RecordedTask)
+        return self.task
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether another program trained the run: it is looked at and recomputed, never continued."""
+        return isinstance(self.task, RecordedTask)
 
     @property
     def is_language(self) -> bool:
@@ -175,7 +195,7 @@ OWNERS: dict[str, tuple[type, ...]] = {
     "objective": (Objective,),
     "learner": (Learner,),
     "optimizer": (Optimizer,),
-    "task": (BanditTask, LanguageTask),
+    "task": (BanditTask, LanguageTask, RecordedTask),
     "model": (Model,),
 }
 """Dotted prefix -> the dataclasses whose fields stand there."""

@@ -55,7 +55,7 @@ class Ensemble:
     @property
     def samples(self) -> np.ndarray:
         """Completions that each run had drawn after every update, (U + 1,)."""
-        each = self.settings.learner.group_size * self.settings.task.prompts
+        each = self.settings.learner.group_size * self.settings.trained.prompts
         return np.arange(len(self.measures["reward"])) * each
 
     @property

@@ -26,14 +26,25 @@ def check(step: Step) -> Step:
     shapes: dict[str, tuple[str, tuple[int, ...]]] = {
         "tokens": (_WHOLE, (batch, length)), "group": (_WHOLE, (batch,)), "row_id": (_WHOLE, (batch,)),
         "mask": (_TRUTH, (batch, length)), "rewards": (_REAL, (batch,)), "old_logp": (_REAL, (batch, length)),
-        "logp": (_REAL, (passes + 1, batch, length)), "part": (_WHOLE, (passes, batch)),
+        "part": (_WHOLE, (passes, batch)), "entropy_weight": (_REAL, (passes, batch, length)),
         "ref_logp": (_REAL, (batch, length)), "sampling_logp": (_REAL, (batch, length)),
-        "gate": (_REAL, (batch, length)), "values": (_REAL, (batch, length)), "context": (_WHOLE, (batch, length)),
+        "values": (_REAL, (batch, length)), "context": (_WHOLE, (batch, length)),
         "denominator": (_REAL, (passes, micro)), "step_rewards": (_REAL, (batch, length)),
+        "entropy_coefficient": (_REAL, (passes, micro)), "present": (_TRUTH, (batch, length)),
+        "optimizer_step": (_WHOLE, (passes,)),
     }  # fmt: skip
     for name, (kinds, shape) in shapes.items():
         array = getattr(step, name)
         if array is not None and (array.shape != shape or array.dtype.kind not in kinds):
+            raise _damaged(step, name)
+    each = (batch, length)
+    for name, allowed in {
+        "logp": ((passes, *each), (passes + 1, *each)),
+        "entropy": ((passes, *each), (passes + 1, *each)),
+        "gate": (each, (passes, *each)),
+    }.items():
+        array = getattr(step, name)
+        if array is not None and (array.shape not in allowed or array.dtype.kind not in _REAL):
             raise _damaged(step, name)
     _check_other_shapes(step, batch, length)
     _check_indices(step, batch, micro)

@@ -75,7 +75,7 @@ class WhatIfQuestion:
         if value == "given":
             wanted["learner.critic"] = True  # a critic is what gives the baseline
         if value == "constant" and self._preset(settings).objective.max_tokens is None:
-            wanted["objective.max_tokens"] = settings.task.longest
+            wanted["objective.max_tokens"] = settings.trained.longest
         self._preset(settings).replace(wanted)
         self.changes = wanted
 

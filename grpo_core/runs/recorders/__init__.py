@@ -1,1 +1,1 @@
-"""Recorders: one file each that a training script imports, standing alone beside it, to leave a trace of every update."""
+"""Recorders that a training script imports to leave a trace of every update; each file stands alone."""

@@ -1,4 +1,4 @@
-"""Records what TRL's GRPOTrainer computes, so that GRPO Lab can open the run, recompute its loss and explain every token.
+"""Records what TRL's GRPOTrainer computes, for GRPO Lab: it opens the run, recomputes its loss, explains every token.
 
 This file stands alone: copy it beside a training script, or import it from GRPO Lab. Two lines in the script:
 
@@ -6,13 +6,15 @@ This file stands alone: copy it beside a training script, or import it from GRPO
     record(trainer, "runs/tonight")            # before trainer.train()
 
 What it does. It wraps bound methods of this one trainer (no subclass, nothing of the class changes), reads their
-results, and writes them from a thread: per step and process one Parquet file, under a temporary name and then renamed,
-and one line of JSON. No collective operation is added, so DeepSpeed, FSDP, several processes and vLLM go on as before. A
-row-number tensor travels with the batch through TRL's shuffling, so that each micro-batch is known to its completions.
+results, and writes them from a thread: per step and process one Parquet file, under a temporary name and then
+renamed, and one line of JSON. No collective operation is added, so DeepSpeed, FSDP, several processes and vLLM go on
+as before. A row-number tensor travels with the batch through TRL's shuffling, so that each micro-batch is known to
+its completions.
 
-What it costs. The training thread keeps references to tensors that exist anyway; copying, compressing and writing happen
-in the thread, behind a queue of ``QUEUE`` steps. When the disk is slower than training, whole steps are dropped, counted
-and noted. An error of the recorder switches the recorder off, with one warning; it never stops training.
+What it costs. The training thread keeps references to tensors that exist anyway; copying, compressing and writing
+happen in the thread, behind a queue of ``QUEUE`` steps. When the disk is slower than training, whole steps are
+dropped, counted and noted. An error of the recorder switches the recorder off, with one warning; it never stops
+training.
 
 Tried with TRL 1.16.0 (``TRIED``). Where the trainer's methods are not TRL's own (Unsloth rewrites them) or take other
 arguments, it records texts and rewards only, and says so.
@@ -179,7 +181,10 @@ class Recorder:
             mine = slice(self.rank * count, (self.rank + 1) * count)
             self._rewards = {"rewards": result[mine].detach()}
             if self.text:
-                self._rewards |= {"prompts": [as_text(x) for x in prompts], "completions": [as_text(x) for x in completions]}
+                self._rewards |= {
+                    "prompts": [as_text(x) for x in prompts],
+                    "completions": [as_text(x) for x in completions],
+                }
 
     def _after_generation(self, output: dict[str, Any], inputs: Any) -> None:
         if not self._training:
@@ -322,7 +327,7 @@ def unknown_methods(trainer: Any) -> str:
 
 
 def applied_entropy_coefficient(trainer: Any) -> float:
-    """The coefficient of the entropy bonus in this micro-batch, as TRL's ``_compute_loss`` decides it; 0 without one."""
+    """The coefficient of the entropy bonus in this micro-batch, decided as in TRL's ``_compute_loss``; 0 without."""
     if not getattr(trainer, "_entropy_bonus_enabled", False):
         return 0.0
     if getattr(trainer, "use_adaptive_entropy", False) and trainer._last_world_entropy > trainer.args.entropy_target:
@@ -395,8 +400,8 @@ def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]
 
 
 COLUMNS = (
-    "row", "generation", "group", "prompt", "completion", "prompt_ids", "completion_ids", "mask", "rewards", "advantage",
-    "old_logp", "ref_logp", "sampling_logp", "sampling_ratio",
+    "row", "generation", "group", "prompt", "completion", "prompt_ids", "completion_ids", "mask", "rewards",
+    "advantage", "old_logp", "ref_logp", "sampling_logp", "sampling_ratio",
 )  # fmt: skip
 PASSES = ("pass", "part", "logp", "entropy", "off_policy_mask", "entropy_mask")
 """Columns with one entry for each optimizer step that used the completion."""
@@ -408,8 +413,9 @@ def schema(columns: dict[str, list[Any]]) -> Any:
 
     floats, ints = pa.list_(pa.float32()), pa.list_(pa.int32())
     types = {
-        "row": pa.int32(), "generation": pa.int32(), "group": pa.int32(), "prompt": pa.string(), "completion": pa.string(),
-        "prompt_ids": ints, "completion_ids": ints, "mask": pa.list_(pa.bool_()), "rewards": pa.list_(pa.float64()),
+        "row": pa.int32(), "generation": pa.int32(), "group": pa.int32(), "prompt": pa.string(),
+        "completion": pa.string(), "prompt_ids": ints, "completion_ids": ints, "mask": pa.list_(pa.bool_()),
+        "rewards": pa.list_(pa.float64()),
         "advantage": pa.list_(pa.float64()), "old_logp": floats, "ref_logp": floats, "sampling_logp": floats,
         "sampling_ratio": floats, "pass": ints, "part": ints, "logp": pa.list_(floats), "entropy": pa.list_(floats),
         "off_policy_mask": pa.list_(floats), "entropy_mask": pa.list_(floats),
@@ -475,7 +481,8 @@ def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, 
         "reward_weights": None if weights is None else [float(w) for w in weights],
         "eos_ids": [int(i) for i in getattr(trainer, "eos_token_ids", None) or [] if i is not None],
         "pad_id": getattr(tokenizer, "pad_token_id", None), "mixed_precision": str(trainer.accelerator.mixed_precision),
-        "beta": float(trainer.beta), "epsilon_low": float(trainer.epsilon_low), "epsilon_high": float(trainer.epsilon_high),
+        "beta": float(trainer.beta), "epsilon_low": float(trainer.epsilon_low),
+        "epsilon_high": float(trainer.epsilon_high),
     }  # fmt: skip
 
 

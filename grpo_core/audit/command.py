@@ -1,0 +1,118 @@
+"""``grpo-lab audit``: a recorded run recomputed, on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from grpo_core.audit.audit import Audit, audit
+from grpo_core.audit.compare import Comparison
+from grpo_core.errors import RunFileError
+from grpo_core.runs.importers import open_source
+from grpo_core.runs.importers.source import Source
+from grpo_core.runs.importers.trace import Trace
+from grpo_core.text import tr
+
+AGREES, DEPARTS = 0, 1
+
+
+def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add ``audit`` to the commands."""
+    parser = add("audit", tr("recompute a run that another trainer recorded; exit code 1 where its loss departs"), run)
+    parser.add_argument("run", type=Path, help=tr("the folder of a recorded run"))
+    parser.add_argument("--json", action="store_true", help=tr("the result as JSON"))
+    parser.add_argument("--last", type=int, metavar="N", help=tr("only the last N updates"))
+
+
+def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Print the audit; 0 where everything agrees, 1 where something departs. ``poll`` raises after Ctrl-C."""
+    source = open_source(options.run)
+    if not isinstance(source, Trace):
+        raise RunFileError(
+            tr("{path} holds no log-probabilities and no losses, so there is nothing to recompute.").format(
+                path=options.run
+            )
+        )
+    first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
+
+    def progress(done: int, count: int) -> None:
+        poll()
+        if sys.stderr.isatty():
+            print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
+
+    result = audit(source, range(first, len(source) + 1), progress)
+    print(json.dumps(as_json(source, result), indent=1) if options.json else as_text(source, result))
+    return AGREES if result.agrees else DEPARTS
+
+
+def as_text(source: Source, result: Audit) -> str:
+    """The audit in sentences."""
+    head = tr("{title}: {source}, {count} updates, {compared} numbers compared.").format(
+        title=source.title, source=source.settings.recorded.source, count=len(result.steps), compared=result.compared
+    )
+    lines = [head, *_worst(result)]
+    departing = result.first
+    if departing is not None:
+        step, number = departing
+        place = tr(
+            "First departure: {what} at step {label}, {place}: the trainer has {theirs:.9g}, "
+            "its settings give {ours:.9g}."
+        )
+        lines.append(
+            place.format(what=number.what, label=step.label, place=number.place, theirs=number.theirs, ours=number.ours)
+        )
+        many = sum(bool(s.departing) for s in result.steps)
+        lines.append(tr("{many} of {count} updates depart.").format(many=many, count=len(result.steps)))
+        lines += [tr("It fits: {what}").format(what=sentence) for sentence in result.explanations]
+        if not result.explanations:
+            lines.append(tr("None of the known alternatives fits."))
+    elif result.compared:
+        lines.append(tr("Everything agrees to within rounding."))
+    else:
+        lines.append(tr("Nothing could be compared."))
+    lines += [tr("A suspicion: {what}").format(what=sentence) for sentence in result.suspicions]
+    skipped = [s for s in result.steps if s.skipped]
+    if skipped:
+        lines.append(
+            tr("{count} updates were not compared in full; step {label}: {why}").format(
+                count=len(skipped), label=skipped[0].label, why=skipped[0].skipped
+            )
+        )
+    return "\n".join([*lines, *source.notes])
+
+
+def as_json(source: Source, result: Audit) -> dict[str, Any]:
+    """The audit as plain values."""
+    departing = result.first
+    first = None
+    if departing is not None:
+        step, number = departing
+        first = {"step": step.label, "place": number.place} | _plain(number)
+    return {
+        "run": source.title, "source": source.settings.recorded.source, "updates": len(result.steps),
+        "compared": result.compared, "agrees": result.agrees, "first_departure": first,
+        "explanations": list(result.explanations), "suspicions": list(result.suspicions), "notes": list(source.notes),
+        "worst": {what: _plain(c) for what in ("advantage", "loss") if (c := result.worst(what)) is not None},
+    }  # fmt: skip
+
+
+def _plain(number: Comparison) -> dict[str, Any]:
+    return {"what": number.what, "ours": number.ours, "theirs": number.theirs, "allowed": number.allowed}
+
+
+def _worst(result: Audit) -> list[str]:
+    lines = []
+    for what, words in (("advantage", tr("Advantages")), ("loss", tr("Losses"))):
+        worst = result.worst(what)
+        if worst is not None:
+            lines.append(
+                tr(
+                    "{what}: largest difference {difference:.2g} (relative {relative:.2g}; "
+                    "rounding allows {allowed:.2g})."
+                ).format(what=words, difference=worst.difference, relative=worst.relative, allowed=worst.allowed)
+            )
+    return lines

@@ -1,0 +1,120 @@
+"""One recorded update held against its recomputation: advantages by completion, losses by micro-batch."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.errors import SettingsError
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+SINGLE = float(np.finfo(np.float32).eps)
+LOSS_STEPS = 4
+"""Roundings of the sum of all |summands| that a loss in float32 may be off by."""
+BFLOAT16 = 2.0**-8
+"""Relative rounding of a bfloat16 number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A number of the trainer beside ours.
+
+    Attributes:
+        what: "loss", "advantage".
+        ours, theirs: the two values.
+        allowed: by how much rounding alone may part them.
+        passed: index of the pass, None for what belongs to no pass.
+        part: micro-batch of the pass, None likewise.
+        row: the completion, None for what belongs to no completion.
+    """
+
+    what: str
+    ours: float
+    theirs: float
+    allowed: float
+    passed: int | None = None
+    part: int | None = None
+    row: int | None = None
+
+    @property
+    def difference(self) -> float:
+        """|ours − theirs|; infinite where exactly one of them is no number."""
+        if np.isnan(self.ours) or np.isnan(self.theirs):
+            return 0.0 if np.isnan(self.ours) and np.isnan(self.theirs) else float("inf")
+        return abs(self.ours - self.theirs)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether rounding explains the difference."""
+        return self.difference <= self.allowed
+
+    @property
+    def relative(self) -> float:
+        """The difference, relative to the larger value."""
+        return self.difference / max(abs(self.ours), abs(self.theirs), 1e-12)
+
+    @property
+    def place(self) -> str:
+        """Where in the update it stands, counted from 1."""
+        if self.row is not None:
+            return tr("completion {row}").format(row=self.row + 1)
+        return tr("pass {n}, micro-batch {part}").format(n=(self.passed or 0) + 1, part=(self.part or 0) + 1)
+
+
+def in_bfloat16(step: Step) -> bool:
+    """Whether every recorded log-probability is a bfloat16 number, so that the trainer computed in bfloat16."""
+    values = step.logp[np.isfinite(step.logp)].astype(np.float32)
+    return bool(values.size and not (values.view(np.uint32) & 0xFFFF).any() and np.unique(values).size > 1)
+
+
+def losses(step: Step, theirs: np.ndarray, processes: int) -> list[Comparison]:
+    """The loss of each micro-batch; ``theirs`` (N, M) as each of the processes computed it, NaN where not recorded."""
+    rounding = BFLOAT16 if in_bfloat16(step) else SINGLE
+    found = []
+    for n in range(step.passes):
+        terms, each = recompute.terms(step, n), recompute.part_losses(step, n)
+        summands = np.abs(terms.weight * terms.token_loss)
+        if terms.kl is not None:
+            summands = summands + np.abs(terms.weight * terms.surrogate)
+        for part in np.unique(step.part[n]):
+            if part < 0 or np.isnan(theirs[n, part]):
+                continue
+            rows = step.part[n] == part
+            ours = float(each[part]) * processes
+            scale = float(summands[rows].sum()) * processes + abs(ours)
+            found.append(
+                Comparison(
+                    what="loss", ours=ours, theirs=float(theirs[n, part]), passed=n, part=int(part),
+                    allowed=LOSS_STEPS * rounding * scale + 1e-12,
+                )
+            )  # fmt: skip
+    return found
+
+
+def advantages(step: Step) -> list[Comparison]:
+    """The recorded advantage of each completion beside the one that the rewards and the settings give."""
+    if step.advantage is None or step.advantage.ndim > 1 or np.isnan(step.rewards).all():
+        return []
+    objective = step.settings.objective
+    try:
+        ours = recompute.advantage(dataclasses.replace(step, advantage=None))
+    except SettingsError:
+        return []
+    if ours.ndim > 1:
+        return []
+    size = float(np.nanmax(np.abs(step.rewards)))
+    spread = recompute.grouped(step, step.rewards)
+    deviation = np.nanstd(spread, axis=-1, ddof=1) if spread.shape[-1] > 1 else np.zeros(len(spread))
+    scaled = 1.0 if objective.std == "none" else deviation[step.group] + objective.std_epsilon
+    # the trainer's rewards are float32: their rounding, divided by the spread
+    allowed = 8 * SINGLE * size / scaled + 2e-6 * (1 + np.abs(ours))
+    allowed = np.broadcast_to(allowed, ours.shape)
+    return [
+        Comparison(what="advantage", ours=float(a), theirs=float(b), allowed=float(c), row=i)
+        for i, (a, b, c) in enumerate(zip(ours, step.advantage, allowed, strict=True))
+        if not np.isnan(step.rewards[i])
+    ]

@@ -1,0 +1,38 @@
+"""What is known of a run that another program trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grpo_core.config.fields import check, setting
+from grpo_core.errors import SettingsError
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedTask:
+    """A run that another program trained and recorded: it can be looked at and recomputed, never continued.
+
+    The seed of such a run is unknown; ``Settings.seed`` says nothing about it.
+    """
+
+    source: str = setting("", tr("The program that trained the run, with its version."), tr("Trained by"), live=False)
+    reward_names: tuple[str, ...] = setting((), tr("The reward functions."), tr("Rewards"), live=False)
+    reward_weights: tuple[float, ...] = setting(
+        (), tr("Weight of each reward function in the reward."), tr("Reward weights"), live=False
+    )
+    eos_ids: tuple[int, ...] = setting((), tr("Token numbers that end a completion."), tr("End tokens"), live=False)
+    max_tokens: int | None = setting(
+        None, tr("The trainer's limit on a completion."), tr("Longest completion"), unit="tokens", low=1, high=10**9,
+        optional=True, live=False,
+    )  # fmt: skip
+    trainer_settings: str = setting(
+        "", tr("The trainer's own settings, as JSON."), tr("The trainer's settings"), live=False
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.reward_weights and len(self.reward_weights) != len(self.reward_names):
+            raise SettingsError(
+                "reward_weights", self.reward_weights, tr("there must be one weight for each reward function")
+            )

@@ -1,0 +1,56 @@
+"""Runs that other programs recorded: one file a format, and the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grpo_core.errors import RunFileError
+from grpo_core.runs.importers import trace
+from grpo_core.runs.importers.source import Source
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Importer:
+    """A format.
+
+    Attributes:
+        title: what it is called.
+        probe: whether a file or folder is of this format, by a look at names and first bytes.
+        open: the run in it; raises RunFileError with a sentence where it cannot be read.
+    """
+
+    title: str
+    probe: Callable[[Path], bool]
+    open: Callable[[Path], Source]
+
+
+def importer_for(path: Path) -> Importer | None:
+    """The format of ``path``, None where no importer knows it."""
+    return next((importer for importer in IMPORTERS.values() if importer.probe(path)), None)
+
+
+def open_source(path: Path) -> Source:
+    """The recorded run in a file or folder.
+
+    Raises:
+        RunFileError: there is nothing, or it is of no known format, or it cannot be read.
+    """
+    if not path.exists():
+        raise RunFileError(tr("There is no {path}.").format(path=path))
+    importer = importer_for(path)
+    if importer is None:
+        raise RunFileError(
+            tr("{path} is no recorded run that this program knows; known are {known}.").format(
+                path=path, known=", ".join(importer.title for importer in IMPORTERS.values())
+            )
+        )
+    return importer.open(path)
+
+
+IMPORTERS: dict[str, Importer] = {
+    "trace": Importer(title=tr("a trace of GRPO Lab's TRL recorder"), probe=trace.probe, open=trace.Trace),
+}
+"""Every format, by its short name, in the order in which they are tried."""

@@ -1,0 +1,117 @@
+"""Parquet columns as NumPy arrays. pyarrow is imported when the first file is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.runs.importers.source import NEEDS_PYARROW
+from grpo_core.text import tr
+
+LARGEST = 4 << 30
+"""Bytes that a file may say that it holds when unpacked."""
+
+
+class Columns:
+    """The columns of one Parquet file, read as they are asked for.
+
+    Attributes:
+        names: of the columns.
+        rows: how many there are.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """
+        Raises:
+            GrpoError: pyarrow is not installed.
+            RunFileError: the file is missing, torn or no Parquet file, or says that it is larger than ``LARGEST``.
+        """
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError:
+            raise GrpoError(NEEDS_PYARROW) from None
+        self._path = path
+        self._errors = (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError)
+        try:
+            self._file = pyarrow.parquet.ParquetFile(path, memory_map=True)
+            facts = self._file.metadata
+            size = sum(facts.row_group(i).total_byte_size for i in range(facts.num_row_groups))
+            self.names = tuple(self._file.schema_arrow.names)
+            self.rows = int(facts.num_rows)
+        except self._errors as error:
+            raise self._unreadable(error) from None
+        if size > LARGEST:
+            raise RunFileError(
+                tr("{name} says that it holds {size:,} bytes, more than the {most:,} that are read.").format(
+                    name=path.name, size=size, most=LARGEST
+                )
+            )
+
+    def array(self, name: str) -> Any:
+        """Column ``name`` as one Arrow array.
+
+        Raises:
+            RunFileError: there is no such column, or it is damaged.
+        """
+        if name not in self.names:
+            raise RunFileError(tr("{file} has no column “{name}”.").format(file=self._path.name, name=name))
+        try:
+            return self._file.read(columns=[name]).column(0).combine_chunks()
+        except self._errors as error:
+            raise self._unreadable(error) from None
+
+    def numbers(self, name: str, kind: Any) -> np.ndarray:
+        """A column of numbers, (rows,)."""
+        try:
+            return np.asarray(self.array(name).to_numpy(zero_copy_only=False), dtype=kind)
+        except (TypeError, ValueError) as error:
+            raise self._unreadable(error) from None
+
+    def values(self, name: str) -> list[Any]:
+        """A column as Python values, (rows,)."""
+        values: list[Any] = self.array(name).to_pylist()
+        return values
+
+    def lists(self, name: str, kind: Any) -> list[np.ndarray | None]:
+        """A column of lists of numbers: one array a row, None where the row has none."""
+        column = self.array(name)
+        try:
+            flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=kind)
+            ends = np.cumsum(lengths := _lengths(column))
+        except (TypeError, ValueError, AttributeError) as error:
+            raise self._unreadable(error) from None
+        there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+        return [flat[e - n : e] if ok else None for e, n, ok in zip(ends, lengths, there, strict=True)]
+
+    def nested(self, name: str, kind: Any) -> list[list[np.ndarray]]:
+        """A column of lists of lists of numbers: for each row its arrays."""
+        column = self.array(name)
+        try:
+            inner = column.flatten()
+            flat = np.asarray(inner.flatten().to_numpy(zero_copy_only=False), dtype=kind)
+            ends, counts = np.cumsum(lengths := _lengths(inner)), _lengths(column)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise self._unreadable(error) from None
+        arrays = [flat[e - n : e] for e, n in zip(ends, lengths, strict=True)]
+        starts = np.cumsum(counts) - counts
+        return [arrays[s : s + n] for s, n in zip(starts, counts, strict=True)]
+
+    def _unreadable(self, error: BaseException) -> RunFileError:
+        return RunFileError(
+            tr("{name} cannot be read as Parquet: {error}").format(name=self._path.name, error=_short(error))
+        )
+
+
+def _lengths(column: Any) -> np.ndarray:
+    """Entries of each list, 0 for one that is not there."""
+    import pyarrow.compute
+
+    return np.asarray(pyarrow.compute.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False), np.int64)
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,147 @@
+"""The folder that the TRL recorder leaves: which steps are there, from which processes, of which attempt.
+
+A step is there when the files of all processes are. A restarted run writes a new attempt; where two attempts hold the
+same optimizer steps, the later one wins and the earlier is named.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import RunFileError
+from grpo_core.runs.importers.jsonl import complete_lines
+from grpo_core.text import tr
+
+TRACE, INDEX, LOG = "trace.json", "index.jsonl", "log.jsonl"
+FORMAT, VERSION = "grpo-lab-trace", 1
+LONGEST_DESCRIPTION = 4 << 20
+"""Bytes of ``trace.json`` at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """What one process wrote of one step.
+
+    Attributes:
+        path: the Parquet file.
+        index: its line of the index.
+    """
+
+    path: Path
+    index: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepFiles:
+    """One step of a trace.
+
+    Attributes:
+        attempt: which start of the run wrote it, from 0.
+        last_step: the trainer's number of the optimizer step with which it ends.
+        passes: optimizer steps in it.
+        pieces: rank -> what that process wrote.
+        missing: ranks that have not written it.
+    """
+
+    attempt: int
+    last_step: int
+    passes: int
+    pieces: dict[int, Piece]
+    missing: tuple[int, ...]
+
+
+def description(folder: Path) -> dict[str, Any]:
+    """What ``trace.json`` says.
+
+    Raises:
+        RunFileError: it is missing, no JSON, or of another format or a newer version.
+    """
+    path = folder / TRACE
+    try:
+        with path.open("rb") as file:
+            text = file.read(LONGEST_DESCRIPTION + 1)
+    except OSError as error:
+        raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror)) from None
+    try:
+        said = json.loads(text) if len(text) <= LONGEST_DESCRIPTION else None
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict) or said.get("format") != FORMAT or not isinstance(said.get("settings"), dict):
+        raise RunFileError(tr("{path} is not the description of a recorded run.").format(path=path))
+    if not isinstance(said.get("version"), int) or said["version"] > VERSION:
+        raise RunFileError(
+            tr("{path} was written by a newer recorder (version {version}); update GRPO Lab.").format(
+                path=path, version=said.get("version")
+            )
+        )
+    return said
+
+
+def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
+    """The steps in the order of training, and sentences on what is missing or was written twice."""
+    lines: dict[tuple[int, int], dict[int, Piece]] = {}
+    torn: list[str] = []
+    for rank in range(processes):
+        for attempt, home in _attempts(folder / f"rank{rank}"):
+            for line in complete_lines(home / INDEX, torn):
+                if _sound(line):
+                    lines.setdefault((attempt, line["number"]), {})[rank] = Piece(path=home / line["file"], index=line)
+    steps = []
+    for (attempt, _), pieces in sorted(lines.items()):
+        some = next(iter(pieces.values())).index
+        missing = tuple(rank for rank in range(processes) if rank not in pieces)
+        steps.append(
+            StepFiles(
+                attempt=attempt, last_step=some["global_step"], passes=some["passes"], pieces=pieces, missing=missing
+            )
+        )
+    kept, notes = _without_repeated(steps)
+    return kept, [*torn, *notes, *_missing_ranks(kept)]
+
+
+def _attempts(home: Path) -> list[tuple[int, Path]]:
+    found = [(int(path.name[7:]), path) for path in home.glob("attempt*") if path.name[7:].isdigit()]
+    return sorted(found)
+
+
+def _sound(line: Any) -> bool:
+    """Whether a line of the index has what is read of it, and leads nowhere but to a file beside it."""
+    whole = isinstance(line, dict) and all(
+        isinstance(line.get(name), int) for name in ("number", "global_step", "passes")
+    )
+    name = line.get("file") if isinstance(line, dict) else None
+    return whole and isinstance(name, str) and Path(name).name == name and isinstance(line.get("micro_batches"), list)
+
+
+def _without_repeated(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str]]:
+    """The steps, those left out that a later attempt trained again."""
+    restarts: dict[int, int] = {}
+    for step in steps:
+        restarts.setdefault(step.attempt, step.last_step - step.passes)
+    kept, notes = [], []
+    for step in steps:
+        if any(later > step.attempt and start < step.last_step for later, start in restarts.items()):
+            continue
+        kept.append(step)
+    if len(kept) < len(steps):
+        notes.append(
+            tr(
+                "The run was started again: {count} steps of earlier attempts were trained again and are left out."
+            ).format(count=len(steps) - len(kept))
+        )
+    return kept, notes
+
+
+def _missing_ranks(steps: list[StepFiles]) -> list[str]:
+    incomplete = [step for step in steps if step.missing]
+    if not incomplete:
+        return []
+    ranks = sorted({rank for step in incomplete for rank in step.missing})
+    return [
+        tr("Of {count} steps the files of process {ranks} are missing: their losses cannot be compared.").format(
+            count=len(incomplete), ranks=", ".join(map(str, ranks))
+        )
+    ]

@@ -1,0 +1,102 @@
+"""The settings of TRL's GRPOTrainer in the words of this program: which switches of the one loss they are.
+
+Read from TRL 1.16.0, ``GRPOTrainer._compute_loss`` and ``_generate_and_score_completions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grpo_core.config import Objective
+from grpo_core.errors import RunFileError
+from grpo_core.text import tr
+
+REDUCTIONS = {
+    "grpo": "sequence", "sapo": "sequence", "bnpo": "token", "dr_grpo": "constant", "dapo": "token", "cispo": "token",
+    "vespo": "token", "luspo": "sequence_sum",
+}  # fmt: skip
+"""TRL's ``loss_type`` -> what this program calls the reduction."""
+SURROGATES = {"sapo": "sapo", "cispo": "cispo", "vespo": "vespo"}
+"""TRL's ``loss_type`` -> surrogate, where it is not the clipped one."""
+STDS = {"group": "sample", "batch": "batch", "none": "none"}
+"""TRL's ``scale_rewards`` -> standard deviation."""
+GENERATION_NORMALISED = ("dapo", "cispo", "vespo")
+"""Loss types that divide by the tokens of the whole generation batch, of all processes."""
+
+
+def objective_of(settings: Mapping[str, Any]) -> Objective:
+    """The loss that a GRPOTrainer with these ``GRPOConfig`` settings minimises.
+
+    Raises:
+        RunFileError: the loss type is one that TRL 1.16 does not have.
+    """
+    kind = settings["loss_type"]
+    if kind not in REDUCTIONS:
+        raise RunFileError(
+            tr("The loss type “{kind}” is unknown; known are {known}.").format(kind=kind, known=", ".join(REDUCTIONS))
+        )
+    surrogate = SURROGATES.get(kind, "clip")
+    low = float(settings["epsilon"])
+    high = settings.get("epsilon_high")
+    beta = float(settings["beta"])
+    delta = settings.get("delta")
+    return Objective(
+        baseline="group_mean",
+        std=STDS[str(settings["scale_rewards"])],
+        std_epsilon=1e-4,
+        level="token" if surrogate == "vespo" else settings["importance_sampling_level"],
+        surrogate=surrogate,
+        clip_low=low,
+        clip_high=low if high is None else float(high),
+        dual_clip=None if delta is None or surrogate != "clip" else float(delta),
+        sapo_temperature_pos=float(settings.get("sapo_temperature_pos", 1.0)),
+        sapo_temperature_neg=float(settings.get("sapo_temperature_neg", 1.05)),
+        vespo_k_pos=float(settings.get("vespo_k_pos", 2.0)),
+        vespo_lambda_pos=float(settings.get("vespo_lambda_pos", 3.0)),
+        vespo_k_neg=float(settings.get("vespo_k_neg", 3.0)),
+        vespo_lambda_neg=float(settings.get("vespo_lambda_neg", 2.0)),
+        beta=beta,
+        kl="k3",
+        kl_importance=bool(settings.get("use_bias_correction_kl", False)) and beta != 0,
+        reduction=REDUCTIONS[kind],
+        max_tokens=int(settings["max_completion_length"]) if kind == "dr_grpo" else None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MicroBatch:
+    """What a micro-batch's loss was divided by, as the trainer knew it.
+
+    Attributes:
+        rows: completions in it, fully masked ones too.
+        tokens: unmasked tokens in it.
+        generated_tokens: unmasked tokens of the whole generation batch, of all processes; None where not recorded.
+        accumulation: micro-batches of the optimizer step.
+        processes: how many processes trained.
+        steps_per_generation: micro-batches of a generation batch, in one process.
+    """
+
+    rows: int
+    tokens: int
+    generated_tokens: float | None
+    accumulation: float
+    processes: int
+    steps_per_generation: int
+
+
+def denominator_of(loss_type: str, micro: MicroBatch) -> float:
+    """What replaces B, or the token count, in a micro-batch, so that the sum over all processes is the logged loss.
+
+    TRL divides each process's loss and then averages over the processes: hence the factor ``processes``.
+
+    Raises:
+        RunFileError: the tokens of the generation batch are needed and were not recorded.
+    """
+    if loss_type in GENERATION_NORMALISED:
+        if micro.generated_tokens is None:
+            raise RunFileError(tr("The number of tokens that the loss was divided by was not recorded."))
+        return max(micro.generated_tokens, 1.0) * micro.accumulation / micro.steps_per_generation
+    count = max(micro.tokens, 1) if loss_type == "bnpo" else micro.rows
+    return count * micro.accumulation * micro.processes

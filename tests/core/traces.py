@@ -1,0 +1,21 @@
+"""Traces of real TRL runs, recorded by ``benchmarks/trl/tiny_run.py`` on a model of some 20,000 parameters."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+DATA = Path(__file__).parents[1] / "data" / "traces"
+HEALTHY = ("grpo", "entbonus", "two_processes", "short_generations")
+"""Two inner iterations with a KL; an entropy bonus with accumulation; DAPO on two processes; several generation batches
+before one optimizer step."""
+FAULTY = {
+    "fault_std_epsilon": "0.01 was added to the standard deviation, not 0.0001.",
+    "fault_clip": "The clip range was 0.1 below and 0.1 above.",
+}
+"""Runs with a planted fault (``benchmarks/trl/faults.py``), and the sentence that names it."""
+
+
+def copied(name: str, to: Path) -> Path:
+    """A copy of a trace that a test may damage."""
+    return Path(shutil.copytree(DATA / name, to / name))
