@@ -63,7 +63,7 @@ def test_dr_grpo_does_not_divide_by_the_standard_deviation() -> None:
 
 def test_dr_grpo_weighs_every_token_by_the_longest_completion_of_the_task() -> None:
     w = what_if(two_of_three(), "Dr. GRPO")
-    longest = w.ran.step.settings.task.longest
+    longest = w.ran.step.settings.trained.longest
     np.testing.assert_allclose(w.other.terms(0).weight[w.ran.step.mask], 1 / (2 * longest))
     assert row(w, "share").ran == pytest.approx(1 / 2)
     assert row(w, "share").other == pytest.approx(3 / 5)

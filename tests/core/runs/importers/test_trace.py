@@ -25,9 +25,10 @@ def test_the_loss_of_each_optimizer_step_is_what_the_trainer_logged(name: str) -
         logged = {report.step: report.numbers["loss"] for report in run.reports(position) if "loss" in report.numbers}
         assert step.optimizer_step is not None and step.label is not None
         for index in np.unique(step.optimizer_step):
-            passes = np.flatnonzero(step.optimizer_step == index)
-            ours = sum(float(recompute.terms(step, int(n)).loss) for n in passes)
-            size = sum(float(np.abs(t.weight * t.token_loss).sum()) for t in (recompute.terms(step, n) for n in passes))
+            passes = [int(n) for n in np.flatnonzero(step.optimizer_step == index)]
+            ours = sum(float(recompute.terms(step, n).loss) for n in passes)
+            every = [recompute.terms(step, n) for n in passes]
+            size = sum(float(np.abs(terms.weight * terms.token_loss).sum()) for terms in every)
             label = step.label - int(step.optimizer_step.max()) + int(index)
             assert ours == pytest.approx(logged[label], abs=1e-6 * size)
             compared += 1
