@@ -63,7 +63,7 @@ def run_offscreen(why: str, folder: Path) -> int:
             print(f"  {target}")
         except GrpoError as error:
             print(str(error), file=sys.stderr)
-        program.closing.close()
+        program.shutdown.close()
         while not program.window.may_close:
             application.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
     print("Open the run on a machine with a display: grpo-lab run.grpo")

@@ -20,7 +20,6 @@ from app.display import missing_display
 from app.language import arrange
 from app.qt_application import QtApplication
 from app.resources import DRAWN_AS, icon
-from app.settings.files import exists
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
 
@@ -73,42 +72,42 @@ def _parser() -> argparse.ArgumentParser:
 def _windowed(options: argparse.Namespace) -> int:
     paths = find_paths()
     first = not paths.preferences.exists()
-    preferences, said = load_preferences(paths.preferences)
+    preferences, problems = load_preferences(paths.preferences)
     logs, hooks = LogFiles(paths.log), CrashHooks()
-    sentences = [*paths.said, *said, logs.open()]
+    sentences = [*paths.said, *problems, logs.open()]
     hooks.install()
     marker = StartMarker(paths.config)
-    application = QtApplication(sys.argv[:1])
-    application.setApplicationName("GRPO Lab")
-    application.setDesktopFileName("grpo-lab")
-    application.setWindowIcon(icon("grpo-lab", DRAWN_AS))  # desktops that know no desktop files, as on Windows
-    arrange(application)
+    app = QtApplication(sys.argv[:1])
+    app.setApplicationName("GRPO Lab")
+    app.setDesktopFileName("grpo-lab")
+    app.setWindowIcon(icon("grpo-lab", DRAWN_AS))  # desktops that know no desktop files, as on Windows
+    arrange(app)
     from app.application import Application
 
     safe = options.safe_mode or marker.safe_mode
-    program = Application(application, paths, preferences, hooks)
+    program = Application(app, paths, preferences, hooks)
     if not (safe or options.reset_layout):
-        sentences.append(program.layouts.restore(program.window))
+        sentences.append(program.layout_files.restore(program.window))
     program.workspace.drawn.connect(_note_first_frame, Qt.ConnectionType.SingleShotConnection)
     room = program.window.screen().availableGeometry().size()
     if QGuiApplication.platformName() != "offscreen" and fills(program.window.size(), room):
         program.window.setWindowState(program.window.windowState() | Qt.WindowState.WindowMaximized)
     program.window.show()
     if first:
-        program.offers.welcome()
+        program.startup.welcome()
     interrupt = Interrupt(program)
-    interrupt.requested.connect(program.closing.close)
+    interrupt.requested.connect(program.shutdown.close)
     for sentence in (*sentences, marker.sentence):
-        program.say(sentence)
-    _first_run(program, options, safe)
-    application.open_with(program.deeds.open_path)
+        program.messages.say(sentence)
+    program.startup.open(options.files, options.present, last_run=not (safe or options.new))
+    app.open_with(program.runs.open_path)
     if marker.crashed_before and not safe:  # in safe mode no file of the runs' folder is read
-        program.desk.place.offer()
-        program.offers.unfinished()
-    QTimer.singleShot(1500, program, program.offers.clean_up)
-    QTimer.singleShot(1500, program, program.queues.offer)
+        program.lesson_recovery.offer()
+        program.startup.offer_unfinished()
+    QTimer.singleShot(1500, program, program.startup.offer_clean_up)
+    QTimer.singleShot(1500, program, program.background_runs.offer)
     QTimer.singleShot(round(EARLY_SECONDS * 1000), program, marker.settle)
-    status = application.exec()
+    status = app.exec()
     marker.close()
     hooks.uninstall()
     logs.close()
@@ -126,21 +125,6 @@ def _note_first_frame() -> None:
 
     seconds = time.time() - psutil.Process().create_time()
     logging.getLogger(__name__).info("the window is painted, %.2f s after the start of the process", seconds)
-
-
-def _first_run(program: object, options: argparse.Namespace, safe: bool) -> None:
-    """Open what was asked for, else the last run; a start in safe mode opens nothing by itself."""
-    from app.application import Application
-    from app.presenting.opening import present
-
-    assert isinstance(program, Application)
-    last = program.preferences.last_run
-    for path in options.files:
-        program.deeds.open_path(path)
-    if options.present is not None:
-        present(program, options.present)
-    elif last and not options.files and not safe and not options.new and exists(last):
-        program.offers.reopen(Path(last))
 
 
 __all__ = ["start"]

@@ -76,7 +76,7 @@ class Window:
 
     def close(self) -> None:
         """End the program as its window's close button does."""
-        self.program.closing.close()
+        self.program.shutdown.close()
         self.until(lambda: self.program.window.may_close)
 
 

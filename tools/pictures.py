@@ -63,14 +63,14 @@ def main(wanted: list[str]) -> int:
         else:
             sheets(program, wanted)
         program.controller.finished.connect(application.quit)
-        program.closing.close()
+        program.shutdown.close()
         settle(200)
     return 0
 
 
 def start_language(program: Application) -> None:
     """A language model's run, loaded."""
-    program.deeds.new_language_run()
+    program.runs.new_language_run()
     program.player.set_speed(None)
     while program.controller.state is not State.PAUSED:
         settle(50)

@@ -52,7 +52,7 @@ def main() -> int:
         sheet(images, len(LOOKS)).save(str(path))
         print(path)
         program.controller.finished.connect(application.quit)
-        program.closing.close()
+        program.shutdown.close()
         settle(200)
     return 0
 

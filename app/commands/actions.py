@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QIcon, QKeySequence
 from PySide6.QtWidgets import QMainWindow
 
-from app.commands.command import Command, Context, State, conflicts
+from app.commands.command import Command, CommandStatus, Context, conflicts
 from app.commands.focus import FocusKeys
 from grpo_core.text import tr
 
@@ -24,7 +24,7 @@ class CommandAction(QAction):
     def __init__(self, command: Command, parent: QObject) -> None:
         super().__init__(command.text, parent)
         self.why = ""
-        self._told: tuple[str, str] | None = None
+        self._shown: CommandStatus | None = None
         self.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         self.triggered.connect(self._on_triggered)
         self.stand_for(command)
@@ -32,32 +32,28 @@ class CommandAction(QAction):
     def stand_for(self, command: Command) -> None:
         """Take the place of ``command``; toolbars and menus that hold this action keep it."""
         self.command = command
-        self.setText(command.text)
         self.setObjectName(command.id)
         self.setShortcuts(command.keys)
         self.setAutoRepeat(command.repeats)
         self.setCheckable(command.checked is not None)
         self.setMenuRole(QAction.MenuRole.QuitRole if command.id == "quit" else QAction.MenuRole.NoRole)
         self.setStatusTip(command.tip)
-        self._tell()
+        self._shown = None
+        self.refresh()
 
-    def show_state(self, state: State) -> None:
-        """Enabled, checked and named as the state wants it."""
-        command = self.command
-        self.why = command.blocked(state)
-        self.setEnabled(not self.why)
-        if command.text_now is not None:
-            self.setText(command.title(state))
-        if command.checked is not None:
-            self.setChecked(command.checked(state))
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._told == (self.text(), self.why):
+    def refresh(self) -> None:
+        """Be enabled, checked and named as the command stands now; does nothing while it stands as it did."""
+        status = self.command.status()
+        if status.checked != self.isChecked():  # Qt switches a checkable action that is clicked by itself
+            self.setChecked(status.checked)
+        if status == self._shown:
             return
-        self._told = self.text(), self.why
+        self._shown = status
+        self.why = status.blocked
+        self.setEnabled(not status.blocked)
+        self.setText(status.text)
         keys = f" ({self.command.shown_keys})" if self.command.shortcuts else ""
-        self.setToolTip(f"{self.text()}{keys}. {self.why or self.command.tip}".strip())
+        self.setToolTip(f"{status.text}{keys}. {status.blocked or self.command.tip}".strip())
 
     @Slot()
     def _on_triggered(self) -> None:
@@ -69,14 +65,14 @@ class Actions(QObject):
 
     Signals:
         rebuilt: the commands are other ones; menus are to be filled again.
-        ran: id of a command that was run; what it changed may need a new state.
+        ran: id of a command that was run; others may stand differently now.
     """
 
     rebuilt = Signal()
     ran = Signal(str)
 
     def __init__(
-        self, window: QMainWindow, commands: Sequence[Command], icon: Callable[[str], QIcon] | None = None
+        self, window: QMainWindow, commands: Sequence[Command] = (), icon: Callable[[str], QIcon] | None = None
     ) -> None:
         """``icon`` makes an icon from a command's icon name.
 
@@ -86,7 +82,6 @@ class Actions(QObject):
         super().__init__(window)
         self._window = window
         self._icon = icon
-        self._state = State()
         self._context: Context = "app"
         self._lesson = False
         self._actions: dict[str, CommandAction] = {}
@@ -106,11 +101,6 @@ class Actions(QObject):
     @property
     def commands(self) -> tuple[Command, ...]:
         return tuple(action.command for action in self)
-
-    @property
-    def state(self) -> State:
-        """The state shown."""
-        return self._state
 
     def set_commands(self, commands: Sequence[Command]) -> None:
         """Replace the commands, for instance after a layout was saved. Those that stay keep their action.
@@ -133,8 +123,6 @@ class Actions(QObject):
             old.deleteLater()
         self.refresh_icons()
         self.set_context(self._context)
-        for action in self:
-            action.show_state(self._state)
         self.rebuilt.emit()
 
     def _new(self, command: Command) -> CommandAction:
@@ -150,12 +138,10 @@ class Actions(QObject):
                 if action.command.icon:
                     action.setIcon(self._icon(action.command.icon))
 
-    def refresh(self, state: State) -> None:
-        """Follow the state; does nothing while it stays the same."""
-        if state != self._state:
-            self._state = state
-            for action in self:
-                action.show_state(state)
+    def refresh(self) -> None:
+        """Let every action follow its command. Called once a frame; only what differs from the last time is shown."""
+        for action in self:
+            action.refresh()
 
     def set_context(self, context: Context) -> None:
         """Make the keys of ``context`` act; they go before those of the whole program."""

@@ -1,11 +1,11 @@
-"""A command: something the user can do, declared once as data."""
+"""A command: something the user can do, declared once as data together with the function that does it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from PySide6.QtGui import QKeySequence
 
@@ -14,57 +14,22 @@ from grpo_core.text import tr
 Context: TypeAlias = Literal["app", "lesson", "present"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class State:
-    """What decides whether a command can run. The window builds one a frame; equal states cost one comparison.
+class CommandStatus(NamedTuple):
+    """How a command stands at the moment; read once a frame, and shown only where it differs from the last one.
 
     Attributes:
-        running: updates are being computed or replayed.
-        head: last computed update of the active run.
-        step: the update under the cursor.
-        read_only: the run can be looked at but not continued; the reason, or empty.
-        next_event, previous_event: there is something to jump to.
-        can_undo, can_redo: there is an edit to take back, or to make again.
-        explainable: a number is selected that can be explained.
-        has_plot: the panel in focus has a picture and a table twin.
-        table_twin: that panel shows its table.
-        saved: the run has been saved under a name.
-        full_screen: the window fills the screen.
-        theme, scale, reduced_motion, thinning, layout: as in the preferences.
-        panels: ids of the panels that are shown.
-        presenting: a class looks on.
-        maximized: one panel stands in the place of all.
-        aids: what helps the class and the speaker: "blank", "ring", "counter", "speaker".
-        lesson: a lesson is being given.
+        text: what it is called.
+        blocked: why it cannot run, in a sentence; empty when it can.
+        checked: whether it is on; False for a command that is neither on nor off.
     """
 
-    running: bool = False
-    head: int = 0
-    step: int = 0
-    read_only: str = ""
-    next_event: bool = False
-    previous_event: bool = False
-    can_undo: bool = False
-    can_redo: bool = False
-    explainable: bool = False
-    has_plot: bool = False
-    table_twin: bool = False
-    saved: bool = False
-    full_screen: bool = False
-    theme: str = "system"
-    scale: float = 1.0
-    reduced_motion: bool = False
-    thinning: bool = False
-    layout: str = ""
-    panels: frozenset[str] = frozenset()
-    presenting: bool = False
-    maximized: bool = False
-    aids: frozenset[str] = frozenset()
-    lesson: bool = False
+    text: str
+    blocked: str
+    checked: bool
 
 
-def never_blocked(state: State) -> str:
-    """The rule of a command that can always run."""
+def never_blocked() -> str:
+    """The condition of a command that can always run."""
     return ""
 
 
@@ -72,18 +37,21 @@ def never_blocked(state: State) -> str:
 class Command:
     """One thing the user can do.
 
+    ``blocked``, ``checked`` and ``text_now`` are called once a frame in the GUI thread, so they only read what is
+    there already.
+
     Attributes:
         id: stable, such as ``step_back`` or ``theme.dark``.
         text: sentence case, a verb first; what menus, palette and sheet show.
         menu: where it stands, such as ``View/Theme``; its first word is its group in the shortcut sheet.
-        run: does it, in the GUI thread.
+        run: does it, in the GUI thread, and returns at once.
         shortcuts: portable key names, the first is the one shown.
         context: where the shortcuts act: in the whole program, in a lesson, while presenting.
         icon: name of an icon, or empty.
         tip: one sentence.
         blocked: why it cannot run now, in a sentence; empty when it can.
-        checked: for a command that is on or off.
-        text_now: a text that changes with the state.
+        checked: whether it is on, for a command that is on or off.
+        text_now: a text that changes.
         repeats: a held key runs it again and again.
         divided: a line above it in the menu.
     """
@@ -96,19 +64,19 @@ class Command:
     context: Context = "app"
     icon: str = ""
     tip: str = ""
-    blocked: Callable[[State], str] = never_blocked
-    checked: Callable[[State], bool] | None = None
-    text_now: Callable[[State], str] | None = None
+    blocked: Callable[[], str] = never_blocked
+    checked: Callable[[], bool] | None = None
+    text_now: Callable[[], str] | None = None
     repeats: bool = False
     divided: bool = False
 
-    def enabled(self, state: State) -> bool:
-        """Whether it can run."""
-        return not self.blocked(state)
-
-    def title(self, state: State) -> str:
-        """What it is called now."""
-        return self.text_now(state) if self.text_now else self.text
+    def status(self) -> CommandStatus:
+        """How it stands at the moment."""
+        return CommandStatus(
+            self.text if self.text_now is None else self.text_now(),
+            self.blocked(),
+            self.checked is not None and self.checked(),
+        )
 
     @property
     def group(self) -> str:
@@ -133,22 +101,22 @@ def _sequence(name: str) -> QKeySequence:
 
 def conflicts(commands: Sequence[Command]) -> tuple[str, ...]:
     """A sentence for every id or shortcut that two commands of one context share, and for every unreadable key."""
-    said = []
+    sentences = []
     ids: set[str] = set()
     owners: dict[tuple[str, str], str] = {}
     for command in commands:
         if command.id in ids:
-            said.append(tr("Two commands have the id {id}.").format(id=command.id))
+            sentences.append(tr("Two commands have the id {id}.").format(id=command.id))
         ids.add(command.id)
         for name, sequence in zip(command.shortcuts, command.keys, strict=True):
             place = (command.context, sequence.toString())
             if not sequence.toString():
-                said.append(tr("The shortcut {name} of {id} is not a key.").format(name=name, id=command.id))
+                sentences.append(tr("The shortcut {name} of {id} is not a key.").format(name=name, id=command.id))
             elif place in owners:
-                said.append(
+                sentences.append(
                     tr("{owners} and {id} share the shortcut {name} in context {context}.").format(
                         owners=owners[place], id=command.id, name=name, context=command.context
                     )
                 )
             owners[place] = command.id
-    return tuple(said)
+    return tuple(sentences)

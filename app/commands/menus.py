@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from app.commands.actions import Actions
-from app.commands.places import LAYOUT, THEME
+from app.commands.menu_paths import LAYOUT, THEME
 
 EXCLUSIVE = (THEME, LAYOUT)
 """Menus in which one entry at a time is on."""
@@ -29,7 +29,7 @@ def fill_menus(bar: QMenuBar, actions: Actions) -> None:
             menu.addSeparator()
         menu.addAction(action)
         if path in groups and action.isCheckable():
-            _join(groups[path], action)
+            groups[path].addAction(action)
 
 
 def _menu(bar: QMenuBar, menus: dict[str, QMenu], path: str) -> QMenu:
@@ -42,7 +42,3 @@ def _menu(bar: QMenuBar, menus: dict[str, QMenu], path: str) -> QMenu:
         (_menu(bar, menus, above) if above else bar).addMenu(menu)
         menus[path] = menu
     return menus[path]
-
-
-def _join(group: QActionGroup, action: QAction) -> None:
-    group.addAction(action)

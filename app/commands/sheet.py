@@ -39,6 +39,12 @@ class ShortcutSheet(QDialog):
         em = self.fontMetrics().height()
         self.resize(32 * em, 36 * em)
 
+    def open_fresh(self) -> None:
+        """Show the sheet with the commands as they are now."""
+        self.fill()
+        self.show()
+        self.raise_()
+
     @Slot()
     def fill(self) -> None:
         """List the commands as they are now."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from app.commands.command import Command
-from app.commands.file_menu import edit_commands, file_commands
-from app.commands.run_menu import go_commands, run_commands
-from app.commands.show_menu import help_commands, lesson_commands, present_commands
-from app.commands.view_menu import layouts_commands, panels_commands, themes_commands, view_commands
-from app.commands.window import Window
+from app.commands.edit_menu import edit_commands
+from app.commands.file_menu import file_commands
+from app.commands.go_menu import go_commands
+from app.commands.help_menu import help_commands
+from app.commands.lesson_menu import lesson_commands
+from app.commands.presenting_menu import presenting_commands
+from app.commands.run_menu import run_commands
+from app.commands.targets import CommandTargets
+from app.commands.view_menu import view_commands
 
 MENUS = (
-    file_commands, edit_commands, run_commands, go_commands, view_commands, themes_commands, layouts_commands,
-    panels_commands, help_commands, lesson_commands, present_commands,
+    file_commands, edit_commands, run_commands, go_commands, view_commands, help_commands, lesson_commands,
+    presenting_commands,
 )  # fmt: skip
 
 
-def commands(window: Window) -> list[Command]:
-    """Every command of ``window``, in the order of its menus."""
-    return [command for menu in MENUS for command in menu(window)]
+def all_commands(targets: CommandTargets) -> list[Command]:
+    """Every command, in the order of its menus."""
+    return [command for menu in MENUS for command in menu(targets)]

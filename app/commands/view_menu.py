@@ -4,80 +4,86 @@ from __future__ import annotations
 
 from functools import partial
 
-from app.commands.command import Command, State
-from app.commands.places import LAYOUT, PANELS, THEME, VIEW
-from app.commands.window import Window
+from PySide6.QtCore import Qt
+
+from app.commands.command import Command
+from app.commands.menu_paths import LAYOUT, PANEL, THEME, VIEW
+from app.commands.targets import CommandTargets
+from app.panels.registry import PANELS
+from app.theme.look import TITLES
 from app.window.layouts import LAYOUTS
 from grpo_core.text import tr
 
-THEMES = (
-    ("system", tr("System")), ("light", tr("Light")), ("dark", tr("Dark")), ("projector", tr("Projector")),
-    ("contrast", tr("High contrast")),
-)  # fmt: skip
 
-
-def view_commands(window: Window) -> list[Command]:
+def view_commands(targets: CommandTargets) -> list[Command]:
     """The commands of the menu View."""
+    window, look, preferences = targets.window, targets.look, targets.preferences
+
+    def toggle_full_screen() -> None:
+        window.setWindowState(window.windowState() ^ Qt.WindowState.WindowFullScreen)
+
+    def toggle_reduced_motion() -> None:
+        on = not preferences.current.reduced_motion
+        preferences.change(reduced_motion=on)
+        targets.player.staged = not on
+
     return [
-        Command(id="full_screen", text=tr("Full screen"), menu=VIEW, run=window.toggle_full_screen,
-                shortcuts=("F11",), checked=lambda state: state.full_screen, tip=tr("Fill the screen, and back.")),
-        Command(id="zoom_in", text=tr("Larger"), menu=VIEW, run=partial(window.zoom, 1), divided=True,
+        Command(id="full_screen", text=tr("Full screen"), menu=VIEW, run=toggle_full_screen,
+                shortcuts=("F11",), checked=window.isFullScreen, tip=tr("Fill the screen, and back.")),
+        Command(id="zoom_in", text=tr("Larger"), menu=VIEW, run=lambda: look.zoom(1), divided=True,
                 shortcuts=("Ctrl++", "Ctrl+="), repeats=True, tip=tr("Make everything larger.")),
-        Command(id="zoom_out", text=tr("Smaller"), menu=VIEW, run=partial(window.zoom, -1), shortcuts=("Ctrl+-",),
+        Command(id="zoom_out", text=tr("Smaller"), menu=VIEW, run=lambda: look.zoom(-1), shortcuts=("Ctrl+-",),
                 repeats=True, tip=tr("Make everything smaller.")),
-        Command(id="zoom_reset", text=tr("Normal size"), menu=VIEW, run=partial(window.zoom, 0), shortcuts=("Ctrl+0",),
+        Command(id="zoom_reset", text=tr("Normal size"), menu=VIEW, run=lambda: look.zoom(0), shortcuts=("Ctrl+0",),
                 tip=tr("Back to 100 %.")),
-        Command(id="reduced_motion", text=tr("Reduced motion"), menu=VIEW, divided=True,
-                run=lambda: window.set_reduced_motion(not window.state().reduced_motion),
-                checked=lambda state: state.reduced_motion, tip=tr("Nothing moves to show where it went.")),
+        Command(id="reduced_motion", text=tr("Reduced motion"), menu=VIEW, divided=True, run=toggle_reduced_motion,
+                checked=lambda: preferences.current.reduced_motion, tip=tr("Nothing moves to show where it went.")),
+        *_themes(targets),
+        *_layouts(targets),
+        *_panels(targets),
     ]  # fmt: skip
 
 
-def themes_commands(window: Window) -> list[Command]:
-    """The commands of the menu View, Theme."""
+def _themes(targets: CommandTargets) -> list[Command]:
+    look = targets.look
+
+    def chosen(name: str) -> bool:
+        return look.choice == name
+
     return [
         Command(id=f"theme.{name}", text=tr("{title} theme").format(title=title), menu=THEME,
-                run=partial(window.set_theme, name),
-                checked=partial(_has_theme, name), tip=tr("Change the colours; they keep their meaning."))
-        for name, title in THEMES
+                run=partial(look.set, name), checked=partial(chosen, name),
+                tip=tr("Change the colours; they keep their meaning."))
+        for name, title in TITLES.items()
     ]  # fmt: skip
 
 
-def layouts_commands(window: Window) -> list[Command]:
-    """The commands of the menu View, Layout."""
-    own = [name for name in window.saved_layouts() if name not in LAYOUTS]
-    named = [
-        Command(id=f"layout.{name}", text=tr("Layout “{name}”").format(name=LAYOUTS.get(name, name)), menu=LAYOUT,
-                run=partial(window.set_layout, name), checked=partial(_has_layout, name),
-                shortcuts=(f"Ctrl+{place}",) if place <= 9 else (), tip=tr("Arrange the panels this way."))
-        for place, name in enumerate((*LAYOUTS, *own), start=1)
-    ]  # fmt: skip
+def _layouts(targets: CommandTargets) -> list[Command]:
+    layouts = targets.layouts
+
+    def chosen(name: str) -> bool:
+        return targets.preferences.current.layout == name
+
+    own = [name for name in layouts.saved if name not in LAYOUTS]
     return [
-        *named,
-        Command(id="save_layout", text=tr("Save layout as…"), menu=LAYOUT, run=window.save_layout, divided=True,
+        *(
+            Command(id=f"layout.{name}", text=tr("Layout “{name}”").format(name=LAYOUTS.get(name, name)), menu=LAYOUT,
+                    run=partial(layouts.choose, name), checked=partial(chosen, name),
+                    shortcuts=(f"Ctrl+{place}",) if place <= 9 else (), tip=tr("Arrange the panels this way."))
+            for place, name in enumerate((*LAYOUTS, *own), start=1)
+        ),
+        Command(id="save_layout", text=tr("Save layout as…"), menu=LAYOUT, run=layouts.ask_save, divided=True,
                 tip=tr("Keep the arrangement of the panels under a name.")),
-        Command(id="reset_layout", text=tr("Reset layout"), menu=LAYOUT, run=window.reset_layout,
+        Command(id="reset_layout", text=tr("Reset layout"), menu=LAYOUT, run=layouts.reset,
                 tip=tr("Put every panel where it stood at first.")),
     ]  # fmt: skip
 
 
-def panels_commands(window: Window) -> list[Command]:
-    """The commands of the menu View, Panels."""
+def _panels(targets: CommandTargets) -> list[Command]:
+    panels = targets.panels
     return [
-        Command(id=f"panel.{id}", text=tr("Panel “{title}”").format(title=title), menu=PANELS,
-                run=partial(window.toggle_panel, id),
-                checked=partial(_shows_panel, id), tip=tr("Show the panel, or hide it."))
-        for id, title in window.panels()
+        Command(id=f"panel.{spec.id}", text=tr("Panel “{title}”").format(title=spec.title), menu=PANEL,
+                run=partial(panels.toggle, spec.id), checked=partial(panels.is_shown, spec.id),
+                tip=tr("Show the panel, or hide it."))
+        for spec in PANELS
     ]  # fmt: skip
-
-
-def _has_theme(name: str, state: State) -> bool:
-    return state.theme == name
-
-
-def _has_layout(name: str, state: State) -> bool:
-    return state.layout == name
-
-
-def _shows_panel(id: str, state: State) -> bool:
-    return id in state.panels

@@ -19,8 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.commands.view_menu import THEMES
-from app.theme.look import SCALES
+from app.theme.look import SCALES, TITLES
 from grpo_core.text import tr
 
 SHOWN = tr("As shown")
@@ -35,7 +34,7 @@ ANEW = tr(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class PictureChoice:
     """What was chosen; None stands for “as shown”.
 
     Attributes:
@@ -56,7 +55,7 @@ class Choice:
 
 
 class PictureDialog(QDialog):
-    """Asks for a :class:`Choice`.
+    """Asks for a :class:`PictureChoice`.
 
     Signals:
         chosen: the user has made one.
@@ -73,7 +72,7 @@ class PictureDialog(QDialog):
         sizes = [(SHOWN if not head else tr("What suits the panel"), None), *((f"{w} × {h}", (w, h)) for w, h in SIZES)]
         self.size_choice = _combo(tr("Size"), [(size, text) for text, size in [*sizes, (OWN, OWN)]])
         self.width_box, self.height_box = _number(tr("Width in pixels"), 1600), _number(tr("Height in pixels"), 900)
-        self.theme = _combo(tr("Theme"), [(None, SHOWN), *(each for each in THEMES if each[0] != "system")])
+        self.theme = _combo(tr("Theme"), [(None, SHOWN), *(each for each in TITLES.items() if each[0] != "system")])
         self.scale = _combo(tr("Scale"), [(None, SHOWN), *((scale, f"{scale:.0%}") for scale in SCALES)])
         self.caption = QCheckBox(tr("Update, settings, seed and version below"))
         self.caption.setChecked(True)
@@ -142,7 +141,7 @@ class PictureDialog(QDialog):
         size = self.size_choice.currentData()
         first, last = sorted((self.first.value(), self.last.value()))
         self.chosen.emit(
-            Choice(
+            PictureChoice(
                 panel=self.panel.currentData(),
                 size=(self.width_box.value(), self.height_box.value()) if size is not None else None,
                 theme=self.theme.currentData(),

@@ -1,4 +1,4 @@
-"""Who gives a lesson: walks its steps, trains its run that far, scores predictions, gives the user's place back."""
+"""Plays a lesson: walks its steps, trains its run that far, scores predictions, gives the user's place back."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.lessons.former import Former
 from app.lessons.interactive import Interactive
 from app.lessons.prediction import Placed
 from app.lessons.progress import Progress
+from app.lessons.saved_state import LessonDocks, LessonGuest, SavedState
 from app.lessons.scorer import Scorer
-from app.lessons.visit import LessonDocks, Visit
 from app.training.controller import Controller
 from app.workspace.cursor import Stage
 from app.workspace.player import Player
@@ -29,7 +28,7 @@ TURNED_MS = 40
 
 
 class LessonPlayer(QObject):
-    """The lesson that is being given.
+    """The lesson that is open.
 
     Attributes:
         lesson: it; None between lessons.
@@ -54,7 +53,7 @@ class LessonPlayer(QObject):
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._workspace, self._player = workspace, player
-        self._visit = Visit(workspace, run_manager, controller, player, layout)
+        self._guest = LessonGuest(workspace, run_manager, controller, player, layout)
         self._scorer = Scorer(workspace, progress)
         self.progress = progress
         self.lesson: Lesson | None = None
@@ -63,7 +62,7 @@ class LessonPlayer(QObject):
         self.placed: dict[int, Placed] = {}
         self.problem = ""
         self.interactive: Interactive | None = None
-        self._runs = self._visit.runs
+        self._runs = self._guest.runs
         self._target: LessonStep | None = None
         self.warned = False
         self._later = QTimer(self)
@@ -78,30 +77,30 @@ class LessonPlayer(QObject):
 
     @property
     def step(self) -> LessonStep:
-        """The step that is told."""
+        """The step that is open."""
         assert self.lesson is not None
         return self.lesson.steps[self.place]
 
     @property
     def covered(self) -> bool:
-        """Whether the step waits for a prediction; till then the step before is what is to be seen."""
+        """Whether the step waits for a prediction; until one is placed or skipped, the page shows the step before."""
         return self.step.predict is not None and self.place not in self.placed
 
     @property
     def seen(self) -> LessonStep:
-        """The step that is to be seen."""
+        """The step that the page shows: this one, or the one before while this one is covered."""
         assert self.lesson is not None
         return self.lesson.steps[self.place - 1] if self.covered else self.step
 
     @property
     def busy(self) -> bool:
-        """Whether its run is still on the way to the update that is to be seen."""
+        """Whether its run is still on the way to the update of the step that the page shows."""
         return self._target is not None
 
     @property
-    def former(self) -> Former | None:
+    def saved(self) -> SavedState | None:
         """The place that the user comes back to; None between lessons."""
-        return self._visit.former
+        return self._guest.saved
 
     def owns(self, run: RunHandle) -> bool:
         """Whether ``run`` belongs to the lesson, and goes with it."""
@@ -112,7 +111,7 @@ class LessonPlayer(QObject):
     def open(self, lesson: Lesson, place: int = 0) -> None:
         """Begin ``lesson`` at a step, counted from 0; another one that is being given makes room for it."""
         if self.lesson is None:
-            self._visit.begin()
+            self._guest.arrive()
         self._rest()
         self.lesson, self.placed = lesson, {}
         self._enter(min(max(place, 0), len(lesson.steps) - 1))
@@ -170,12 +169,12 @@ class LessonPlayer(QObject):
 
     def leave(self) -> None:
         """Give the user's run, settings, cursor and layout back."""
-        self._part("", self._visit.give_back)
+        self._part("", self._guest.give_back)
 
     def keep(self) -> None:
         """Go on with the lesson's run in the whole program; the user's own stays in the list."""
         sentence = tr("You go on with the lesson's run. The run that you came from is in the list of runs.")
-        self._part(sentence, partial(self._visit.end, keep=self._workspace.run))
+        self._part(sentence, partial(self._guest.go, keep=self._workspace.run))
 
     # -- how it gets there ---------------------------------------------------------------------------------------------
 
@@ -194,7 +193,7 @@ class LessonPlayer(QObject):
             return
         self.problem, self.warned = "", False
         self._target = self.seen  # from here on nothing is scored before the run has come so far
-        self._visit.layout.show(self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive))
+        self._guest.layout.show(self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive))
         try:
             settings = self.lesson.settings_at(self._seen_place, self.turned)
             name = tr("Lesson {number}").format(number=self.lesson.number)
@@ -252,7 +251,7 @@ class LessonPlayer(QObject):
         """Another run was opened or the lesson's was closed: the lesson is over, and that run stays."""
         run = self._workspace.run
         if not self._runs.switching and run is not None and run not in self._runs:
-            self._part(tr("The lesson has ended, because another run is shown."), self._visit.end)
+            self._part(tr("The lesson has ended, because another run is shown."), self._guest.go)
 
     @Slot(object)
     def _on_failed(self, failure: object) -> None:

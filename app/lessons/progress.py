@@ -21,7 +21,7 @@ MOST = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class PredictionEntry:
     """One prediction, placed or skipped.
 
     Attributes:
@@ -47,7 +47,7 @@ class Entry:
     skipped: bool
 
 
-COLUMNS = tuple(field.name for field in dataclasses.fields(Entry))
+COLUMNS = tuple(field.name for field in dataclasses.fields(PredictionEntry))
 _TYPES: dict[str, type] = {"step": int, "value": float, "right": bool, "skipped": bool}
 
 
@@ -69,7 +69,7 @@ class Progress:
 
     Attributes:
         path: of the file.
-        said: what was wrong with the file, in a sentence, or empty.
+        problem: what was wrong with the file, in a sentence, or empty.
         reached: by the lesson's id.
         history: every prediction, the oldest first.
     """
@@ -77,16 +77,16 @@ class Progress:
     def __init__(self, path: Path) -> None:
         """Never raises: a file that cannot be used is kept beside a new one, and said."""
         self.path = path
-        self.said = ""
+        self.problem = ""
         self.reached: dict[str, Reached] = {}
-        self.history: list[Entry] = []
+        self.history: list[PredictionEntry] = []
         try:
             with path.open("rb") as file:
                 content = file.read(LARGEST + 1)
         except FileNotFoundError:
             return
         except OSError as error:
-            self.said = tr("What is remembered of the lessons, in {path}, could not be read: {error}.").format(
+            self.problem = tr("What is remembered of the lessons, in {path}, could not be read: {error}.").format(
                 path=path, error=reason(error)
             )
             return
@@ -94,7 +94,7 @@ class Progress:
             self._take(content)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             self.reached, self.history = {}, []
-            self.said = self._set_aside(content)
+            self.problem = self._set_aside(content)
 
     def _take(self, content: bytes) -> None:
         if len(content) > LARGEST:
@@ -129,7 +129,7 @@ class Progress:
         self.reached[lesson] = after
         return self._write()
 
-    def add(self, entry: Entry) -> str | None:
+    def add(self, entry: PredictionEntry) -> str | None:
         """Remember a prediction; a sentence where that could not be written down."""
         self.history = [*self.history, entry][-MOST:]
         return self._write()
@@ -162,12 +162,12 @@ class Progress:
         return write_or_say(target, self.csv().encode("utf-8-sig"), tr("The predictions"))  # so that Excel reads UTF-8
 
 
-def _entry(row: dict[str, Any]) -> Entry:
+def _entry(row: dict[str, Any]) -> PredictionEntry:
     row = {**row, "value": math.nan if row["value"] is None else float(row["value"])}
     for name in COLUMNS:
         if not isinstance(row[name], _TYPES.get(name, str)):
             raise ValueError(name)
-    return Entry(**{name: row[name] for name in COLUMNS})
+    return PredictionEntry(**{name: row[name] for name in COLUMNS})
 
 
 def _finite(value: float) -> float | None:

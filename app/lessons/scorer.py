@@ -7,7 +7,7 @@ from datetime import datetime
 
 from app.lessons.interactive import Interactive
 from app.lessons.prediction import Placed, in_words
-from app.lessons.progress import Entry, Progress
+from app.lessons.progress import PredictionEntry, Progress
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson, answered, right
@@ -37,7 +37,7 @@ class Scorer:
             value, problem = NAN, tr("The prediction cannot be scored: {error}").format(error=error)
         good = placed.guess is not None and right(predict, placed.guess, value)
         self._add(
-            Entry(
+            PredictionEntry(
                 when=datetime.now().isoformat(timespec="seconds"), lesson=lesson.id, step=place + 1, ask=predict.ask,
                 kind=predict.kind, guess=in_words(predict, placed.guess), value=value, right=good,
                 skipped=placed.guess is None,
@@ -56,7 +56,7 @@ class Scorer:
         last = place + 1 == len(lesson.steps) and not covered
         self._say(self.progress.reach(lesson.id, place + 1, last))
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: PredictionEntry) -> None:
         self._say(self.progress.add(entry))
 
     def _say(self, sentence: str | None) -> None:

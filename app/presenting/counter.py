@@ -24,7 +24,7 @@ class StepCounter(QWidget):
         self._theme: Theme = LIGHT
         self._scale = 1.0
         self._lines = ("", "")
-        self._held: QPoint | None = None
+        self._grip: QPoint | None = None
         self._place = (0.0, 1.0)  # of the room that is left beside it
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCursor(Qt.CursorShape.OpenHandCursor)
@@ -93,18 +93,18 @@ class StepCounter(QWidget):
         painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, self._lines[1])
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        self._held = event.position().toPoint()
+        self._grip = event.position().toPoint()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._held is None:
+        if self._grip is None:
             return
-        wanted = self.mapToParent(event.position().toPoint()) - self._held
+        wanted = self.mapToParent(event.position().toPoint()) - self._grip
         (wide, high), edge = self._room(), round(MARGIN * self._scale)
         self._place = (min(max((wanted.x() - edge) / wide, 0.0), 1.0), min(max((wanted.y() - edge) / high, 0.0), 1.0))
         self._settle()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        self._held = None
+        self._grip = None
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QLocale, QSignalBlocker, Qt, QTime, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QHideEvent, QScreen, QShowEvent
@@ -28,7 +28,7 @@ from grpo_core.text import tr
 BUTTONS = ("present.back", "present.next", "present.blank")
 KEYS = (
     "present", "present.leave", "present.next", "present.back", "present.step", "present.step_back", "present.blank",
-    "present.ring", "present.counter", "run", "step", "step_back",
+    "present.ring", "present.counter", "run", "step", "step_back", "lesson.next", "lesson.back", "lesson.skip",
 )  # fmt: skip
 """Commands whose keys act in the speaker's window too."""
 ALONE = tr("There is one screen, and the class sees it. Drag this window wherever you like.")
@@ -51,13 +51,11 @@ class SpeakerWindow(QWidget):
     screen_chosen = Signal(str)
     changed = Signal()
 
-    def __init__(self, parent: QWidget, actions: Sequence[QAction], keys: Sequence[QAction]) -> None:
-        """``actions`` get buttons; ``keys`` act by their shortcuts here too."""
+    def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         self.setWindowTitle(tr("GRPO Lab, speaker"))
         self._begun: float | None = None
         self._view: View | None = None
-        self.addActions(list(keys))
         self.clock, self.elapsed = QLabel(), QLabel()
         self.clock.setAccessibleName(tr("Time"))
         self.elapsed.setAccessibleName(tr("Time since the start"))
@@ -87,10 +85,10 @@ class SpeakerWindow(QWidget):
         self._ticks = QTimer(self)
         self._ticks.setInterval(1000)
         self._ticks.timeout.connect(self._tick)
-        self._build(actions)
+        self._build()
         self.resize(620, 560)
 
-    def _build(self, actions: Sequence[QAction]) -> None:
+    def _build(self) -> None:
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(12)
@@ -112,12 +110,8 @@ class SpeakerWindow(QWidget):
             column.addWidget(label)
         column.addWidget(self.lesson)
         row = QHBoxLayout()
-        for action in actions:
-            button = QToolButton()
-            button.setDefaultAction(action)
-            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            row.addWidget(button)
+        self._buttons = QHBoxLayout()
+        row.addLayout(self._buttons)
         row.addStretch(1)
         row.addWidget(self.edit)
         column.addLayout(row)
@@ -129,6 +123,16 @@ class SpeakerWindow(QWidget):
         self.alone.setObjectName("muted")
         self.alone.setWordWrap(True)
         column.addWidget(self.alone)
+
+    def use_commands(self, commands: Mapping[str, QAction]) -> None:
+        """Take the commands of the main window by their ids: ``BUTTONS`` get buttons, the keys of ``KEYS`` act."""
+        self.addActions([commands[id] for id in KEYS])
+        for id in BUTTONS:
+            button = QToolButton()
+            button.setDefaultAction(commands[id])
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            self._buttons.addWidget(button)
 
     # -- what it shows -----------------------------------------------------------------------------------------------
 

@@ -152,7 +152,7 @@ def _saved(driven: Driven, name: str) -> str:
 def _language(driven: Driven) -> str:
     """Load the language model in its process and train it."""
     before = driven.program.workspace.run
-    driven.program.deeds.new_language_run()
+    driven.program.runs.new_language_run()
     run = driven.program.workspace.run
     if run is None or run is before:
         raise CheckFailed(f"no run of it began. {driven.said}".strip())
@@ -176,7 +176,7 @@ def _no_language(driven: Driven) -> str:
     if this_build().kind == FULL:
         raise CheckFailed("this is the full package, and torch is missing in it: unpack the archive again")
     before = driven.program.workspace.run
-    driven.program.deeds.new_language_run()
+    driven.program.runs.new_language_run()
     driven.settle()
     if driven.program.workspace.run is not before or driven.said != NO_TORCH:
         raise CheckFailed("choosing the language model did not say how to get it")

@@ -1,1 +1,1 @@
-"""Session files in the window: what it shows goes into one, and comes out of one."""
+"""Reading and writing session files beside the window."""

@@ -9,8 +9,14 @@ from PySide6.QtWidgets import QApplication
 
 from app.theme.stylesheet import palette, stylesheet
 from app.theme.tokens import CONTRAST, DARK, LIGHT, THEMES, Theme
+from grpo_core.text import tr
 
-CHOICES = ("light", "dark", "projector", "contrast", "system")
+TITLES = {
+    "system": tr("System"), "light": tr("Light"), "dark": tr("Dark"), "projector": tr("Projector"),
+    "contrast": tr("High contrast"),
+}  # fmt: skip
+"""The themes on offer: by the name that is kept, what they are called."""
+CHOICES = tuple(TITLES)
 SCALES = (0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5)
 """What Ctrl + and Ctrl - go through."""
 FUSION = "fusion_is_set"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,7 +10,6 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QToolBar, QToolButton, QWidget
 
-from app.commands.actions import Actions
 from app.examples import is_example
 from app.plotting.numbers import in_bytes
 from app.status import Status
@@ -35,7 +35,7 @@ class Transport(QToolBar):
         player: Player,
         run_manager: RunManager,
         workspace: Workspace,
-        actions: Actions,
+        actions: Mapping[str, QAction],
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(tr("Transport"), parent)

@@ -12,8 +12,9 @@ from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QImage
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
-from app.export.desk import BUSY, free
-from app.export.dialog import OWN, Choice, PictureDialog
+from app.controllers.export import unused_path
+from app.export.dialog import OWN, PictureChoice, PictureDialog
+from app.export.exporter import BUSY
 from app.export.stage import staged
 from app.panels.base import Panel
 from app.theme.tokens import DARK, LIGHT
@@ -51,13 +52,13 @@ def texts(svg: Path) -> str:
 
 
 def finished(driver: Driver) -> None:
-    driver.qtbot.waitUntil(lambda: not driver.program.exports.busy, timeout=30_000)
+    driver.qtbot.waitUntil(lambda: not driver.program.exporter.busy, timeout=30_000)
 
 
 def test_a_picture_in_another_size(driver: Driver, tmp_path: Path) -> None:
     driver.run(3)
-    driver.program.exports.picture(
-        panel(driver, "step_detail"), tmp_path / "a.png", Choice(panel="step_detail", size=(1000, 500))
+    driver.program.exporter.picture(
+        panel(driver, "step_detail"), tmp_path / "a.png", PictureChoice(panel="step_detail", size=(1000, 500))
     )
     image = QImage(str(tmp_path / "a.png"))
     assert (image.width(), image.height()) == (1000, 500)
@@ -77,8 +78,8 @@ def test_a_panel_in_another_size_leaves_no_trace_in_the_window(driver: Driver) -
 def test_a_picture_in_another_look_is_drawn_beside_the_window(driver: Driver, tmp_path: Path) -> None:
     driver.run(6)
     driver.program.workspace.move_to(4)
-    chosen = Choice(panel="policy_bars", size=(1000, 500), theme="dark", scale=1.5)
-    driver.program.exports.picture(panel(driver, "policy_bars"), tmp_path / "bars.png", chosen)
+    chosen = PictureChoice(panel="policy_bars", size=(1000, 500), theme="dark", scale=1.5)
+    driver.program.exporter.picture(panel(driver, "policy_bars"), tmp_path / "bars.png", chosen)
     finished(driver)
     assert driver.messages[-1] == f"{tmp_path / 'bars.png'} holds the picture of “Policy π(a)”."
     image = QImage(str(tmp_path / "bars.png"))
@@ -93,7 +94,7 @@ def test_a_panel_as_it_is_shown_is_what_the_screen_shows(driver: Driver, tmp_pat
     driver.run(6)
     shown = panel(driver, name)
     screen = shown.grab().toImage()
-    driver.program.exports.picture(shown, tmp_path / "a.png", Choice(panel=name, caption=False))
+    driver.program.exporter.picture(shown, tmp_path / "a.png", PictureChoice(panel=name, caption=False))
     image = QImage(str(tmp_path / "a.png"))
     assert image.size() == screen.size() * 2, "sharp on paper"
     smooth = Qt.TransformationMode.SmoothTransformation
@@ -157,7 +158,7 @@ def test_the_command_takes_the_panel_in_focus(driver: Driver) -> None:
 def test_a_table_is_its_twin(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     driver.run(6)
     answer(monkeypatch, tmp_path / "bars")
-    driver.program.deeds.export_table("policy_bars")
+    driver.program.exports.ask_table("policy_bars")
     twin = panel(driver, "policy_bars").twin  # type: ignore[attr-defined]
     twin.toggle()
     driver.settle()
@@ -167,7 +168,7 @@ def test_a_table_is_its_twin(driver: Driver, tmp_path: Path, monkeypatch: pytest
     copied = [line.split("\t") for line in model.tsv(range(model.rowCount())).splitlines()]
     assert told == copied
     assert len(told) == 11
-    driver.program.deeds.export_table("metrics")
+    driver.program.exports.ask_table("metrics")
     assert driver.messages[-1] == "“Metric cards” has no table; export it as a picture."
 
 
@@ -192,18 +193,20 @@ def test_a_folder_that_takes_nothing_is_a_sentence(driver: Driver, tmp_path: Pat
     locked = tmp_path / "locked"
     locked.mkdir()
     locked.chmod(0o555)
-    driver.program.exports.picture(panel(driver, "metrics"), locked / "a.png", Choice(panel="metrics"))
+    driver.program.exporter.picture(panel(driver, "metrics"), locked / "a.png", PictureChoice(panel="metrics"))
     assert driver.messages[-1] == f"{locked / 'a.png'} cannot be written: the program is not allowed to use the folder."
-    driver.program.exports.table(panel(driver, "step_detail"), locked / "a.csv")
+    driver.program.exporter.table(panel(driver, "step_detail"), locked / "a.csv")
     assert "cannot be written" in driver.messages[-1]
     assert list(locked.iterdir()) == []
 
 
 def test_a_wrong_ending_and_no_room_are_sentences(driver: Driver, tmp_path: Path) -> None:
     shown = panel(driver, "metrics")
-    driver.program.exports.picture(shown, tmp_path / "a.gif", Choice(panel="metrics"))
+    driver.program.exporter.picture(shown, tmp_path / "a.gif", PictureChoice(panel="metrics"))
     assert "end the name in .png, .svg or .pdf" in driver.messages[-1]
-    driver.program.exports.picture(shown, tmp_path / "a.png", Choice(panel="metrics", size=(200, 30), scale=2.5))
+    driver.program.exporter.picture(
+        shown, tmp_path / "a.png", PictureChoice(panel="metrics", size=(200, 30), scale=2.5)
+    )
     assert "no room beside its caption" in driver.messages[-1]
     assert not (tmp_path / "a.png").exists()
 
@@ -220,25 +223,25 @@ def test_a_sequence_and_the_run_are_written_beside_the_window(
     asked.save.click()
     folder = tmp_path / f"{panel(driver, 'policy_bars').title} pictures"
     assert any(line.message.id == BUSY for line in driver.program.window.messages.lines)
-    driver.program.deeds.export_run()
+    driver.program.exports.ask_run()
     assert "Another export is being written" in driver.messages[-1]
     finished(driver)
     assert sorted(path.name for path in folder.iterdir()) == [f"policy-bars-000{n}.png" for n in (3, 4, 5)]
     assert driver.messages[-1] == f"{folder} holds 3 pictures."
     run = driver.program.workspace.run
     assert run is not None
-    driver.program.deeds.export_run()
+    driver.program.exports.ask_run()
     finished(driver)
     assert (tmp_path / f"{run.title} tables" / "samples.csv").exists()
-    assert free(folder) == folder.with_name(f"{folder.name} 2")
+    assert unused_path(folder) == folder.with_name(f"{folder.name} 2")
 
 
 def test_a_sequence_can_be_cancelled_and_the_window_closed_meanwhile(driver: Driver, tmp_path: Path) -> None:
     driver.run(4)
-    choice = Choice(panel="policy_bars", steps=range(1, 5))
-    driver.program.exports.sequence(tmp_path / "one", choice)
-    driver.program.exports.cancel()
-    driver.qtbot.waitUntil(lambda: not driver.program.exports.busy, timeout=10_000)
+    choice = PictureChoice(panel="policy_bars", steps=range(1, 5))
+    driver.program.exporter.sequence(tmp_path / "one", choice)
+    driver.program.exporter.cancel()
+    driver.qtbot.waitUntil(lambda: not driver.program.exporter.busy, timeout=10_000)
     assert "cancelled" in driver.messages[-1]
-    driver.program.exports.sequence(tmp_path / "two", choice)
-    assert driver.program.exports.busy  # the fixture closes the window
+    driver.program.exporter.sequence(tmp_path / "two", choice)
+    assert driver.program.exporter.busy  # the fixture closes the window

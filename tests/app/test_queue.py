@@ -165,7 +165,7 @@ def test_closing_the_program_ends_the_process_and_the_next_start_offers_the_rest
 ) -> None:
     first = make(qtbot, tmp_path)
     folder = first.program.paths.data / "queues" / "2026 beta"
-    background = first.program.queues.background
+    background = first.program.background_runs.background
     background.start(folder, LONG)
     child = until_it_trains(qtbot, background)
     take_down(first)
@@ -175,10 +175,10 @@ def test_closing_the_program_ends_the_process_and_the_next_start_offers_the_rest
         assert reader.meta.ended, "it was asked to stop, and closed its file"
 
     second = make(qtbot, tmp_path)
-    second.program.queues.offer()
+    second.program.background_runs.offer()
     qtbot.waitUntil(lambda: bool(second.messages), timeout=10_000)
     line = message(second, "Runs in the background are not finished: “2026 beta”.")
-    background = second.program.queues.background
+    background = second.program.background_runs.background
     button(line, "Show").click()
     qtbot.waitUntil(lambda: not background._reader.busy)
     second.settle()
@@ -191,20 +191,20 @@ def test_closing_the_program_ends_the_process_and_the_next_start_offers_the_rest
     QTest.keyClick(shown.table, Qt.Key.Key_Return)
     assert any("β 0.5, seed 0 has not begun yet." in text for text in second.messages)
     second.program.window.messages.remove("queue")
-    second.program.queues.offer()
-    qtbot.waitUntil(lambda: not second.program.queues._looking.busy)
+    second.program.background_runs.offer()
+    qtbot.waitUntil(lambda: not second.program.background_runs.searching)
     assert not any("not finished" in text for text in second.messages), "nobody wants it any more"
     take_down(second)
 
 
 def test_what_cannot_be_shown_or_worked_on_is_said(driver: Driver, tmp_path: Path) -> None:
-    driver.program.queues.open(tmp_path)
+    driver.program.background_runs.open(tmp_path)
     assert "holds no queue of runs" in driver.messages[0]
     queue = runs.planned(Settings(), {"objective.beta": [0.0]}, range(1), 5)
     runs.begin(tmp_path, queue)
     assert runs.work(tmp_path)
     (tmp_path / queue.runs[0].file).write_bytes(b"no run" * 99)
-    driver.program.queues.open(tmp_path)
+    driver.program.background_runs.open(tmp_path)
     driver.qtbot.waitUntil(lambda: len(driver.messages) > 1)
     assert "is not a run file" in driver.messages[1]
 

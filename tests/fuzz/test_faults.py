@@ -27,8 +27,8 @@ from tests.core.runs.conftest import largest_file, permissions_count  # noqa: F4
 
 
 def saved(driver: Driver, target: Path) -> None:
-    driver.program.desk.save(target)
-    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    driver.program.session_files.save(target)
+    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
 
 
 def test_a_disk_that_fills_while_training_stops_the_run_and_loses_nothing_on_it(driver: Driver, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_disk_that_fills_while_training_stops_the_run_and_loses_nothing_on_it(
         assert reached >= 5
         saved(driver, tmp_path / "x.grposession")
         driver.program.presenter.notes.save()
-        said = driver.program.layouts.save(driver.program.window, "Mine")
+        said = driver.program.layout_files.save(driver.program.window, "Mine")
         assert said is None or said.endswith(".")
     driver.run(10)  # space again: it goes on
     assert driver.head >= 10
@@ -78,7 +78,7 @@ def test_a_clock_that_goes_backwards(qtbot: QtBot, tmp_path: Path, monkeypatch: 
     assert len(open_session(tmp_path / "x.grposession", tmp_path / "runs")[1]) == 3
     again = make(qtbot, tmp_path / "home")
     assert load_preferences(preferences)[1] == ()
-    again.program.offers.reopen(found[0].path)
+    again.program.startup.reopen(found[0].path)
     again.run(1)
     assert again.head == 5
     take_down(again)
@@ -106,9 +106,9 @@ def test_a_locale_with_a_decimal_comma(german: None, driver: Driver, tmp_path: P
     assert stored is not None
     assert stored.objective.beta == 0.01
     driver.program.look.set(scale=1.25)
-    driver.program._on_save()
+    driver.program.preferences.save()
     assert json.loads(driver.program.paths.preferences.read_text())["scale"] == 1.25
-    assert load_preferences(driver.program.paths.preferences) == (driver.program.preferences, ())
+    assert load_preferences(driver.program.paths.preferences) == (driver.program.preferences.current, ())
     driver.program.presenter.speaker.show()
     QTest.keyClicks(driver.program.presenter.speaker.notes, "0,5")
     assert driver.program.presenter.speaker.text == "0,5"
@@ -121,11 +121,11 @@ def test_a_home_with_a_long_and_foreign_name(qtbot: QtBot, tmp_path: Path) -> No
     saved(driver, home / "Übung & Lösung.grposession")
     driver.program.actions["branch"].trigger()
     driver.run(2)
-    driver.program.deeds.open_path(home / "Übung & Lösung.grposession")
-    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    driver.program.runs.open_path(home / "Übung & Lösung.grposession")
+    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
     assert driver.head == 4
-    driver.program.layouts.save(driver.program.window, "東京 / 1")
-    assert driver.program.layouts.restore(driver.program.window, "東京 / 1") is None
+    driver.program.layout_files.save(driver.program.window, "東京 / 1")
+    assert driver.program.layout_files.restore(driver.program.window, "東京 / 1") is None
     runs = driver.program.paths.runs
     take_down(driver)
     assert [entry.error for entry in library.entries(runs)] == [None] * 3
@@ -150,9 +150,9 @@ def test_folders_that_become_read_only_are_told_and_the_run_goes_on_once_they_ar
         program.player.run_n(5)
         driver.qtbot.waitUntil(lambda: program.controller.state is State.FAILED, timeout=20_000)
         driver.settle()
-        program._on_save()
-        program.say(program.layouts.save(program.window, "Mine"))
-        program.say(program.lessons.progress.reach("clip", 1, last=False))
+        program.preferences.save()
+        program.messages.say(program.layout_files.save(program.window, "Mine"))
+        program.messages.say(program.lessons.progress.reach("clip", 1, last=False))
         said = [text for text in driver.messages if "not allowed" in text or "read-only" in text]
         assert len(said) >= 4, driver.messages
         assert all(text.endswith(".") for text in said)

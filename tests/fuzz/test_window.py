@@ -22,7 +22,7 @@ chance, rounds = random.Random(int(sys.argv[1])), int(sys.argv[2])
 application = QApplication([])
 program = Application(application, find_paths(), Preferences())
 program.window.show()
-layouts, window = program.layouts, program.window
+layouts, window = program.layout_files, program.window
 assert layouts.save(window, "Mine") is None
 path = next(program.paths.layouts.glob("layout-Mine.json"))
 good = path.read_bytes()
@@ -60,7 +60,7 @@ for _ in range(rounds):  # with the right checksum, so that the values are looke
 path.write_bytes(good)
 assert layouts.restore(window, "Mine") is None
 application.processEvents()
-program.closing.close()
+program.shutdown.close()
 while not window.may_close:
     application.processEvents()
 print("fine", refused > rounds * 0.9)

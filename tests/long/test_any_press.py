@@ -121,7 +121,7 @@ class Hands:
     def open(self) -> tuple[Any, ...]:
         files = sorted(self.program.paths.runs.glob("*.grpo"))
         if files:
-            self.program.deeds.open_path(self.any.choice(files))
+            self.program.runs.open_path(self.any.choice(files))
         return ()
 
 

@@ -85,7 +85,7 @@ def check(folder: Path, told: dict[str, int]) -> Counter[str]:
     if "preferences" in told:
         assert preferences.kept_runs >= told["preferences"]
     progress = Progress(folder / "lessons.json")
-    assert progress.said == ""
+    assert progress.problem == ""
     if "lessons" in told:
         assert progress.reached["clip"].step >= told["lessons"]
     return met

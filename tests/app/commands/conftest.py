@@ -1,53 +1,49 @@
-"""A window that writes down what its commands call."""
+"""The commands of the program in a bare window, which write down that they were run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.commands.actions import Actions
-from app.commands.command import State
-from app.commands.table import commands
+from app.commands.command import Command
+from app.self_test.driving import Driven
 
-READY = State(
-    head=5, step=3, next_event=True, previous_event=True, can_undo=True, can_redo=True, explainable=True, has_plot=True,
-    presenting=True, lesson=True,
-)  # fmt: skip
-"""A state in which every command can run."""
+
+@dataclass
+class Stand:
+    """How the commands stand, instead of the program's own state.
+
+    Attributes:
+        blocked: why commands cannot run, by id.
+        on: ids of those that are on.
+        texts: what they are called now, by id.
+    """
+
+    blocked: dict[str, str] = field(default_factory=dict)
+    on: set[str] = field(default_factory=set)
+    texts: dict[str, str] = field(default_factory=dict)
 
 
 class Recorder(QMainWindow):
-    """A real window; each method of the protocol notes its name and arguments.
+    """A real window without the program behind it.
 
     Attributes:
-        called: (method, arguments), in order.
+        called: ids of the commands that were run, in order.
+        stand: how the commands stand.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.called: list[tuple[str, tuple[object, ...]]] = []
+        self.called: list[str] = []
+        self.stand = Stand()
         centre = QWidget()
         self.setCentralWidget(centre)
         self._column = QVBoxLayout(centre)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        return lambda *arguments: self.called.append((name, arguments))
-
-    def state(self) -> State:
-        return READY
-
-    def panels(self) -> Sequence[tuple[str, str]]:
-        return (("controls", "Controls"), ("explain", "Explain"))
-
-    def recent_files(self) -> Sequence[str]:
-        return ("/home/a/lecture.grposession", "/home/a/run.grpo")
-
-    def saved_layouts(self) -> Sequence[str]:
-        return ("Bandit", "Mine")
 
     def hold(self, widget: QWidget) -> QWidget:
         """Put ``widget`` into the window."""
@@ -56,9 +52,38 @@ class Recorder(QMainWindow):
         return widget
 
     def names(self) -> list[str]:
-        """What was called since the last question."""
-        names, self.called = [name for name, _ in self.called], []
+        """The commands that were run since the last question."""
+        names, self.called = self.called, []
         return names
+
+    def commands(self, declared: tuple[Command, ...]) -> list[Command]:
+        """The commands as they are declared, but run and read here."""
+        return [self._recorded(command) for command in declared]
+
+    def _recorded(self, command: Command) -> Command:
+        id, stand = command.id, self.stand
+        return replace(
+            command,
+            run=lambda: self.called.append(id),
+            blocked=lambda: stand.blocked.get(id, ""),
+            checked=None if command.checked is None else lambda: id in stand.on,
+            text_now=lambda: stand.texts.get(id, command.text),
+        )
+
+
+@pytest.fixture(scope="session")
+def declared(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> tuple[Command, ...]:
+    """Every command of the program, of a user who has a layout and two recent files."""
+    driven = Driven(qapp, tmp_path_factory.mktemp("home"))
+    program = driven.program
+    program.layout_files.save(program.window, "Mine")
+    for name in ("run.grpo", "lecture.grposession"):
+        program.recent_files.remember(Path("/home/a") / name)
+    commands = program.actions.commands
+    driven.close(20.0)
+    program.window.deleteLater()
+    program.deleteLater()
+    return commands
 
 
 @pytest.fixture
@@ -73,7 +98,7 @@ def window(qtbot: QtBot) -> Recorder:
 
 
 @pytest.fixture
-def actions(window: Recorder) -> Actions:
-    made = Actions(window, commands(window))
-    made.refresh(READY)
+def actions(window: Recorder, declared: tuple[Command, ...]) -> Actions:
+    made = Actions(window, window.commands(declared))
+    made.refresh()
     return made

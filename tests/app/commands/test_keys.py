@@ -32,15 +32,15 @@ from app.commands.actions import Actions
 
 Key, Modifier = Qt.Key, Qt.KeyboardModifier
 KEYS = {
-    "run_pause": (Key.Key_Space, Modifier.NoModifier),
+    "run": (Key.Key_Space, Modifier.NoModifier),
     "step": (Key.Key_Period, Modifier.NoModifier),
-    "next_stage": (Key.Key_Period, Modifier.ShiftModifier),
+    "stage": (Key.Key_Period, Modifier.ShiftModifier),
     "explain": (Key.Key_E, Modifier.NoModifier),
     "go_start": (Key.Key_Home, Modifier.NoModifier),
-    "show_palette": (Key.Key_P, Modifier.ControlModifier | Modifier.ShiftModifier),
+    "palette": (Key.Key_P, Modifier.ControlModifier | Modifier.ShiftModifier),
 }
 EVERYTHING = set(KEYS)
-ANYWHERE = {"show_palette"}
+ANYWHERE = {"palette"}
 
 
 def focusable() -> QWidget:
@@ -95,10 +95,10 @@ CASES: list[tuple[Callable[[], QWidget], set[str]]] = [
     (combo, ANYWHERE),
     (editable_combo, ANYWHERE),
     (listing, ANYWHERE),
-    (table, {"step", "next_stage", "explain", "show_palette"}),
-    (QPushButton, EVERYTHING - {"run_pause"}),
-    (QToolButton, EVERYTHING - {"run_pause"}),
-    (QCheckBox, EVERYTHING - {"run_pause"}),
+    (table, {"step", "stage", "explain", "palette"}),
+    (QPushButton, EVERYTHING - {"run"}),
+    (QToolButton, EVERYTHING - {"run"}),
+    (QCheckBox, EVERYTHING - {"run"}),
     (QSlider, EVERYTHING - {"go_start"}),
     (tabs, EVERYTHING - {"go_start"}),
     (QScrollArea, EVERYTHING),
@@ -113,12 +113,12 @@ def test_the_focused_widget_keeps_the_keys_it_needs(
     widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     widget.setFocus(Qt.FocusReason.TabFocusReason)
     assert widget.hasFocus()
-    for method, (key, modifiers) in KEYS.items():
+    for id, (key, modifiers) in KEYS.items():
         QTest.keyClick(widget, key, modifiers)
         popup = widget.view().window() if isinstance(widget, QComboBox) else None
         if popup is not None:
             widget.hidePopup()
-        assert window.names() == ([method] if method in reaching else []), method
+        assert window.names() == ([id] if id in reaching else []), id
 
 
 @pytest.mark.parametrize("make", [make for make, _ in CASES], ids=[make.__name__ for make, _ in CASES])
@@ -128,7 +128,7 @@ def test_run_and_pause_has_a_key_that_works_everywhere(
     widget = window.hold(make())
     widget.setFocus()
     QTest.keyClick(widget, Key.Key_Space, Modifier.ControlModifier)
-    assert window.names() == ["run_pause"]
+    assert window.names() == ["run"]
 
 
 def test_the_kept_key_does_its_work_in_the_widget(window: Any, actions: Actions) -> None:
@@ -169,7 +169,7 @@ def test_without_any_focus_the_keys_work(window: Any, actions: Actions) -> None:
     QTest.keyClick(window, Key.Key_Comma)
     QTest.keyClick(window, Key.Key_Comma, Modifier.ShiftModifier)
     QTest.keyClick(window, Key.Key_End)
-    assert window.names() == ["run_pause", "step_back", "previous_stage", "go_end"]
+    assert window.names() == ["run", "step_back", "stage_back", "go_end"]
 
 
 def test_undo_in_a_text_field_undoes_the_text(window: Any, actions: Actions) -> None:
@@ -192,7 +192,7 @@ def test_keys_work_in_a_floating_panel(qtbot: QtBot, window: Any, actions: Actio
     qtbot.waitUntil(lambda: QApplication.activeWindow() is dock)
     content.setFocus()
     QTest.keyClick(content, Key.Key_Space)
-    assert window.names() == ["run_pause"]
+    assert window.names() == ["run"]
 
 
 def test_keys_stay_in_a_dialog(qtbot: QtBot, window: Any, actions: Actions) -> None:
@@ -217,7 +217,7 @@ def test_keys_of_a_context_act_only_in_it(window: Any, actions: Actions) -> None
     QTest.keyClick(plain, Key.Key_PageDown)
     QTest.keyClick(plain, Key.Key_PageUp)
     QTest.keyClick(plain, Key.Key_Period)
-    assert window.names() == ["forward", "back", "blank_screen"]
+    assert window.names() == ["present.next", "present.back", "present.blank"]
     actions.set_context("app")
     QTest.keyClick(plain, Key.Key_PageDown)
     assert window.names() == []

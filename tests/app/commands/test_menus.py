@@ -7,8 +7,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from app.commands.actions import Actions
-from app.commands.command import State
 from app.commands.menus import fill_menus
+from tests.app.commands.conftest import Recorder
 
 
 def entries(menu: QMenu) -> list[QAction]:
@@ -39,9 +39,19 @@ def test_filling_again_replaces_the_menus(window: QMainWindow, actions: Actions)
     assert len(window.menuBar().findChildren(QMenu)) == len({command.menu for command in actions.commands})
 
 
-def test_one_theme_at_a_time_is_on(window: QMainWindow, actions: Actions) -> None:
+def test_one_theme_at_a_time_is_on(window: Recorder, actions: Actions) -> None:
     fill_menus(window.menuBar(), actions)
     for name in ("dark", "light"):
-        actions.refresh(State(theme=name))
+        window.stand.on = {f"theme.{name}"}
+        actions.refresh()
         on = [action.objectName() for action in actions if action.isChecked() and "theme" in action.objectName()]
         assert on == [f"theme.{name}"]
+
+
+def test_a_click_on_the_theme_that_is_on_leaves_it_on(window: Recorder, actions: Actions) -> None:
+    fill_menus(window.menuBar(), actions)
+    window.stand.on = {"theme.dark"}
+    actions.refresh()
+    actions["theme.dark"].trigger()
+    actions.refresh()
+    assert actions["theme.dark"].isChecked()

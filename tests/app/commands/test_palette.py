@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.commands.actions import Actions
-from app.commands.command import State
 from app.commands.fuzzy import score
 from app.commands.palette import CommandPalette
 from app.commands.sheet import ShortcutSheet
@@ -58,7 +57,7 @@ def test_typing_choosing_and_enter_run_a_command_after_the_palette_has_gone(
     actions.ran.connect(lambda id: seen.append(palette.isVisible()))
     QTest.keyClicks(palette.line, "normal size")
     QTest.keyClick(palette.line, Qt.Key.Key_Return)
-    assert window.called == [("zoom", (0,))]
+    assert window.called == ["zoom_reset"]
     assert seen == [False]
 
 
@@ -80,7 +79,8 @@ def test_arrows_and_pages_move_and_stop_at_the_ends(palette: CommandPalette) -> 
 def test_a_command_that_cannot_run_is_listed_with_its_reason_and_enter_does_nothing(
     window: Any, actions: Actions, palette: CommandPalette
 ) -> None:
-    actions.refresh(State())
+    window.stand.blocked["undo"] = "No setting has been changed."
+    actions.refresh()
     palette.line.setText("undo")
     index = palette.model.index(0, 0)
     assert listed(palette)[0] == "undo"
@@ -112,8 +112,11 @@ def test_it_goes_away_when_another_window_becomes_active(qtbot: QtBot, window: A
     qtbot.waitUntil(lambda: not palette.isVisible())
 
 
-def test_it_can_be_painted_with_and_without_blocked_commands(actions: Actions, palette: CommandPalette) -> None:
-    actions.refresh(State())
+def test_it_can_be_painted_with_and_without_blocked_commands(
+    window: Any, actions: Actions, palette: CommandPalette
+) -> None:
+    window.stand.blocked["new_run"] = "Not now."
+    actions.refresh()
     palette.line.setText("")
     picture = palette.grab().toImage()
     column = {picture.pixelColor(x, y).name() for x in range(20, 200) for y in range(60, 160, 3)}

@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QMainWindow
 
+from app.application import Application
 from app.commands.actions import Actions
-from app.commands.command import Command, State, conflicts
-from app.commands.table import commands
+from app.commands.command import Command, CommandStatus, conflicts
+from app.workspace.player import Mode
+from tests.app.commands.conftest import Recorder
+from tests.app.conftest import Driver
+from tests.app.stories.hands import panel
 
 EXPECTED_KEYS = {
     "run": ("Space", "Ctrl+Space"), "step": (".",), "step_back": (",",), "stage": ("Shift+.",),
     "stage_back": ("Shift+,",), "explain": ("E",), "table_twin": ("T",), "undo": ("Ctrl+Z",), "quit": ("Ctrl+Q",),
     "shortcut_sheet": ("F1",), "palette": ("Ctrl+Shift+P",), "full_screen": ("F11",), "zoom_reset": ("Ctrl+0",),
     "go_start": ("Home",), "go_end": ("End",),
+}  # fmt: skip
+EFFECTS: dict[str, tuple[Callable[[Application], object], object]] = {
+    "zoom_in": (lambda p: p.look.scale, 1.1),
+    "zoom_out": (lambda p: p.look.scale, 0.9),
+    "theme.projector": (lambda p: p.look.choice, "projector"),
+    "layout.Compare": (lambda p: p.preferences.current.layout, "Compare"),
+    "layout.Mine": (lambda p: p.preferences.current.layout, "Mine"),
+    "panel.glossary": (lambda p: p.window.docks["glossary"].isVisible(), True),
+    "glossary": (lambda p: p.window.docks["glossary"].isVisible(), True),
+    "references": (lambda p: p.window.docks["references"].isVisible(), True),
+    "lessons": (lambda p: p.window.docks["lesson"].isVisible(), True),
+    "breakpoints": (lambda p: p.window.docks["breakpoints"].isVisible(), True),
+    "queue": (lambda p: p.window.docks["queue"].isVisible(), True),
+    "what_if": (lambda p: p.window.docks["what_if"].isVisible(), True),
+    "reduced_motion": (lambda p: (p.preferences.current.reduced_motion, p.player.staged), (True, False)),
+    "thinning": (lambda p: (p.preferences.current.thinning, p.run_manager.training.thin), (True, True)),
+    "full_screen": (lambda p: p.window.isFullScreen(), True),
+    "speaker": (lambda p: p.presenter.speaker.isVisible(), True),
+    "present.counter": (lambda p: p.presenter.counter.isHidden(), False),
+    "present.blank": (lambda p: p.presenter.blank.isHidden(), False),
+    "present.ring": (lambda p: p.presenter.ring.on, True),
+    "palette": (lambda p: p.palette.isVisible(), True),
+    "shortcut_sheet": (lambda p: p.sheet.isVisible(), True),
+    "new_run": (lambda p: len(p.workspace.runs), 2),
+    "branch": (lambda p: p.workspace.run.branched_at, 3),  # type: ignore[union-attr]
+    "step_back": (lambda p: p.workspace.cursor.step, 2),
+    "present.step_back": (lambda p: p.workspace.cursor.step, 2),
+    "go_start": (lambda p: p.workspace.cursor.step, 0),
+    "explain": (lambda p: p.workspace.quantity is not None, True),
+    "faster": (lambda p: p.player.speed, 10.0),
+    "slower": (lambda p: p.player.speed, 2.0),
 }  # fmt: skip
 
 
@@ -37,58 +74,116 @@ def test_the_keys_are_those_that_were_promised(actions: Actions) -> None:
         assert actions[id].command.shortcuts[: len(keys)] == keys
 
 
-def test_every_command_runs_exactly_one_method_of_the_window(window: QMainWindow, actions: Actions) -> None:
-    seen = set()
-    for action in actions:
-        window.called.clear()  # type: ignore[attr-defined]
-        action.trigger()
-        (call,) = window.called  # type: ignore[attr-defined]
-        assert action.command.context == "present" or call not in seen, action.command.id
-        seen.add(call)
-    assert ("zoom", (-1,)) in seen
-    assert ("set_theme", ("projector",)) in seen
-    assert ("set_layout", ("Mine",)) in seen
-    assert ("toggle_panel", ("explain",)) in seen
-    assert ("set_reduced_motion", (True,)) in seen
+@pytest.mark.parametrize("id", EFFECTS)
+def test_a_command_does_what_its_name_promises(driver: Driver, id: str) -> None:
+    program = driver.program
+    driver.run(3)
+    program.player.set_speed(5.0)
+    program.layout_files.save(program.window, "Mine")
+    program.layouts.changed.emit()
+    read, after = EFFECTS[id]
+    assert read(program) != after
+    program.actions[id].trigger()
+    assert read(program) == after
+    driver.settle()
+    program.palette.hide()
+    program.sheet.hide()
 
 
-def test_a_command_that_cannot_run_says_why_and_does_not(window: QMainWindow, actions: Actions) -> None:
-    actions.refresh(State(read_only="Another window writes this run."))
-    blocked = {action.command.id: action.why for action in actions if action.why}
+def test_every_command_runs_in_a_window_without_complaint(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    for ask in ("getOpenFileName", "getSaveFileName"):
+        monkeypatch.setattr(QFileDialog, ask, lambda *arguments: ("", ""))
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *arguments: "")
+    monkeypatch.setattr(QInputDialog, "getText", lambda *arguments: ("", False))
+    monkeypatch.setattr("app.controllers.runs.find_spec", lambda name: None)  # no model is loaded
+    program = driver.program
+    driver.run(3)
+    ran = set()
+    for id in program.actions.by_id:
+        if id == "quit":
+            continue
+        program.actions[id].trigger()
+        program.palette.hide()
+        program.presenter.blank.lift()
+        QApplication.processEvents()
+        ran.add(id)
+    assert ran | {"quit"} == set(program.actions.by_id)
+    assert not program.window.may_close
+    program.sheet.hide()
+    program.player.pause()
+
+
+def test_quit_closes_the_window(driver: Driver) -> None:
+    driver.program.actions["quit"].trigger()
+    driver.qtbot.waitUntil(lambda: driver.program.window.may_close, timeout=10_000)
+
+
+def test_a_command_that_cannot_run_says_why_and_does_not(driver: Driver) -> None:
+    program = driver.program
+    assert program.workspace.run is not None
+    program.workspace.run.read_only = "Another window writes this run."
+    driver.settle()
+    blocked = {action.command.id: action.why for action in program.actions if action.why}
     assert {"undo", "redo", "explain", "table_twin", "copy_picture", "run", "run_n", "step", "save_as"} <= set(blocked)
     assert blocked["run"] == "Another window writes this run."
     assert all(why.endswith(".") for why in blocked.values())
     for id in blocked:
-        actions[id].trigger()
-        assert not actions[id].isEnabled()
-        assert blocked[id] in actions[id].toolTip()
-    assert window.called == []  # type: ignore[attr-defined]
+        program.actions[id].trigger()
+        assert not program.actions[id].isEnabled()
+        assert blocked[id] in program.actions[id].toolTip()
+    assert program.player.mode is Mode.RESTING
+    assert driver.messages == []
 
 
-def test_a_read_only_run_can_be_stepped_through_up_to_its_head(actions: Actions) -> None:
-    actions.refresh(State(read_only="no", head=5, step=4))
-    assert actions["step"].isEnabled()
-    actions.refresh(State(read_only="no", head=5, step=5))
-    assert not actions["step"].isEnabled()
+def test_a_read_only_run_can_be_stepped_through_up_to_its_head(driver: Driver) -> None:
+    driver.run(5)
+    assert driver.program.workspace.run is not None
+    driver.program.workspace.run.read_only = "no"
+    driver.program.workspace.move_to(4)
+    driver.settle()
+    assert driver.program.actions["step"].isEnabled()
+    driver.program.workspace.move_to(5)
+    driver.settle()
+    assert not driver.program.actions["step"].isEnabled()
 
 
-def test_actions_follow_the_state(actions: Actions) -> None:
+def test_actions_follow_the_program(driver: Driver) -> None:
+    program, actions = driver.program, driver.program.actions
     assert actions["run"].text() == "Run"
-    actions.refresh(State(running=True, theme="dark", full_screen=True, panels=frozenset(["explain"]), layout="Mine"))
+    program.look.set("dark")
+    program.window.setWindowState(Qt.WindowState.WindowFullScreen)
+    panel(driver, "explain")
+    program.layouts.choose("Compare")
+    program.player.run()
+    driver.settle()
     assert actions["run"].text() == "Pause"
     on = {action.command.id for action in actions if action.isChecked()}
-    assert on == {"theme.dark", "full_screen", "panel.explain", "layout.Mine"}
+    assert {"theme.dark", "full_screen", "panel.explain", "layout.Compare"} <= on
+    assert not {"theme.light", "layout.Bandit", "panel.breakpoints", "present", "thinning"} & on
+    program.player.pause()
+    driver.rest()
+    assert actions["run"].text() == "Run"
 
 
-def test_the_state_can_be_compared_and_is_frozen() -> None:
-    assert State() == State()
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        State().running = True  # type: ignore[misc]
+def test_an_action_is_changed_only_where_its_command_stands_differently(window: Recorder, actions: Actions) -> None:
+    changed: list[str] = []
+    for action in actions:
+        action.changed.connect(lambda id=action.command.id: changed.append(id))
+    actions.refresh()
+    assert changed == []
+    window.stand.blocked["undo"] = "No setting has been changed."
+    actions.refresh()
+    assert set(changed) == {"undo"}
+
+
+def test_the_status_of_a_command_can_be_compared() -> None:
+    command = Command(id="a", text="A", menu="Run", run=print)
+    assert command.status() == command.status() == CommandStatus("A", "", False)
 
 
 def test_conflicts_are_found(window: QMainWindow) -> None:
-    def made(id: str, *keys: str, context: str = "app") -> Command:
-        return Command(id=id, text=id, menu="Run", run=print, shortcuts=keys, context=context)  # type: ignore[arg-type]
+    def made(id: str, *keys: str, context: Any = "app") -> Command:
+        return Command(id=id, text=id, menu="Run", run=print, shortcuts=keys, context=context)
 
     (said,) = conflicts([made("a", "Ctrl+A"), made("b", "ctrl+a")])
     assert said == "a and b share the shortcut ctrl+a in context app."
@@ -99,11 +194,13 @@ def test_conflicts_are_found(window: QMainWindow) -> None:
         Actions(window, [made("a", "F5"), made("b", "F5")])
 
 
-def test_commands_can_be_replaced_when_layouts_change(window: QMainWindow, actions: Actions) -> None:
+def test_commands_can_be_replaced_when_layouts_change(
+    window: Recorder, actions: Actions, declared: tuple[Command, ...]
+) -> None:
     told: list[None] = []
     actions.rebuilt.connect(lambda: told.append(None))
     before = len(window.actions())
-    actions.set_commands([command for command in commands(window) if command.id != "layout.Mine"])  # type: ignore[arg-type]
+    actions.set_commands([command for command in window.commands(declared) if command.id != "layout.Mine"])
     assert len(told) == 1
     assert len(window.actions()) == before - 1
     assert "layout.Mine" not in actions.by_id

@@ -12,8 +12,8 @@ import shiboken6
 from PySide6.QtCore import QObject, QThread, Slot
 from pytestqt.qtbot import QtBot
 
-from app.crash.bell import Bell
 from app.crash.hooks import DISTINCT, LONGEST, CrashHooks
+from app.crash.notifier import CrashNotifier
 from grpo_core.errors import RunFileError
 
 
@@ -154,9 +154,9 @@ class Window(QObject):
 
 
 def test_a_report_of_any_thread_wakes_the_window_in_its_own(qtbot: QtBot, hooks: CrashHooks) -> None:
-    bell, window = Bell(), Window()
-    bell.rang.connect(window.request_frame)
-    hooks.on_report = bell.rang.emit
+    bell, window = CrashNotifier(), Window()
+    bell.reported.connect(window.request_frame)
+    hooks.on_report = bell.reported.emit
     for _ in range(2):
         thread = threading.Thread(target=fail)
         thread.start()
@@ -166,8 +166,8 @@ def test_a_report_of_any_thread_wakes_the_window_in_its_own(qtbot: QtBot, hooks:
 
 
 def test_a_bell_that_is_gone_does_no_harm(hooks: CrashHooks) -> None:
-    bell = Bell()
-    hooks.on_report = bell.rang.emit
+    bell = CrashNotifier()
+    hooks.on_report = bell.reported.emit
     shiboken6.delete(bell)
     raise_into_hook(ValueError("late"))
     assert len(hooks.take_reports()) == 1

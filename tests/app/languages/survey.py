@@ -163,13 +163,13 @@ def main(home: str, what: str) -> None:
     program = Application(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
     program.window.resize(1920, 1080)
     program.window.show()
-    program.offers.welcome()
+    program.startup.welcome()
     found: dict[str, dict[str, str]] = {"untranslated": {}, "clipped": {}, "turned": {}}
     settle()
     (lessons if what == "lessons" else panels)(program, found)
     print(json.dumps(found, ensure_ascii=False, indent=1))
     program.controller.finished.connect(application.quit)
-    program.closing.close()
+    program.shutdown.close()
     settle(300)
 
 
@@ -177,10 +177,10 @@ def panels(program: Application, found: dict[str, dict[str, str]]) -> None:
     """Every layout and every panel, before and after six updates."""
     survey(program.window, "start", found)
     for layout in ("Bandit", "Language model", "Compare"):
-        program.deeds.set_layout(layout)
+        program.layouts.choose(layout)
         settle()
         survey(program.window, layout, found)
-    program.deeds.set_layout("Bandit")
+    program.layouts.choose("Bandit")
     program.player.run_n(6)
     run = program.workspace.run
     assert run is not None
@@ -200,7 +200,7 @@ def panels(program: Application, found: dict[str, dict[str, str]]) -> None:
 def lessons(program: Application, found: dict[str, dict[str, str]]) -> None:
     """Every step of every lesson, with its question and with its answer."""
     program.window.resize(1366, 768)
-    program.deeds.show_lessons()
+    program.lessons.show()
     settle()
     lesson_player = program.lessons.player
     for lesson in program.lessons.panel.lessons:

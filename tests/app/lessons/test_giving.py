@@ -169,7 +169,7 @@ def test_opening_another_run_ends_the_lesson_and_shows_that_run(pupil: Pupil) ->
     own = program.workspace.run
     assert own is not None
     pupil.open("one_update")
-    program.deeds.new_bandit_run()
+    program.runs.new_bandit_run()
     pupil.driver.settle()
     assert pupil.lesson_player.lesson is None
     assert program.workspace.run not in (None, own)
@@ -179,7 +179,7 @@ def test_opening_another_run_ends_the_lesson_and_shows_that_run(pupil: Pupil) ->
 
 def test_closing_the_lessons_run_ends_the_lesson(pupil: Pupil) -> None:
     pupil.open("one_update")
-    pupil.driver.program.deeds.close_run()
+    pupil.driver.program.runs.close_run()
     pupil.driver.settle()
     assert pupil.lesson_player.lesson is None
     assert pupil.driver.head == 0
@@ -188,7 +188,7 @@ def test_closing_the_lessons_run_ends_the_lesson(pupil: Pupil) -> None:
 def test_the_keys_are_the_lessons_while_it_is_given_also_before_a_class(pupil: Pupil) -> None:
     program = pupil.driver.program
     pupil.open("one_update")
-    program.deeds.present()
+    program.presenter.toggle()
     pupil.driver.qtbot.waitUntil(lambda: program.window.docks["lesson"].isVisible(), timeout=3000)
     pupil.press(Key.Key_PageDown)
     pupil.press(Key.Key_Space)
@@ -201,7 +201,7 @@ def test_the_keys_are_the_lessons_while_it_is_given_also_before_a_class(pupil: P
     pupil.press(Key.Key_Escape)
     assert pupil.lesson_player.lesson is None
     assert program.presenter.active, "the lesson is left first, presenting after that"
-    program.deeds.leave_presenting()
+    program.presenter.leave()
     pupil.driver.settle()
 
 
@@ -213,7 +213,7 @@ def test_closing_the_window_in_a_lesson_remembers_the_users_run(pupil: Pupil) ->
     pupil.open("one_update")
     program.window.close()
     pupil.driver.qtbot.waitUntil(lambda: program.window.may_close, timeout=10_000)
-    assert program.preferences.last_run == str(own.path)
+    assert program.preferences.current.last_run == str(own.path)
     assert list(program.paths.runs.glob("*.grpo")) == [own.path]
 
 

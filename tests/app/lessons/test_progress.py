@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from app.lessons.progress import COLUMNS, MOST, Entry, Progress, Reached
+from app.lessons.progress import COLUMNS, MOST, PredictionEntry, Progress, Reached
 
 
-def entry(**changes: object) -> Entry:
+def entry(**changes: object) -> PredictionEntry:
     usual = {
         "when": "2026-01-02T03:04:05", "lesson": "toy", "step": 3, "ask": "Which?", "kind": "number", "guess": "0.5",
         "value": 0.25, "right": False, "skipped": False,
     }  # fmt: skip
-    return Entry(**{**usual, **changes})  # type: ignore[arg-type]
+    return PredictionEntry(**{**usual, **changes})  # type: ignore[arg-type]
 
 
 def test_steps_and_predictions_are_there_after_a_restart(tmp_path: Path) -> None:
@@ -48,18 +48,18 @@ def test_a_damaged_file_is_kept_aside_and_said(tmp_path: Path, content: bytes) -
     path = tmp_path / "lessons.json"
     path.write_bytes(content)
     progress = Progress(path)
-    assert "damaged" in progress.said
+    assert "damaged" in progress.problem
     assert (progress.reached, progress.history) == ({}, [])
     assert path.with_suffix(".bad.json").read_bytes() == content
     assert progress.reach("toy", 1, last=False) is None
-    assert Progress(path).said == ""
+    assert Progress(path).problem == ""
 
 
 def test_a_folder_that_cannot_be_written_is_said_and_nothing_raised(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
     progress = Progress(blocked / "lessons.json")
-    assert "could not be" in (progress.said or progress.reach("toy", 1, last=False) or "")
+    assert "could not be" in (progress.problem or progress.reach("toy", 1, last=False) or "")
 
 
 def test_the_history_is_a_table_that_a_spreadsheet_reads_and_does_not_run(tmp_path: Path) -> None:

@@ -259,7 +259,7 @@ def test_the_command_sweeps_and_a_chain_of_decisions_is_refused_in_a_sentence(
     driver.program.actions["sweep"].trigger()
     driver.qtbot.waitUntil(lambda: panel.desk.results is not before and not panel.busy, timeout=10_000)
     assert panel.seen
-    driver.program.deeds.new_run()
+    driver.program.runs.new_run()
     driver.program.workspace.editing.edit({"task.landscape": "chain"}, "Another task")
     panel.header.sweep.click()
     rest(driver, panel)

@@ -25,14 +25,14 @@ Key = Qt.Key
 def test_presenting_fills_the_screen_for_a_projector_and_ends_as_it_began(driver: Driver) -> None:
     window, look = driver.program.window, driver.program.look
     window.resize(1300, 740)
-    driver.program.deeds.set_layout("Compare")
+    driver.program.layouts.choose("Compare")
     driver.run(3)
     window.docks["controls"].hide()
     settle(driver)
     before, size = places(driver), window.size()
     start(driver)
     assert window.isFullScreen()
-    assert (look.theme.name, driver.program.preferences.theme) == ("projector", "light")
+    assert (look.theme.name, driver.program.preferences.current.theme) == ("projector", "light")
     assert not window.menuBar().isVisible()
     assert window.docks["controls"].isVisible()  # the layout Present has them
     driver.program.actions["present.leave"].trigger()
@@ -41,7 +41,7 @@ def test_presenting_fills_the_screen_for_a_projector_and_ends_as_it_began(driver
     assert not window.isFullScreen()
     assert window.menuBar().isVisible()
     assert places(driver) == before
-    assert driver.program.preferences.layout == "Compare"
+    assert driver.program.preferences.current.layout == "Compare"
     panel(driver, "policy_bars").focus_picture()
     press(driver, Key.Key_B)  # letters are letters again
     assert not driver.program.presenter.blank.isVisible()
@@ -85,7 +85,7 @@ def test_a_remote_steps_and_blanks_whatever_has_the_focus(driver: Driver) -> Non
 def test_a_blank_screen_lifts_by_a_click_and_shrugs_off_a_held_key(driver: Driver, qtbot: QtBot) -> None:
     start(driver)
     blank = driver.program.presenter.blank
-    driver.program.deeds.blank_screen()
+    driver.program.presenter.toggle_blank()
     assert blank.grab().toImage().pixelColor(5, 5) == Qt.GlobalColor.black
     held = QKeyEvent(QKeyEvent.Type.KeyPress, Key.Key_B, Qt.KeyboardModifier.NoModifier, "b", autorep=True)
     QApplication.sendEvent(blank, held)
@@ -98,7 +98,7 @@ def test_a_panel_is_maximized_and_every_dock_comes_back_exactly(driver: Driver) 
     window = driver.program.window
     driver.run(2)
     window.resize(1280, 720)
-    driver.program.deeds.set_layout("Bandit")
+    driver.program.layouts.choose("Bandit")
     panel(driver, "kl_over_beta")  # a tab behind the first is in front
     driver.settle()
     activate(driver)
@@ -118,24 +118,24 @@ def test_a_panel_is_maximized_and_every_dock_comes_back_exactly(driver: Driver) 
 
 def test_a_layout_chosen_while_a_panel_is_maximized_counts(driver: Driver) -> None:
     panel(driver, "policy_bars").focus_picture()
-    driver.program.deeds.maximize_panel()
-    driver.program.deeds.set_layout("Compare")
+    driver.program.actions["maximize_panel"].trigger()
+    driver.program.layouts.choose("Compare")
     driver.settle()
     wanted = places(driver)
-    assert not driver.program.deeds.state().maximized
+    assert driver.program.presenter.maximizer.panel is None
     driver.program.presenter.maximize(None)
     assert places(driver) == wanted
 
 
 def test_without_a_panel_in_focus_maximizing_says_what_to_do(driver: Driver) -> None:
     driver.program.transport.runs.setFocus()
-    driver.program.deeds.maximize_panel()
+    driver.program.actions["maximize_panel"].trigger()
     assert any("No panel is in focus" in text for text in driver.messages)
 
 
 def test_the_ring_follows_the_pointer_and_lets_clicks_through(driver: Driver) -> None:
     window, ring = driver.program.window, driver.program.presenter.ring
-    driver.program.deeds.toggle_ring()
+    driver.program.actions["present.ring"].trigger()
     handle = window.windowHandle()
     QTest.mouseMove(handle, QPoint(300, 200))
     driver.qtbot.waitUntil(ring.isVisible, timeout=2000)
@@ -146,7 +146,7 @@ def test_the_ring_follows_the_pointer_and_lets_clicks_through(driver: Driver) ->
     dark = [x for x in range(image.width()) if image.pixelColor(x, middle).lightness() < 80]
     assert dark
     assert abs(max(dark) - min(dark)) > 50
-    driver.program.deeds.toggle_ring()
+    driver.program.actions["present.ring"].trigger()
     QTest.mouseMove(handle, QPoint(100, 100))
     assert not ring.isVisible()
 
@@ -174,7 +174,7 @@ def test_the_counter_says_update_and_stage_and_goes_where_it_is_dragged(driver: 
 
 
 def test_the_speaker_reads_what_comes_next(driver: Driver) -> None:
-    driver.program.deeds.toggle_speaker()
+    driver.program.actions["speaker"].trigger()
     speaker, workspace = driver.program.presenter.speaker, driver.program.workspace
     driver.settle()
     assert "Update 1 is computed" in speaker.next.text()
@@ -238,7 +238,7 @@ def test_notes_that_cannot_be_written_are_told(driver: Driver) -> None:
 def test_closing_while_presenting_keeps_the_desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
     first = make(qtbot, tmp_path / "home")
     first.program.window.resize(1300, 740)
-    first.program.deeds.set_layout("Compare")
+    first.program.layouts.choose("Compare")
     first.settle()
     wanted, docks = first.program.window.saveState(), first.program.window.docks
     start(first)
@@ -246,7 +246,7 @@ def test_closing_while_presenting_keeps_the_desk(qtbot: QtBot, qapp: QApplicatio
     take_down(first)
     assert load_preferences(preferences)[0].theme == "light"
     second = make(qtbot, tmp_path / "home")
-    assert second.program.layouts.restore(second.program.window) is None
+    assert second.program.layout_files.restore(second.program.window) is None
     second.settle()
     assert {n for n, d in second.program.window.docks.items() if d.isVisible()} == shown(second, wanted)
     assert not second.program.window.isFullScreen()

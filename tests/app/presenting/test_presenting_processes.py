@@ -42,7 +42,7 @@ def where(widget):
     return next((s.name() for s in application.screens() if s.geometry().contains(widget.geometry().center())), None)
 """
 END = """
-program.closing.close()
+program.shutdown.close()
 while not window.may_close:
     application.processEvents()
 """
@@ -162,10 +162,10 @@ def test_a_file_opens_full_screen_from_the_command_line(tmp_path: Path) -> None:
         "    run = window.workspace.run\n"
         "    print(window.isFullScreen(), window.workspace.theme.name, run.title, run.head)\n"
         "    window.close()\n"
-        "from app.offers import Offers\n"
+        "from app.controllers.startup import Startup\n"
         "def late(self):\n"
         "    QTimer.singleShot(800, look)\n"
-        "Offers.welcome = late\n"
+        "Startup.welcome = late\n"
         f"sys.exit(start(['--present', {str(path)!r}]))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)

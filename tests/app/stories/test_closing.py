@@ -50,7 +50,7 @@ def branched(driver: Driver) -> None:
 
 def elsewhere(driver: Driver) -> None:
     running(driver)
-    driver.program.deeds.new_run()
+    driver.program.runs.new_run()
     driver.settle()
 
 
@@ -59,8 +59,8 @@ def edited(driver: Driver) -> None:
     row_of(driver, "objective.beta").field.setFocus()
     driver.program.workspace.editing.edit({"seed": 9, "objective.beta": 0.3}, "Change")
     driver.program.window.docks["explain"].setFloating(True)
-    driver.program.deeds.show_palette()
-    driver.program.deeds.show_sheet()
+    driver.program.palette.open_fresh()
+    driver.program.sheet.open_fresh()
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_closing_in_every_state_leaves_whole_files(
 
 def test_the_layout_survives_a_restart_and_can_be_reset(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
     first = make(qtbot, tmp_path)
-    first.program.deeds.toggle_panel("kl_over_beta")
-    first.program.deeds.set_theme("dark")
-    first.program.deeds.zoom(1)
+    first.program.panels.toggle("kl_over_beta")
+    first.program.look.set("dark")
+    first.program.look.zoom(1)
     panel(first, "glossary")
     first.settle()
     docks = first.program.window.docks
@@ -96,7 +96,7 @@ def test_the_layout_survives_a_restart_and_can_be_reset(qtbot: QtBot, qapp: QApp
     kept, said = load_preferences(preferences)
     assert (kept.theme, kept.scale, list(said)) == ("dark", 1.1, [])
     second = make(qtbot, tmp_path, theme=kept.theme, scale=kept.scale)
-    assert second.program.layouts.restore(second.program.window) is None
+    assert second.program.layout_files.restore(second.program.window) is None
     second.settle()
     docks = second.program.window.docks
     assert {name for name, dock in docks.items() if not dock.isVisible()} == hidden
@@ -109,6 +109,6 @@ def test_the_layout_survives_a_restart_and_can_be_reset(qtbot: QtBot, qapp: QApp
 
 def test_a_second_press_on_close_does_no_harm(driver: Driver) -> None:
     running(driver)
-    driver.program.closing.close()
-    driver.program.closing.close()
+    driver.program.shutdown.close()
+    driver.program.shutdown.close()
     assert driver.program.window.may_close

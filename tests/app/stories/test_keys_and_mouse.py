@@ -101,7 +101,7 @@ def test_behind_the_head_the_timeline_offers_a_branch(driver: Driver) -> None:
 def test_the_list_of_runs_switches_between_them(driver: Driver) -> None:
     driver.run(3)
     press(driver, Qt.Key.Key_N, CTRL)
-    driver.program.deeds.new_run()
+    driver.program.runs.new_run()
     runs = driver.program.transport.runs
     runs.setCurrentIndex(0)
     runs.activated.emit(0)
@@ -114,7 +114,7 @@ def test_while_another_run_trains_the_button_says_run(driver: Driver) -> None:
     driver.program.player.set_length(None)
     driver.program.player.run()
     driver.qtbot.waitUntil(lambda: driver.head > 3, timeout=5000)
-    driver.program.deeds.new_run()
+    driver.program.runs.new_run()
     driver.settle()
     assert driver.program.actions["run"].text() == "Run"
     assert driver.program.transport.status.text() == "Run 1 is training"
@@ -134,7 +134,7 @@ def test_choosing_a_speed_and_a_length_in_the_toolbar(driver: Driver) -> None:
     driver.program.actions["run"].trigger()
     driver.rest()
     assert driver.head == 50
-    assert (driver.program.preferences.speed, driver.program.preferences.run_length) == (None, 50)
+    assert (driver.program.preferences.current.speed, driver.program.preferences.current.run_length) == (None, 50)
 
 
 def test_replaying_shows_pause_and_stops_with_a_step(driver: Driver) -> None:

@@ -105,7 +105,7 @@ def test_every_task_and_preset_runs_and_every_panel_draws_it(driver: Driver, lan
     for index in range(controls.preset.count()):
         driver.program.workspace.move_to(driver.head)
         controls.preset.activated.emit(index)
-        driver.program.deeds.new_run()
+        driver.program.runs.new_run()
         driver.run(2)
         assert driver.head == 2, controls.preset.itemText(index)
         assert driver.messages == [], controls.preset.itemText(index)

@@ -49,7 +49,7 @@ def run(driver: Driver, updates: int) -> None:
 def test_it_is_chosen_run_looked_into_and_scrubbed(driver: Driver) -> None:
     quick(driver)
     program, workspace = driver.program, driver.program.workspace
-    assert program.preferences.layout == "Language model"
+    assert program.preferences.current.layout == "Language model"
     assert program.player.length == 150
     for name in ("evolution", "score_your_own", "token_inspector", "metrics", "training_history"):
         assert program.window.panels[name].summary(workspace.view), name
@@ -156,7 +156,7 @@ def test_a_killed_model_is_told_and_run_loads_it_again(driver: Driver) -> None:
 
 
 def test_without_torch_the_command_says_how_to_get_it(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.deeds.find_spec", lambda name: None)
+    monkeypatch.setattr("app.controllers.runs.find_spec", lambda name: None)
     before = driver.program.workspace.run
     driver.program.actions["new_language_run"].trigger()
     driver.settle()

@@ -43,8 +43,8 @@ def written(path: Path, settings: Settings) -> Path:
 
 @pytest.fixture
 def language(driver: Driver, tmp_path: Path) -> Driver:
-    driver.program.deeds.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
-    driver.program.deeds.set_layout("Language model")
+    driver.program.runs.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
+    driver.program.layouts.choose("Language model")
     driver.settle()
     return driver
 
@@ -102,7 +102,7 @@ def test_a_checkpoint_is_chosen_in_a_dialog_and_waits_for_a_new_run(
 
 
 def test_the_first_strip_offers_a_model_the_lessons_and_a_run(driver: Driver) -> None:
-    driver.program.offers.welcome()
+    driver.program.startup.welcome()
     line = next(line for line in driver.program.window.messages.lines if line.message.id == "welcome")
     assert [button.text() for button in line.buttons] == ["Language model", "Lessons", "Open a run…"]
     line.buttons[1].click()
@@ -112,10 +112,10 @@ def test_the_first_strip_offers_a_model_the_lessons_and_a_run(driver: Driver) ->
 
 
 def test_the_strip_about_the_bandit_goes_with_the_bandit(driver: Driver, tmp_path: Path) -> None:
-    driver.program.offers.welcome()
+    driver.program.startup.welcome()
     driver.settle()
     assert driver.messages
-    driver.program.deeds.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
+    driver.program.runs.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
     driver.settle()
     assert not any("ten actions" in message for message in driver.messages)
 
@@ -129,10 +129,10 @@ def test_the_layout_for_language_models_has_the_tokens_in_the_middle(language: D
 
 def test_layouts_for_any_run_suit_the_one_that_is_shown(language: Driver) -> None:
     for name in ("Present", "Compare"):
-        language.program.deeds.set_layout(name)
+        language.program.layouts.choose(name)
         assert "token_inspector" in visible(language) and "policy_bars" not in visible(language)
     language.program.run_manager.show(language.program.workspace.runs[0])
-    language.program.deeds.set_layout("Present")
+    language.program.layouts.choose("Present")
     assert "policy_bars" in visible(language) and "evolution" not in visible(language)
 
 
@@ -140,7 +140,7 @@ def test_reset_layout_goes_back_to_the_one_for_this_kind_of_run(language: Driver
     language.program.window.docks["token_inspector"].hide()
     language.program.actions["reset_layout"].trigger()
     assert "token_inspector" in visible(language)
-    assert language.program.preferences.layout == "Language model"
+    assert language.program.preferences.current.layout == "Language model"
 
 
 def test_keys_act_in_the_layout_for_language_models(language: Driver) -> None:
@@ -181,7 +181,7 @@ def test_the_cards_show_right_answers_and_the_last_measurement_beside_them(langu
 
 def test_a_reward_that_can_be_gamed_stands_beside_what_is_right(driver: Driver, tmp_path: Path) -> None:
     gameable = language_settings().replace({"task.problem": "gameable"})
-    driver.program.deeds.open_path(written(tmp_path / "gameable.grpo", gameable))
+    driver.program.runs.open_path(written(tmp_path / "gameable.grpo", gameable))
     driver.settle()
     assert {"accuracy", "reward_mean"} <= {card.name for card in panel(driver, "metrics").cards}
     history = panel(driver, "training_history")
@@ -204,14 +204,14 @@ def test_the_history_offers_what_the_run_has_and_joins_what_is_sparse(language: 
 def test_a_choice_of_series_outlives_a_look_at_another_run_of_the_same_kind(language: Driver, tmp_path: Path) -> None:
     history = panel(language, "training_history")
     history.boxes["length"].setChecked(True)
-    language.program.deeds.open_path(written(tmp_path / "second.grpo", language_settings()))
+    language.program.runs.open_path(written(tmp_path / "second.grpo", language_settings()))
     language.settle()
     assert history.boxes["length"].isChecked()
 
 
 def test_every_panel_says_something_before_the_first_update(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver.program.run_manager, "_load", lambda run: None)
-    driver.program.deeds._new(language_settings())
+    driver.program.runs.new_run_of(language_settings())
     driver.settle()
     view = driver.program.workspace.view
     assert view.head == 0 and view.run.origin.dist_logp is None
@@ -227,14 +227,14 @@ def test_every_panel_says_something_before_the_first_update(driver: Driver, monk
 def test_each_kind_of_run_keeps_its_own_tempo(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
     driver = make(qtbot, tmp_path / "home", speed=5.0)
     player, transport = driver.program.player, driver.program.transport
-    driver.program.deeds.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
+    driver.program.runs.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
     assert (player.speed, player.length) == (2.0, 150)
     assert (transport.speed.currentText(), transport.length.currentText()) == ("2 / s", "150 updates")
     player.set_speed(None)
     driver.program.run_manager.show(driver.program.workspace.runs[0])
     assert (player.speed, player.length) == (5.0, 200)
     assert transport.speed.currentText() == "5 / s"
-    preferences = driver.program.preferences
+    preferences = driver.program.preferences.current
     assert (preferences.speed, preferences.language_speed, preferences.language_run_length) == (5.0, None, 150)
     take_down(driver)
 
@@ -243,7 +243,7 @@ def test_each_kind_of_run_keeps_its_own_tempo(qtbot: QtBot, qapp: QApplication, 
 def loading(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bool], None]]:
     """Enter and leave the state in which a model is being loaded, without a model."""
     monkeypatch.setattr(driver.program.run_manager, "_load", lambda run: None)
-    driver.program.deeds._new(language_settings())
+    driver.program.runs.new_run_of(language_settings())
     driver.program.workspace.training = driver.program.workspace.run
 
     def put(on: bool) -> None:
@@ -284,7 +284,7 @@ def test_space_runs_a_new_language_model_and_opens_no_list(driver: Driver) -> No
     program, window = driver.program, driver.program.window
     window.activateWindow()
     driver.qtbot.waitUntil(window.isActiveWindow, timeout=2000)
-    program.deeds.new_language_run()
+    program.runs.new_language_run()
     driver.settle()
     focus = QApplication.focusWidget()
     assert not isinstance(focus, (QComboBox, QAbstractButton)), focus

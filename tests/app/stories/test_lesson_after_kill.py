@@ -13,8 +13,8 @@ from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QMenu
 
-from app.presenting.opening import present
-from app.sessions.place import FILE, LessonPlace, found
+from app.application import Application
+from app.lessons.recovery import FILE, LessonRecovery
 from grpo_core.config import Settings
 from grpo_core.runs.run_file import RunWriter
 from grpo_core.runs.session import Manifest, read_manifest, save_session
@@ -62,8 +62,8 @@ KILLED = """
             yield lambda: not c.busy
         c.next()
         yield lambda: not c.busy
-    p.desk.save(session)
-    yield lambda: not p.desk.busy and session.exists()
+    p.session_files.save(session)
+    yield lambda: not p.session_files.busy and session.exists()
     print("step", c.place, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
     yield lambda: False
@@ -110,7 +110,7 @@ def test_a_session_saved_in_a_lesson_gives_both_back(driver: Driver, tmp_path: P
     program, workspace, lesson_player = driver.program, driver.program.workspace, driver.program.lessons.player
     mine = workspace.run
     workspace.move_to(4)
-    lesson = found(program, "5")
+    lesson = program.lessons.find("5")
     assert lesson is not None
     lesson_player.open(lesson, 1)
     driver.qtbot.waitUntil(lambda: not lesson_player.busy, timeout=20_000)
@@ -141,18 +141,26 @@ DAMAGED_PLACES = (
 )  # fmt: skip
 
 
+def recovery(program: Application) -> LessonRecovery:
+    """What a start makes that finds the file of another one."""
+    return LessonRecovery(
+        program.lessons.player, program.lessons.find, program.workspace, program.run_manager, program.messages,
+        program.paths.data, program,
+    )  # fmt: skip
+
+
 def test_a_damaged_place_is_left_alone(driver: Driver) -> None:
     for content in DAMAGED_PLACES:
         (driver.program.paths.data / FILE).write_text(content)
-        assert LessonPlace(driver.program)._left is None
-        driver.program.desk.place.offer()
+        assert recovery(driver.program)._interrupted is None
+        driver.program.lesson_recovery.offer()
         assert driver.messages == []
 
 
 def test_a_place_at_a_step_beyond_the_end_opens_the_last(driver: Driver) -> None:
     told = {"lesson": "one_update", "step": 400, "runs": ["gone.grpo"]}
     (driver.program.paths.data / FILE).write_text(json.dumps(told))
-    LessonPlace(driver.program).offer()
+    recovery(driver.program).offer()
     (line,) = driver.program.window.messages.lines
     line.buttons[0].click()
     assert driver.messages == []
@@ -168,8 +176,8 @@ def test_a_lesson_that_is_asked_for_after_a_crash_stays(driver: Driver) -> None:
     stale = program.paths.runs / "2020-01-01 Lesson 3, run 1.grpo"
     RunWriter.create(stale, Settings()).close()
     (program.paths.data / FILE).write_text(json.dumps({"lesson": "clip", "step": 2, "runs": [stale.name]}))
-    place = LessonPlace(program)
-    present(program, "3")
+    place = recovery(program)
+    program.startup.present("3")
     driver.qtbot.waitUntil(lambda: not lesson_player.busy, timeout=20_000)
     mine = program.workspace.run
     assert program.controller.commit(10)  # its file is there
@@ -185,9 +193,9 @@ def test_a_lesson_that_is_asked_for_after_a_crash_stays(driver: Driver) -> None:
 
 def test_a_lesson_is_presented_by_its_number_or_id(driver: Driver) -> None:
     program, lesson_player = driver.program, driver.program.lessons.player
-    lesson = found(program, "3")
-    assert all(found(program, asked) is lesson for asked in ("03", "one_update", " One_Update "))
-    present(program, "3")
+    lesson = program.lessons.find("3")
+    assert all(program.lessons.find(asked) is lesson for asked in ("03", "one_update", " One_Update "))
+    program.startup.present("3")
     assert lesson_player.lesson is not None
     assert lesson_player.lesson.number == 3
     assert program.presenter.active
@@ -198,7 +206,7 @@ def test_a_lesson_is_presented_by_its_number_or_id(driver: Driver) -> None:
 
 def test_what_is_no_lesson_and_no_file_is_told(driver: Driver) -> None:
     for asked in ("99", "nonsense", "", "٣", "9" * 400, "\0"):
-        present(driver.program, asked)
+        driver.program.startup.present(asked)
         assert any("no lesson and no file" in text and asked[:9] in text for text in driver.messages), asked
     assert driver.program.lessons.player.lesson is None
     driver.program.presenter.stop()
@@ -213,7 +221,7 @@ def test_several_files_are_dropped_a_folder_and_one_that_is_gone(driver: Driver,
     copy = Qt.DropAction.CopyAction
     event = QDropEvent(QPointF(5, 5), copy, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
     driver.program.window.dropEvent(event)
-    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
     assert len(driver.program.workspace.runs) == 3  # its own, and a copy from each session
     assert any("is a folder; choose a run file" in text for text in driver.messages)
     assert any("There is no run file at" in text for text in driver.messages)
@@ -227,7 +235,7 @@ def test_a_recent_file_that_is_gone_is_told_and_leaves_the_menu(driver: Driver, 
     menu = driver.program.window.findChild(QMenu, "menu File/Open recent")
     assert isinstance(menu, QMenu)
     menu.actions()[0].trigger()
-    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
     driver.settle()
-    assert driver.program.preferences.recent == ()
+    assert driver.program.preferences.current.recent == ()
     assert any("x.grposession" in text and "no" in text for text in driver.messages[1:])

@@ -49,7 +49,7 @@ def test_the_first_updates_leave_nothing_of_the_empty_window(driver: Driver) -> 
 def test_another_layout_and_another_size_leave_nothing_of_the_one_before(driver: Driver) -> None:
     driver.run(3)
     driver.program.window.docks["explain"].raise_()
-    driver.program.deeds.set_layout("Present")
+    driver.program.layouts.choose("Present")
     assert left_over(driver) == ()
     driver.program.look.set("dark", 1.25)
     driver.qtbot.waitUntil(lambda: not driver.program.zooming.busy)

@@ -13,7 +13,7 @@ from PySide6.QtGui import QContextMenuEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.sessions.desk import BUSY
+from app.controllers.session_files import BUSY
 from app.settings.preferences import load_preferences
 from grpo_core.errors import SettingsError
 from grpo_core.runs.manifest import FORMAT, VERSION
@@ -24,15 +24,15 @@ from tests.app.stories.hands import panel, row_of
 
 
 def saved(driver: Driver, target: Path) -> Path:
-    driver.program.desk.save(target)
-    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    driver.program.session_files.save(target)
+    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
     driver.settle()
     return target
 
 
 def opened(driver: Driver, path: Path) -> None:
-    driver.program.deeds.open_path(path)
-    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    driver.program.runs.open_path(path)
+    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
     driver.settle()
 
 
@@ -60,7 +60,7 @@ def test_a_prepared_session_opens_elsewhere_as_it_was_left(driver: Driver, qtbot
     program, workspace = driver.program, driver.program.workspace
     program.run_manager.show(workspace.runs[0])
     workspace.move_to(7)
-    driver.program.deeds.set_layout("Compare")
+    driver.program.layouts.choose("Compare")
     program.window.docks["metrics"].hide()
     workspace.editing.edit({"objective.beta": 0.3, "seed": 11}, "Prepare")
     choose(menu_over(driver, row_of(driver, "learner.group_size").name), "Lock group size")
@@ -79,7 +79,7 @@ def test_a_prepared_session_opens_elsewhere_as_it_was_left(driver: Driver, qtbot
     assert theirs.editing.settings.objective.beta == 0.3
     assert theirs.editing.pending == {"seed": 11}
     assert other.program.presenter.speaker.text == "Was passiert bei β = 0,3?"
-    assert other.program.preferences.layout == "Compare"
+    assert other.program.preferences.current.layout == "Compare"
     docks = other.program.window.docks
     assert docks["what_if"].isVisible()
     assert not docks["metrics"].isVisible()
@@ -132,7 +132,7 @@ def test_a_session_before_its_first_update_is_a_new_run_with_its_settings(driver
 
 def test_the_second_of_two_runs_may_be_the_one_that_is_shown(driver: Driver, tmp_path: Path) -> None:
     driver.run(3)
-    driver.program.deeds.new_run()
+    driver.program.runs.new_run()
     driver.run(2)
     first, second = driver.program.workspace.runs
     assert driver.program.workspace.run is second
@@ -160,7 +160,7 @@ def test_a_session_can_be_dropped_on_the_window_and_is_among_the_recent_files(
     copy = Qt.DropAction.CopyAction
     event = QDropEvent(QPointF(5, 5), copy, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
     driver.program.window.dropEvent(event)
-    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
     assert len(driver.program.workspace.runs) == 2
     menu = driver.program.window.findChild(QMenu, "menu File/Open recent")
     assert isinstance(menu, QMenu)
@@ -178,12 +178,12 @@ def test_the_menu_saves_and_opens_through_dialogs(
     driver.run(2)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "v1.2 Lecture"), ""))
     driver.program.actions["save_session"].trigger()
-    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
     path = tmp_path / "v1.2 Lecture.grposession"
     assert path.exists()
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
     driver.program.actions["open_session"].trigger()
-    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
     assert driver.head == 2
     assert any("You work on copies" in text for text in driver.messages)
 
@@ -208,7 +208,7 @@ def test_a_file_that_is_no_session_is_told_and_nothing_changes(driver: Driver, t
         assert driver.program.workspace.run is before
         assert any(words in text for text in driver.messages)
     assert not list(driver.program.paths.runs.iterdir())
-    assert not driver.program.preferences.recent
+    assert not driver.program.preferences.current.recent
 
 
 def test_names_that_this_version_does_not_know_do_no_harm(driver: Driver, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_names_that_this_version_does_not_know_do_no_harm(driver: Driver, tmp_pa
             ),
         )
     opened(driver, path)
-    assert driver.program.preferences.layout == "Bandit"
+    assert driver.program.preferences.current.layout == "Bandit"
     assert driver.program.window.docks["controls"].isVisible()
     driver.run(1)
     assert driver.head == 1
@@ -233,10 +233,10 @@ def test_closing_while_a_session_is_written_leaves_the_old_one_or_a_whole_one(
     driver = make(qtbot, tmp_path / "home")
     driver.run(30)
     path = saved(driver, tmp_path / "x.grposession")
-    driver.program.desk.save(path)
-    driver.program.desk.save(tmp_path / "second.grposession")
+    driver.program.session_files.save(path)
+    driver.program.session_files.save(tmp_path / "second.grposession")
     assert any("is not finished yet" in text for text in driver.messages)
-    driver.program.desk._on_late()
+    driver.program.session_files.tasks.say_at_work()
     line = next(line for line in driver.program.window.messages.lines if line.message.key == BUSY)
     line.buttons[0].click()
     preferences = driver.program.paths.preferences
@@ -248,10 +248,10 @@ def test_closing_while_a_session_is_written_leaves_the_old_one_or_a_whole_one(
 
 def test_a_session_that_cannot_be_written_is_told(driver: Driver, tmp_path: Path) -> None:
     driver.run(1)
-    driver.program.desk.save(tmp_path / "no such folder" / "x.grposession")
-    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    driver.program.session_files.save(tmp_path / "no such folder" / "x.grposession")
+    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
     assert any("There is no folder" in text for text in driver.messages)
-    assert not driver.program.preferences.recent
+    assert not driver.program.preferences.current.recent
 
 
 def test_while_presenting_the_class_sees_the_layout_for_it(driver: Driver, tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_while_presenting_the_class_sees_the_layout_for_it(driver: Driver, tmp_p
     save_session(path, Manifest(shown=0, step=1, layout="Compare", notes="Say this."), [run.path])
     driver.program.presenter.start()
     opened(driver, path)
-    assert driver.program.preferences.layout == "Bandit"
+    assert driver.program.preferences.current.layout == "Bandit"
     assert not driver.program.window.docks["what_if"].isVisible()
     assert driver.program.presenter.speaker.text == "Say this."
     with RunReader.open(driver.program.workspace.run.path) as reader:  # type: ignore[union-attr]

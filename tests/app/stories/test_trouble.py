@@ -82,10 +82,10 @@ def test_everything_that_takes_the_focus_has_a_name(driver: Driver) -> None:
 def test_themes_and_sizes_change_while_it_runs(driver: Driver) -> None:
     driver.program.player.run()
     for theme in ("dark", "projector", "light"):
-        driver.program.deeds.set_theme(theme)
-        driver.program.deeds.zoom(1)
+        driver.program.look.set(theme)
+        driver.program.look.zoom(1)
         driver.settle()
-    driver.program.deeds.zoom(0)
+    driver.program.look.zoom(0)
     driver.rest()
     assert driver.head == 200
 

@@ -272,9 +272,9 @@ def test_settings_that_the_record_lacks_something_for_are_told_and_the_model_may
 def test_it_lies_among_the_tabs_of_compare_and_comes_elsewhere_when_asked_for(driver: Driver) -> None:
     docks = driver.program.window.docks
     for name in ("Bandit", "Language model", "Present"):
-        driver.program.deeds.set_layout(name)
+        driver.program.layouts.choose(name)
         assert docks["what_if"].isHidden(), name
-    driver.program.deeds.set_layout("Compare")
+    driver.program.layouts.choose("Compare")
     assert not docks["what_if"].isHidden()
     driver.settle()
     assert driver.program.window.panels["what_if"].seen

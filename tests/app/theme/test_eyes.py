@@ -35,7 +35,7 @@ def as_seen(picture: np.ndarray, eye: str) -> np.ndarray:
 )
 def test_every_eye_tells_apart_what_a_screenshot_shows(driver: Driver, theme: str) -> None:
     driver.run(8)
-    driver.program.deeds.set_theme(theme)
+    driver.program.look.set(theme)
     picture = pixels(driver)
     there = {}
     for meaning in {name for pair in TOGETHER for name in pair}:

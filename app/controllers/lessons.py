@@ -1,15 +1,15 @@
-"""Lessons in a window: the panel, who gives them, their keys, what the speaker reads."""
+"""Lessons in a window: the panel, the player, what the speaker reads, the file of predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QFileDialog
 
-from app.commands.actions import Actions
 from app.lessons.player import LessonPlayer
 from app.lessons.progress import Progress
+from app.messages.message import Severity
 from app.panels.base import in_window
 from app.panels.registry import LESSON
 from app.presenting.speaker import SpeakerWindow
@@ -19,67 +19,83 @@ from app.window.main_window import MainWindow
 from app.workspace.player import Player
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
+from grpo_core.lessons import Lesson
+from grpo_core.text import tr
 
-KEYS = ("lesson.next", "lesson.back", "lesson.skip")
-"""Commands whose keys act in the speaker's window too."""
+CSV = tr("Tables (*.csv)")
 
 
-class Lessons(QObject):
+class LessonController(QObject):
     """Everything that belongs to lessons.
 
     Attributes:
         progress: what is remembered of them.
-        lesson_player: gives one at a time.
+        player: plays one at a time.
         panel: shows it.
     """
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, run_manager: RunManager, controller: Controller, player: Player,
-        actions: Actions, speaker: SpeakerWindow, file: Path, say: Callable[[str | None, str], None],
-        parent: QObject | None = None,
+        speaker: SpeakerWindow, file: Path, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._window, self._workspace, self._actions, self._say, self._speaker = (
-            window,
-            workspace,
-            actions,
-            say,
-            speaker,
-        )
+        self._window, self._workspace, self._speaker = window, workspace, speaker
         self.progress = Progress(file)
         self._layout = LessonLayout(window, window.docks, window.saved_docks)
         self.player = LessonPlayer(workspace, run_manager, controller, player, self._layout, self.progress, self)
-        panel = self.panel = window.panels.of(LESSON)
-        panel.use(self.player)
-        panel.left.connect(self._on_left)
+        self.panel = window.panels.of(LESSON)
+        self.panel.use(self.player)
+        self.panel.left.connect(self._on_left)
         self.player.changed.connect(self._on_changed)
         window.arranged.connect(self._on_arranged)
         workspace.frame.connect(self._on_frame)
-        speaker.addActions([actions[name] for name in KEYS])
 
     def show(self) -> None:
-        """Bring the list of lessons, or the one that is given, to the front."""
-        if self.progress.said:
-            self._say(self.progress.said, "warning")
-            self.progress.said = ""
+        """Bring the list of lessons, or the one that is open, to the front."""
+        if self.progress.problem:
+            self._window.messages.say(self.progress.problem)
+            self.progress.problem = ""
         self._window.show_panel(LESSON).focus_list()
         self._workspace.request_frame()
 
     @property
     def given(self) -> bool:
-        """Whether a lesson is being given."""
+        """Whether a lesson is open."""
         return self.player.lesson is not None
+
+    @property
+    def all(self) -> list[Lesson]:
+        """The lessons there are, in their order."""
+        self.panel.load()
+        return self.panel.lessons
+
+    def find(self, name: str) -> Lesson | None:
+        """The lesson of an id or a number, None if there is none."""
+        wanted = name.strip().casefold()
+        number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else None
+        return next((lesson for lesson in self.all if lesson.id.casefold() == wanted or lesson.number == number), None)
+
+    def ask_export(self) -> None:
+        """Ask for a file, and write every prediction made on this machine to it."""
+        suggestion = str(Path.home() / "predictions.csv")
+        name, _ = QFileDialog.getSaveFileName(self._window, tr("Export predictions"), suggestion, CSV)
+        if name:
+            target = Path(name) if Path(name).suffix else Path(name).with_suffix(".csv")
+            refusal = self.progress.export(target)
+            if refusal:
+                self._window.messages.say(refusal, Severity.ERROR)
+            else:
+                sentence = tr("The predictions are written to {target}.").format(target=target)
+                self._window.messages.say(sentence, Severity.INFO)
 
     @Slot()
     def _on_changed(self) -> None:
-        self._actions.set_lesson(self.given)
         self._speaker.tell_lesson(self.player.step.speaker if self.given else "")
         self._workspace.request_frame()
 
     @Slot(str)
     def _on_left(self, sentence: str) -> None:
-        if sentence:
-            self._say(sentence, "info")
+        self._window.messages.say(sentence, Severity.INFO)
         if in_window(self._window.docks[LESSON.id]):
             self.panel.focus_list()
         else:
@@ -93,7 +109,7 @@ class Lessons(QObject):
 
     @Slot()
     def _on_arranged(self) -> None:
-        """Somebody has arranged the docks, as presenting does: the lesson goes on among them."""
+        """The docks have been arranged, as presenting does: the lesson goes on among them."""
         lesson = self.player.lesson
         if lesson is not None:
             self._layout.show(

@@ -1,4 +1,4 @@
-"""The menus by name, so that a command and the menu bar mean the same one."""
+"""Paths of the menus, such as ``View/Theme``, so that a command and the menu bar mean one and the same menu."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from grpo_core.text import tr
 
 FILE, EDIT, RUN, GO, VIEW, HELP = tr("File"), tr("Edit"), tr("Run"), tr("Go"), tr("View"), tr("Help")
 RECENT, EXPORT = (f"{FILE}/{name}" for name in (tr("Open recent"), tr("Export")))
-THEME, LAYOUT, PANELS, PRESENTING = (
+THEME, LAYOUT, PANEL, PRESENTING = (
     f"{VIEW}/{name}" for name in (tr("Theme"), tr("Layout"), tr("Panels"), tr("Presenting"))
 )
 LESSON = HELP + "/" + tr("Lesson")

@@ -1,80 +1,59 @@
-"""Exporting from the window: what is on screen at once, what takes its time in a process of its own."""
+"""Exports of what the window shows: pictures and tables at once, what takes its time in a process of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSize, Slot
-from PySide6.QtGui import QAction
 
-from app.export.dialog import Choice
+from app.export.dialog import PictureChoice
 from app.export.process import ExportProcess
 from app.export.stage import caption_of, staged, themed
 from app.messages.message import BarAction, Message, Severity
+from app.messages.message_bar import MessageBar
 from app.panels.base import Panel
-from app.panels.spec import PanelSpec
 from app.plotting.export import FORMATS, Paper, drawn
 from app.plotting.export_table import table_csv, tables, targets
 from app.settings.files import reason, write_atomically
+from app.training.controller import Controller
+from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.runs.export_script import step_script
 from grpo_core.text import tr
-
-if TYPE_CHECKING:
-    from app.application import Application
 
 SHARP = 2
 """Pixels of a PNG for each pixel of a panel that is exported as it is shown."""
 LOWEST = 24
 BUSY = "export"
-MENU = (("picture", tr("Export picture…")), ("table", tr("Export table…")), ("sequence", tr("Export image sequence…")))
 
 
-class ExportDesk(QObject):
+class Exporter(QObject):
     """Writes what the window shows; every refusal is a sentence in the message bar."""
 
-    def __init__(self, program: Application) -> None:
-        super().__init__(program)
-        self._p = program
+    def __init__(
+        self, workspace: Workspace, controller: Controller, messages: MessageBar, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._workspace, self._controller, self._messages = workspace, controller, messages
         self._process: ExportProcess | None = None
         self._target, self._what = Path(), ""
-
-    def offer(self, panel: Panel) -> None:
-        """Put what can be exported of ``panel`` into its context menu."""
-        for what, text in MENU:
-            action = QAction(text, panel)
-            action.setData((what, panel.id))
-            action.triggered.connect(self._on_menu)
-            panel.addAction(action)
-
-    @Slot()
-    def _on_menu(self) -> None:
-        action = self.sender()
-        assert isinstance(action, QAction)
-        what, panel = action.data()
-        getattr(self._p.deeds, f"export_{what}")(panel)
 
     @property
     def busy(self) -> bool:
         """Whether a process is at work."""
         return self._process is not None
 
-    @property
-    def seen(self) -> list[Panel]:
-        """The panels that can be exported as they are: those on screen."""
-        return [panel for panel in self._p.window.panels.made.values() if panel.seen]
-
     # -- at once -----------------------------------------------------------------------------------------------------
 
-    def picture(self, panel: Panel, path: Path, choice: Choice) -> None:
+    def picture(self, panel: Panel, path: Path, choice: PictureChoice) -> None:
         """Write ``panel`` as it is, or in another look and size, to ``path``."""
         kind = path.suffix.lower().lstrip(".")
         if kind not in FORMATS:
-            self._p.say(tr("{name} is no picture: end the name in .png, .svg or .pdf.").format(name=path.name), "error")
+            self._messages.say(
+                tr("{name} is no picture: end the name in .png, .svg or .pdf.").format(name=path.name), Severity.ERROR
+            )
             return
-        workspace = self._p.workspace
+        workspace = self._workspace
         theme = workspace.theme if choice.theme is None else themed(choice.theme)
         scale = workspace.scale if choice.scale is None else choice.scale
         paper = Paper(
@@ -84,9 +63,11 @@ class ExportDesk(QObject):
         whole = QSize(*choice.size) if choice.size is not None else self._shown(panel, paper)
         size = QSize(whole.width(), whole.height() - paper.caption_height(whole.width()))
         if size.height() < LOWEST:
-            self._p.say(tr("The picture has no room beside its caption; choose a larger size, or no caption."), "error")
+            self._messages.say(
+                tr("The picture has no room beside its caption; choose a larger size, or no caption."), Severity.ERROR
+            )
         elif (theme.name, scale) != (workspace.theme.name, workspace.scale):
-            self._send(
+            self._start(
                 path,
                 tr("the picture of “{title}”").format(title=panel.title),
                 "--force",
@@ -105,35 +86,37 @@ class ExportDesk(QObject):
 
     def _shown(self, panel: Panel, paper: Paper) -> QSize:
         """The size of a panel as it is on screen, at another scale, with its caption."""
-        size = panel.size() * (paper.scale / self._p.workspace.scale)
+        size = panel.size() * (paper.scale / self._workspace.scale)
         return QSize(size.width(), size.height() + paper.caption_height(size.width()))
 
     def table(self, panel: Panel, path: Path) -> None:
         """Write the table of ``panel``, or the numbers behind its plots, as CSV; several go beside each other."""
-        found = tables(panel)
-        files = targets(path, [title for title, _, _ in found])
-        there = [file for file in files if file != path and file.exists()]
-        if not found:
-            self._p.say(tr("“{title}” has no table; export it as a picture.").format(title=panel.title), "warning")
-        elif there:
-            self._p.say(tr("{there} exists already; choose another name.").format(there=there[0]), "error")
+        contents = tables(panel)
+        files = targets(path, [title for title, _, _ in contents])
+        existing = [file for file in files if file != path and file.exists()]
+        if not contents:
+            self._messages.say(tr("“{title}” has no table; export it as a picture.").format(title=panel.title))
+        elif existing:
+            self._messages.say(
+                tr("{there} exists already; choose another name.").format(there=existing[0]), Severity.ERROR
+            )
         else:
             self._write(
-                {file: table_csv(columns, rows) for file, (_, columns, rows) in zip(files, found, strict=True)},
+                {file: table_csv(columns, rows) for file, (_, columns, rows) in zip(files, contents, strict=True)},
                 tr("The table of “{title}”").format(title=panel.title),
             )
 
     def script(self, path: Path) -> None:
         """Write the update shown as a script that needs NumPy alone."""
-        view = self._p.workspace.view
+        view = self._workspace.view
         step = view.step.step
         if step is None:
-            self._p.say(tr("Update 0 computes nothing; go to an update first."), "warning")
+            self._messages.say(tr("Update 0 computes nothing; go to an update first."))
             return
         try:
             text = step_script(step, view.run.origin, title=view.run.title)
         except GrpoError as error:
-            self._p.say(str(error), "error")
+            self._messages.say(str(error), Severity.ERROR)
             return
         self._write({path: text.encode("utf-8")}, tr("Update {step}").format(step=step.step))
 
@@ -142,20 +125,23 @@ class ExportDesk(QObject):
             try:
                 write_atomically(path, data)
             except OSError as error:
-                self._p.say(tr("{path} cannot be written: {error}.").format(path=path, error=reason(error)), "error")
+                self._messages.say(
+                    tr("{path} cannot be written: {error}.").format(path=path, error=reason(error)), Severity.ERROR
+                )
                 return
-        self._p.say(
-            tr("{what} is written to {places}.").format(what=what, places=tr(" and ").join(map(str, files))), "info"
+        self._messages.say(
+            tr("{what} is written to {places}.").format(what=what, places=tr(" and ").join(map(str, files))),
+            Severity.INFO,
         )
 
     # -- in a process ------------------------------------------------------------------------------------------------
 
-    def sequence(self, folder: Path, choice: Choice) -> None:
+    def sequence(self, folder: Path, choice: PictureChoice) -> None:
         """One picture an update into ``folder``, of the run shown."""
         assert choice.steps is not None
-        workspace = self._p.workspace
+        workspace = self._workspace
         scale = workspace.scale if choice.scale is None else choice.scale
-        self._send(
+        self._start(
             folder, tr("{count} pictures").format(count=len(choice.steps)),
             *self._look(choice.panel, choice.theme or workspace.theme.name, scale),
             "--steps", f"{choice.steps[0]}:{choice.steps[-1]}",
@@ -164,33 +150,32 @@ class ExportDesk(QObject):
         )  # fmt: skip
 
     def _look(self, panel: str, theme: str, scale: float) -> tuple[str, ...]:
-        selected = self._p.workspace.selection.row
+        selected = self._workspace.selection.row
         row = () if selected is None else ("--row", str(selected + 1))
         return ("--panel", panel, "--theme", theme, "--scale", f"{scale:g}", *row)
 
     def _place(self) -> tuple[str, ...]:
         """The update and the pass that are shown, and the number that is explained."""
-        view = self._p.workspace.view
+        view = self._workspace.view
         passed = () if view.step.step is None else ("--pass", str(view.step.passed + 1))
         explained = () if view.quantity is None else ("--explain", view.quantity.name)
         return ("--step", str(view.cursor.step), *passed, *explained)
 
     def tables_of_run(self, folder: Path) -> None:
         """The run shown as CSV into ``folder``."""
-        self._send(folder, tr("series.csv, samples.csv and settings.json"))
+        self._start(folder, tr("series.csv, samples.csv and settings.json"))
 
-    def _send(self, folder: Path, what: str, *arguments: str) -> None:
-        run = self._p.workspace.run
+    def _start(self, folder: Path, what: str, *arguments: str) -> None:
+        run = self._workspace.run
         assert run is not None
         if self._process is not None:
-            self._p.say(tr("Another export is being written; wait for it, or cancel it."), "warning")
+            self._messages.say(tr("Another export is being written; wait for it, or cancel it."))
             return
-        if run is self._p.workspace.training:
-            self._p.controller.commit()
+        if run is self._workspace.training:
+            self._controller.commit()
         if not run.path.exists():
-            self._p.say(
+            self._messages.say(
                 tr("{title} has no file before its next update; press Step, then export it.").format(title=run.title),
-                "warning",
             )
             return
         self._target, self._what = folder, what
@@ -198,17 +183,14 @@ class ExportDesk(QObject):
         self._process.wrote.connect(self._on_wrote)
         self._process.done.connect(self._on_done)
         self._process.failed.connect(self._on_failed)
-        self._tell(0)
+        self._report(0)
         self._process.start()
 
-    def _tell(self, count: int) -> None:
+    def _report(self, count: int) -> None:
         cancel = BarAction(text=tr("Cancel"), run=self.cancel)
-        text = (
-            tr("Exporting {what} to {target}").format(what=self._what, target=self._target)
-            + (tr(": {count} written").format(count=count) if count else "")
-            + "."
-        )
-        self._p.window.messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=BUSY))
+        text = tr("Exporting {what} to {target}: {count} written.") if count else tr("Exporting {what} to {target}.")
+        text = text.format(what=self._what, target=self._target, count=count)
+        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=BUSY))
 
     def cancel(self) -> None:
         """Stop what is being written; whole files stay."""
@@ -217,23 +199,23 @@ class ExportDesk(QObject):
 
     @Slot(int)
     def _on_wrote(self, count: int) -> None:
-        self._tell(count)
+        self._report(count)
 
     @Slot()
     def _on_done(self) -> None:
         self._end()
-        self._p.say(tr("{target} holds {what}.").format(target=self._target, what=self._what), "info")
+        self._messages.say(tr("{target} holds {what}.").format(target=self._target, what=self._what), Severity.INFO)
 
     @Slot(str)
     def _on_failed(self, why: str) -> None:
         self._end()
-        self._p.say(
+        self._messages.say(
             why or tr("The export is cancelled; what is in {target} stays.").format(target=self._target),
-            "error" if why else "info",
+            Severity.ERROR if why else Severity.INFO,
         )
 
     def _end(self) -> None:
-        self._p.window.messages.remove(BUSY)
+        self._messages.remove(BUSY)
         if self._process is not None:
             self._process.deleteLater()
             self._process = None
@@ -243,17 +225,3 @@ class ExportDesk(QObject):
         if self._process is not None:
             self._process.close()
             self._process = None
-
-
-def free(path: Path) -> Path:
-    """``path``, or the first with a number behind it that is not there yet."""
-    number, found = 1, path
-    while found.exists():
-        number += 1
-        found = path.with_name(f"{path.name} {number}")
-    return found
-
-
-def titled(panels: Iterable[Panel | PanelSpec[Panel]]) -> list[tuple[str, str]]:
-    """(id, title) of panels, for a list to choose from."""
-    return [(panel.id, panel.title) for panel in panels]

@@ -41,7 +41,7 @@ def test_the_window_fits_its_screen_in_every_size_of_type(
 ) -> None:
     window = driver.program.window
     window.resize(SCREEN)
-    driver.program.deeds.set_layout(layout)
+    driver.program.layouts.choose(layout)
     driver.run(3)
     for scale in scales:
         zoom(driver, scale)
@@ -69,7 +69,7 @@ def test_a_layout_that_is_chosen_meanwhile_stays(driver: Driver) -> None:
     window.resize(SCREEN)
     window.docks["training_history"].hide()
     zoom(driver, 2.0)
-    driver.program.deeds.set_layout("Compare")
+    driver.program.layouts.choose("Compare")
     zoom(driver, 1.0)
     assert window.docks["what_if"].isVisible()
     assert window.docks["training_history"].isVisible()

@@ -1,18 +1,20 @@
-"""What the window does about runs in the background: where they lie, what is told of them, what a start offers."""
+"""Runs in the background: where they lie, what a start offers of them, and what is said when they end."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QFileDialog
 
 from app.experiments.queue import Background
 from app.experiments.runner import Poll, Runner
-from app.messages.message_bar import BarAction, Message, MessageBar, Severity
-from app.panels.queue import QueuePanel
+from app.messages.message import BarAction, Message, Severity
+from app.panels.registry import QUEUE
+from app.window.main_window import MainWindow
 from grpo_core.errors import GrpoError
 from grpo_core.experiments import queue as runs
 from grpo_core.text import tr
@@ -20,71 +22,77 @@ from grpo_core.text import tr
 MESSAGE = "queue"
 
 
-class Queues(QObject):
-    """Between the panel, the process and the message bar.
+class BackgroundRunsController(QObject):
+    """Between the panel of the runs in the background, their process and the message bar.
 
     Args:
         folder: below which each queue has a folder of its own.
-        say: tells the user a sentence of a severity.
-        show: brings the panel to the front.
-        open_run: opens a run file.
 
     Attributes:
         background: the queue that is shown, and its process.
     """
 
-    def __init__(
-        self,
-        panel: QueuePanel,
-        folder: Path,
-        messages: MessageBar,
-        say: Callable[[str, str], None],
-        show: Callable[[], None],
-        parent: QObject | None = None,
-    ) -> None:
+    def __init__(self, window: MainWindow, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._panel, self._folder, self._messages = panel, folder, messages
-        self._say, self._show = say, show
+        self._window, self._messages, self._folder = window, window.messages, folder
+        self._panel = window.panels.of(QUEUE)
         self.background = Background(self)
-        self._looking = Runner(self)
-        self._looking.arrived.connect(self._on_found)
-        panel.attach(self.background)
-        panel.start_wanted.connect(self._on_start)
+        self._search = Runner(self)
+        self._search.arrived.connect(self._on_unfinished)
+        self._panel.attach(self.background)
+        self._panel.start_wanted.connect(self._on_start)
         self.background.finished.connect(self._on_finished)
         self.background.failed.connect(self._on_failed)
+
+    @property
+    def searching(self) -> bool:
+        """Whether the folders are still being searched for a queue that is not finished."""
+        return self._search.busy
 
     @Slot()
     def offer(self) -> None:
         """Look, beside the window, for the newest queue that is not finished, and offer to go on with it."""
         folders = sorted((path.parent for path in self._folder.glob("*/queue.json")), reverse=True)
 
-        def found(poll: Poll) -> Iterator[object]:
+        def newest_unfinished(poll: Poll) -> Iterator[object]:
             for folder in folders:
                 poll()
                 if runs.unfinished(folder):
                     yield folder
                     return
 
-        self._looking.start(found)
+        self._search.start(newest_unfinished)
+
+    def show(self) -> None:
+        """Bring the panel to the front, with the keyboard in its form."""
+        self._window.show_panel(QUEUE).focus_form()
+
+    @Slot()
+    def ask_open(self) -> None:
+        """Ask for the folder of a queue, and show it."""
+        title = tr("Open runs in the background")
+        name = QFileDialog.getExistingDirectory(self._window, title, str(self._folder))
+        if name:
+            self.open(Path(name))
 
     def open(self, folder: Path) -> None:
         """Show the queue in ``folder``, or say why it cannot be shown."""
         try:
             self.background.show(folder)
         except GrpoError as error:
-            self._say(str(error), "error")
+            self._messages.say(str(error), Severity.ERROR)
         else:
-            self._show()
+            self.show()
 
     @Slot(str, str)
     def suggest(self, path: str, values: str) -> None:
         """Show the panel with a setting and its values filled in."""
         self._panel.form.suggest(path, values)
-        self._show()
+        self.show()
 
     def close(self) -> None:
         """The program ends."""
-        self._looking.close()
+        self._search.close()
         self.background.close()
 
     @Slot(object)
@@ -101,14 +109,14 @@ class Queues(QObject):
             self._panel.form.refuse(str(error))
 
     @Slot(object)
-    def _on_found(self, folder: Path) -> None:
-        """Offer it, unless another one is shown by now."""
+    def _on_unfinished(self, folder: Path) -> None:
+        """Offer the queue in ``folder``, unless another one is shown by now."""
         if self.background.queue is not None:
             return
-        go_on = BarAction(text=tr("Resume"), run=partial(self._resume, folder))
+        resume = BarAction(text=tr("Resume"), run=partial(self._resume, folder))
         show = BarAction(text=tr("Show"), run=partial(self.open, folder))
         text = tr("Runs in the background are not finished: “{name}”.").format(name=folder.name)
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(go_on, show), id=MESSAGE))
+        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(resume, show), id=MESSAGE))
 
     def _resume(self, folder: Path) -> None:
         self.open(folder)
@@ -116,14 +124,14 @@ class Queues(QObject):
             try:
                 self.background.resume()
             except GrpoError as error:
-                self._say(str(error), "error")
+                self._messages.say(str(error), Severity.ERROR)
 
     @Slot()
     def _on_finished(self) -> None:
-        show = BarAction(text=tr("Show"), run=self._show)
+        show = BarAction(text=tr("Show"), run=self.show)
         text = tr("The runs in the background are done.")
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(show,), id=MESSAGE))
 
     @Slot(str)
     def _on_failed(self, sentence: str) -> None:
-        self._say(sentence, "error")
+        self._messages.say(sentence, Severity.ERROR)

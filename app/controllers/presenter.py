@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QScreen
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -17,14 +16,11 @@ from app.presenting.counter import StepCounter
 from app.presenting.maximize import Maximizer, focus_again, focus_of
 from app.presenting.notes import NotesFile
 from app.presenting.ring import PointerRing
-from app.presenting.speaker import BUTTONS, KEYS, SpeakerWindow
+from app.presenting.speaker import SpeakerWindow
+from app.theme.look import Look
 from app.theme.tokens import Theme
-
-if TYPE_CHECKING:
-    from app.commands.actions import Actions
-    from app.theme.look import Look
-    from app.window.main_window import MainWindow
-    from app.workspace.workspace import Workspace
+from app.window.main_window import MainWindow
+from app.workspace.workspace import Workspace
 
 BORROWER = "presenting"
 SETTLE_MS, LEAVE_MS = 60, 250
@@ -53,14 +49,18 @@ class Presenter(QObject):
         maximizer: one panel in the place of all.
         speaker: the second window.
         notes: what keeps the speaker's notes.
+
+    Signals:
+        active_changed: presenting has begun, or ended.
     """
 
+    active_changed = Signal()
+
     def __init__(
-        self, window: MainWindow, workspace: Workspace, look: Look, actions: Actions, notes: Path,
-        parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self, window: MainWindow, workspace: Workspace, look: Look, notes: Path, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
-        self._window, self._workspace, self._look, self._actions = window, workspace, look, actions
+        self._window, self._workspace, self._look = window, workspace, look
         self._before: _Before | None = None
         self._screen = ""
         self.active = False
@@ -68,7 +68,7 @@ class Presenter(QObject):
         self._awake = Awake()
         self.maximizer = Maximizer(window, window.docks)
         self.blank, self.ring, self.counter = Blank(window), PointerRing(window), StepCounter(window)
-        self.speaker = SpeakerWindow(window, [actions[name] for name in BUTTONS], [actions[name] for name in KEYS])
+        self.speaker = SpeakerWindow(window)
         self.speaker.set_presenting(False)
         self.notes = NotesFile(notes, self.speaker, self)
         self.notes.refused.connect(self._on_refused)
@@ -106,13 +106,13 @@ class Presenter(QObject):
             full = window.isFullScreen() or window.isMaximized()
             self._before = _Before(
                 state=window.windowState(), focus=focus_of(window),
-                choice=self._look.choice,                theme=self._look.theme, scale=self._look.scale,
+                choice=self._look.choice, theme=self._look.theme, scale=self._look.scale,
                 box=window.normalGeometry() if full else window.geometry(),
             )  # fmt: skip
         window.saved_docks.borrow(BORROWER)
         self.active = True
         self._awake.keep()
-        self._actions.set_context("present")
+        self.active_changed.emit()
         window.menuBar().hide()
         self.speaker.set_presenting(True)
         self.counter.switch(not self._lesson)
@@ -131,7 +131,6 @@ class Presenter(QObject):
         self.counter.switch(False)
         self.maximizer.forget()
         self._awake.release()
-        self._actions.set_context("app")
         self._window.menuBar().show()
         self.speaker.set_presenting(False)
         self.speaker.hide()
@@ -140,6 +139,7 @@ class Presenter(QObject):
         self._window.setGeometry(self._before.box)  # first: it says on which screen the next state is
         self._window.setWindowState(self._before.state)
         self.active = False
+        self.active_changed.emit()
         self._window.saved_docks.give_back(BORROWER)
         self.arrange_later()  # again, once the panels have found their sizes for that look
 
@@ -154,7 +154,7 @@ class Presenter(QObject):
             self.arrange_later()
 
     def leave(self) -> None:
-        """One step back: from a blank screen or a single panel to the whole picture, from that to the desk."""
+        """One step back: from a blank screen or a single panel to the whole picture, from that to the window before."""
         if not (self.blank.lift() or self.maximizer.restore()):
             self.stop()
 
@@ -168,15 +168,6 @@ class Presenter(QObject):
         """A black screen, or the picture again."""
         if not self.blank.lift():
             self.blank.drop()
-
-    @property
-    def aids(self) -> frozenset[str]:
-        """What is on: "blank", "ring", "counter", "speaker"."""
-        shown = {
-            "blank": not self.blank.isHidden(), "ring": self.ring.on, "counter": not self.counter.isHidden(),
-            "speaker": self.speaker.isVisible(),
-        }  # fmt: skip
-        return frozenset(name for name, on in shown.items() if on)
 
     # -- sizes and screens -------------------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QTimer
 
+from app.controllers.prompt_reading import READING, PromptReading
 from app.messages.message_bar import MessageBar
-from app.workspace.prompt_reading import READING, PromptReading
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.learners import origin
@@ -111,8 +111,8 @@ def test_a_session_whose_prompts_are_a_pipe_opens_with_a_sentence(driver: Driver
     os.mkfifo(tmp_path / "mine.csv")
     path = tmp_path / "x.grposession"
     save_session(path, Manifest(settings=own(tmp_path / "mine.csv"), notes="Say this."), [])
-    driver.program.desk.open(path)
-    driver.qtbot.waitUntil(lambda: not driver.program.desk.busy, timeout=10_000)
+    driver.program.session_files.open(path)
+    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
     assert any("it is no ordinary file" in text for text in driver.messages)
     driver.run(1)
     assert driver.head == 1

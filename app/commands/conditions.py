@@ -1,0 +1,49 @@
+"""When commands can run: each condition gives the sentence that says why not, empty where they can."""
+
+from __future__ import annotations
+
+from app.commands.targets import CommandTargets
+from app.workspace.run_handle import RunHandle
+from grpo_core.text import tr
+
+
+class Conditions:
+    """The conditions that several commands share."""
+
+    def __init__(self, targets: CommandTargets) -> None:
+        self._workspace, self._panels, self._lessons = targets.workspace, targets.panels, targets.lessons
+
+    @property
+    def _run(self) -> RunHandle:
+        run = self._workspace.run
+        assert run is not None, "a window always has an active run"
+        return run
+
+    def can_train(self) -> str:
+        """The run can be continued."""
+        return self._run.read_only
+
+    def can_step(self) -> str:
+        """There is a recorded update after the one shown, or the run can be continued."""
+        return "" if self._workspace.cursor.step < self._run.head else self._run.read_only
+
+    def not_at_start(self) -> str:
+        return "" if self._workspace.cursor.step > 0 else tr("This is the run before its first update.")
+
+    def needs_update(self) -> str:
+        return "" if self._run.head > 0 else tr("The run has no update yet; press Run first.")
+
+    def needs_number(self) -> str:
+        """There is a number that can be explained."""
+        if self._run.head > 0:
+            return ""
+        return tr("No number is selected; click one, or move to it with the arrow keys.")
+
+    def needs_plot(self) -> str:
+        """A picture with a table twin has the focus."""
+        if self._panels.plot_in_focus() is not None:
+            return ""
+        return tr("No picture is in focus; click one, or reach it with Tab.")
+
+    def needs_lesson(self) -> str:
+        return "" if self._lessons.given else tr("No lesson is open; choose one under Lessons.")

@@ -1,0 +1,85 @@
+"""Commands of the menu Edit: undo, what the selected number is, pictures and their tables."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.commands.command import Command
+from app.commands.conditions import Conditions
+from app.commands.menu_paths import EDIT
+from app.commands.targets import CommandTargets
+from app.messages.message import Severity
+from app.panels.registry import EXPLAIN, WHAT_IF
+from app.workspace.workspace import Workspace
+from grpo_core.explain import Quantity
+from grpo_core.text import tr
+
+
+def edit_commands(targets: CommandTargets) -> list[Command]:
+    """The commands of the menu Edit."""
+    window, panels, when = targets.window, targets.panels, Conditions(targets)
+    undo = targets.workspace.editing.undo
+
+    def explain() -> None:
+        if not _widget_in_focus_explains():
+            targets.workspace.explain(_selected_quantity(targets.workspace))
+        window.show_panel(EXPLAIN)
+
+    def toggle_table() -> None:
+        plot = panels.plot_in_focus()
+        if plot is not None:
+            plot.toggle()
+
+    def shows_table() -> bool:
+        plot = panels.plot_in_focus()
+        return plot is not None and plot.shows_table
+
+    def copy_picture() -> None:
+        panel = panels.in_focus()
+        if panel is not None:
+            QApplication.clipboard().setPixmap(panel.grab())
+            sentence = tr("The picture of “{title}” is on the clipboard.").format(title=panel.title)
+            window.messages.say(sentence, Severity.INFO)
+
+    return [
+        Command(id="undo", text=tr("Undo"), menu=EDIT, run=undo.undo, shortcuts=("Ctrl+Z",), icon="undo",
+                blocked=lambda: "" if undo.canUndo() else tr("No setting has been changed."), repeats=True,
+                tip=tr("Take back the last change of a setting; updates are never removed.")),
+        Command(id="redo", text=tr("Redo"), menu=EDIT, run=undo.redo, shortcuts=("Ctrl+Shift+Z", "Ctrl+Y"),
+                icon="redo", blocked=lambda: "" if undo.canRedo() else tr("Nothing has been undone."), repeats=True,
+                tip=tr("Make the change again.")),
+        Command(id="explain", text=tr("Explain the selected number"), menu=EDIT, run=explain,
+                shortcuts=("E",), icon="explain", divided=True, blocked=when.needs_number,
+                tip=tr("Show its formula, the values in it, and where they came from.")),
+        Command(id="what_if", text=tr("What if…"), menu=EDIT, shortcuts=("W",),
+                run=lambda: window.show_panel(WHAT_IF).focus_choice(),
+                tip=tr("Show what another algorithm or other settings would have made of the update shown.")),
+        Command(id="table_twin", text=tr("Show as table"), menu=EDIT, run=toggle_table, shortcuts=("T",),
+                icon="table", blocked=when.needs_plot, checked=shows_table,
+                tip=tr("Show the numbers of the picture in focus, and back.")),
+        Command(id="copy_picture", text=tr("Copy picture"), menu=EDIT, run=copy_picture,
+                shortcuts=("Ctrl+Shift+C",), icon="copy", blocked=when.needs_plot,
+                tip=tr("Put the picture in focus on the clipboard.")),
+    ]  # fmt: skip
+
+
+def _widget_in_focus_explains() -> bool:
+    """Ask the widget in focus, then those around it, to explain the number that it stands on; whether one did."""
+    widget: QWidget | None = QApplication.focusWidget()
+    while widget is not None:
+        explain = getattr(widget, "explain_current", None)
+        if explain is not None:
+            explain()
+            return True
+        widget = widget.parentWidget()
+    return False
+
+
+def _selected_quantity(workspace: Workspace) -> Quantity:
+    """The number that the selection stands for, or the loss."""
+    view = workspace.view
+    if view.step.step is None:
+        return Quantity("loss")
+    if view.selection.row is not None:
+        return Quantity("advantage", row=view.selection.row, token=view.selection.token)
+    return Quantity("loss", passed=view.step.passed)

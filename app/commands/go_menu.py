@@ -1,0 +1,45 @@
+"""Commands of the menu Go."""
+
+from __future__ import annotations
+
+from app.commands.command import Command
+from app.commands.conditions import Conditions
+from app.commands.menu_paths import GO
+from app.commands.targets import CommandTargets
+from app.panels.registry import TIMELINE
+from app.workspace.events import next_event
+from grpo_core.text import tr
+
+
+def go_commands(targets: CommandTargets) -> list[Command]:
+    """The commands of the menu Go."""
+    player, workspace, when = targets.player, targets.workspace, Conditions(targets)
+    timeline = targets.window.panels.of(TIMELINE)
+
+    def go_to_start() -> None:
+        player.rest()
+        workspace.move_to(0)
+
+    def go_to_end() -> None:
+        player.rest()
+        workspace.follow()
+
+    def has_event(*, forwards: bool) -> bool:
+        run = workspace.run
+        assert run is not None
+        return not player.busy and next_event(run, workspace.cursor.step, forwards=forwards) is not None
+
+    return [
+        Command(id="go_start", text=tr("Go to update 0"), menu=GO, run=go_to_start, shortcuts=("Home",),
+                icon="to_start", blocked=when.not_at_start, tip=tr("Show the run before its first update.")),
+        Command(id="go_end", text=tr("Go to the newest update"), menu=GO, run=go_to_end, shortcuts=("End",),
+                icon="to_end", tip=tr("Show the newest update and follow it.")),
+        Command(id="next_event", text=tr("Next event"), menu=GO, run=timeline.go_to_next, shortcuts=("N",),
+                icon="next_event", divided=True, repeats=True,
+                blocked=lambda: "" if has_event(forwards=True) else tr("Nothing remarkable comes after this update."),
+                tip=tr("Jump to the next clip, dead group, new best action or changed setting.")),
+        Command(id="previous_event", text=tr("Previous event"), menu=GO, run=timeline.go_to_previous,
+                shortcuts=("P",), icon="previous_event", repeats=True,
+                blocked=lambda: "" if has_event(forwards=False) else tr("Nothing remarkable comes before this update."),
+                tip=tr("Jump back to the one before.")),
+    ]  # fmt: skip

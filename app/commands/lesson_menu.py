@@ -1,0 +1,43 @@
+"""Commands that walk a lesson. Their keys act while one is open, and go before all others."""
+
+from __future__ import annotations
+
+from app.commands.command import Command
+from app.commands.conditions import Conditions
+from app.commands.menu_paths import HELP, LESSON
+from app.commands.targets import CommandTargets
+from grpo_core.text import tr
+
+
+def lesson_commands(targets: CommandTargets) -> list[Command]:
+    """The commands of the menu Help, Lesson, and the two of Help that stand around them."""
+    lessons, blank, needs_lesson = targets.lessons, targets.presenter.blank, Conditions(targets).needs_lesson
+
+    def next_step() -> None:
+        if not blank.lift():  # on a blank screen the first press brings the picture back
+            lessons.player.next()
+
+    def previous_step() -> None:
+        if not blank.lift():
+            lessons.player.back()
+
+    return [
+        Command(id="lessons", text=tr("Lessons"), menu=HELP, run=lessons.show, shortcuts=("Ctrl+L",),
+                divided=True,
+                tip=tr("Questions to predict, try and see answered on live numbers.")),
+        Command(id="lesson.next", text=tr("Next step of the lesson"), menu=LESSON, run=next_step,
+                shortcuts=("Right", "Space", "PgDown"), context="lesson", blocked=needs_lesson,
+                tip=tr("One step further; a question that stands open is asked for once, and then skipped.")),
+        Command(id="lesson.back", text=tr("Step of the lesson before"), menu=LESSON, run=previous_step,
+                shortcuts=("Left", "PgUp"), context="lesson", blocked=needs_lesson, tip=tr("One step back.")),
+        Command(id="lesson.skip", text=tr("Skip the question"), menu=LESSON, run=lessons.player.skip, shortcuts=("S",),
+                context="lesson", blocked=needs_lesson, tip=tr("See the answer without a prediction.")),
+        Command(id="lesson.keep", text=tr("Open the lesson in the full app"), menu=LESSON, run=lessons.player.keep,
+                shortcuts=("O",), context="lesson", blocked=needs_lesson, divided=True,
+                tip=tr("Go on with the lesson's run, with all panels and all settings.")),
+        Command(id="lesson.leave", text=tr("Leave the lesson"), menu=LESSON, run=lessons.player.leave,
+                shortcuts=("Esc",), context="lesson", blocked=needs_lesson,
+                tip=tr("Back to your own run, as you left it.")),
+        Command(id="export_predictions", text=tr("Export predictions…"), menu=HELP, run=lessons.ask_export,
+                tip=tr("Write every prediction made on this machine to a CSV file.")),
+    ]  # fmt: skip

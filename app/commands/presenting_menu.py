@@ -1,0 +1,80 @@
+"""Commands for a class: what remote controls send, and what the back row has to see."""
+
+from __future__ import annotations
+
+from app.commands.command import Command
+from app.commands.conditions import Conditions
+from app.commands.menu_paths import PRESENTING
+from app.commands.targets import CommandTargets
+from app.messages.message import Severity
+from grpo_core.text import tr
+
+
+def presenting_commands(targets: CommandTargets) -> list[Command]:
+    """The commands of the menu View, Presenting."""
+    presenter, player, lessons = targets.presenter, targets.player, targets.lessons
+    blank, ring, counter, speaker = presenter.blank, presenter.ring, presenter.counter, presenter.speaker
+    when = Conditions(targets)
+
+    def maximize() -> None:
+        panel = targets.panels.in_focus()
+        if panel is None and presenter.maximizer.panel is None:
+            sentence = tr("No panel is in focus; click one, or reach it with Tab.")
+            targets.window.messages.say(sentence, Severity.INFO)
+        else:
+            presenter.maximize(None if panel is None else panel.id)
+
+    def forward() -> None:
+        if blank.lift():  # on a blank screen the first press brings the picture back
+            return
+        if lessons.given:
+            lessons.player.next()
+        else:
+            player.stage()
+
+    def back() -> None:
+        if blank.lift():
+            return
+        if lessons.given:
+            lessons.player.back()
+        else:
+            player.stage_back()
+
+    def can_leave() -> str:
+        presenting = presenter.active or presenter.maximizer.panel is not None
+        return "" if presenting else tr("Nobody is presenting.")
+
+    return [
+        Command(id="present", text=tr("Present"), menu=PRESENTING, run=presenter.toggle, shortcuts=("F5",),
+                checked=lambda: presenter.active,
+                tip=tr("Full screen for a projector; with two screens the speaker has a window of their own.")),
+        Command(id="maximize_panel", text=tr("Maximize panel"), menu=PRESENTING, run=maximize,
+                shortcuts=("F12",), checked=lambda: presenter.maximizer.panel is not None,
+                tip=tr("The panel in focus in the place of all panels; the same key puts them back.")),
+        Command(id="speaker", text=tr("Speaker window"), menu=PRESENTING, checked=speaker.isVisible,
+                run=lambda: speaker.setVisible(not speaker.isVisible()), tip=tr("Notes, the next step and a clock.")),
+        Command(id="present.next", text=tr("Next stage"), menu=PRESENTING, run=forward,
+                shortcuts=("PgDown", "Right"), context="present", blocked=when.can_step, divided=True,
+                tip=tr("What the forward button of a remote sends.")),
+        Command(id="present.back", text=tr("Previous stage"), menu=PRESENTING, run=back,
+                shortcuts=("PgUp", "Left"), context="present", blocked=when.not_at_start,
+                tip=tr("What the back button of a remote sends.")),
+        Command(id="present.step", text=tr("Next update"), menu=PRESENTING, run=player.step,
+                shortcuts=("Down",), context="present", blocked=when.can_step, tip=tr("The whole of the next update.")),
+        Command(id="present.step_back", text=tr("Previous update"), menu=PRESENTING, run=player.step_back,
+                shortcuts=("Up",), context="present", blocked=when.not_at_start,
+                tip=tr("The update before, as a whole.")),
+        Command(id="present.blank", text=tr("Blank screen"), menu=PRESENTING, run=presenter.toggle_blank,
+                shortcuts=("B", "."), context="present", divided=True, checked=lambda: not blank.isHidden(),
+                tip=tr("All black, as the dark button of a remote asks for; any key brings the picture back.")),
+        Command(id="present.ring", text=tr("Ring around the pointer"), menu=PRESENTING,
+                run=lambda: ring.switch(not ring.on), shortcuts=("R",), context="present", checked=lambda: ring.on,
+                tip=tr("The back row sees where the pointer is.")),
+        Command(id="present.counter", text=tr("Step counter"), menu=PRESENTING,
+                run=lambda: counter.switch(counter.isHidden()), shortcuts=("C",), context="present",
+                checked=lambda: not counter.isHidden(),
+                tip=tr("Update and stage in large letters; drag it wherever it covers nothing.")),
+        Command(id="present.leave", text=tr("End presenting"), menu=PRESENTING, run=presenter.leave,
+                shortcuts=("Esc",), context="present", divided=True, blocked=can_leave,
+                tip=tr("From one panel to all of them, and from presenting to the window as it was.")),
+    ]  # fmt: skip

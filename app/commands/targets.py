@@ -1,0 +1,51 @@
+"""What commands act on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.commands.palette import CommandPalette
+from app.commands.sheet import ShortcutSheet
+from app.controllers.background_runs import BackgroundRunsController
+from app.controllers.breakpoints import BreakpointsController
+from app.controllers.export import ExportController
+from app.controllers.layouts import LayoutsController
+from app.controllers.lessons import LessonController
+from app.controllers.panels import PanelsController
+from app.controllers.presenter import Presenter
+from app.controllers.recent_files import RecentFiles
+from app.controllers.runs import RunsController
+from app.controllers.session_files import SessionFiles
+from app.settings.store import PreferenceStore
+from app.theme.look import Look
+from app.window.main_window import MainWindow
+from app.workspace.player import Player
+from app.workspace.run_manager import RunManager
+from app.workspace.workspace import Workspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandTargets:
+    """The parts of the program that commands act on, and from which they read whether they can run.
+
+    Each menu takes the whole of it, so that a new command is one entry of its menu and nothing else.
+    """
+
+    window: MainWindow
+    workspace: Workspace
+    player: Player
+    run_manager: RunManager
+    look: Look
+    preferences: PreferenceStore
+    panels: PanelsController
+    layouts: LayoutsController
+    runs: RunsController
+    recent_files: RecentFiles
+    session_files: SessionFiles
+    exports: ExportController
+    background_runs: BackgroundRunsController
+    breakpoints: BreakpointsController
+    lessons: LessonController
+    presenter: Presenter
+    palette: CommandPalette
+    sheet: ShortcutSheet

@@ -1,0 +1,50 @@
+"""Breakpoints: handed to the worker, kept in the preferences, and named where a run has stopped at one."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Slot
+
+from app.messages.message import BarAction, Message, Severity
+from app.panels.registry import BREAKPOINTS
+from app.settings.store import PreferenceStore
+from app.training.controller import Controller, State
+from app.window.main_window import MainWindow
+from app.workspace.workspace import Workspace
+from grpo_core.text import tr
+
+MESSAGE = "breakpoint"
+
+
+class BreakpointsController(QObject):
+    """Between the list of breakpoints, the worker, the preferences and the message bar."""
+
+    def __init__(
+        self, window: MainWindow, workspace: Workspace, controller: Controller, preferences: PreferenceStore,
+        parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._window, self._workspace, self._controller, self._preferences = window, workspace, controller, preferences
+        controller.set_breakpoints(workspace.breakpoints.all)
+        workspace.breakpoints.changed.connect(self._on_changed)
+        controller.reached.connect(self._on_reached)
+        controller.state_changed.connect(self._on_state)
+
+    def show(self) -> None:
+        """Bring the list to the front, with the keyboard in its form."""
+        self._window.show_panel(BREAKPOINTS).focus_form()
+
+    @Slot()
+    def _on_changed(self) -> None:
+        self._controller.set_breakpoints(self._workspace.breakpoints.all)
+        self._preferences.change(breakpoints=self._workspace.breakpoints.all)
+
+    @Slot(str)
+    def _on_reached(self, sentence: str) -> None:
+        """Say why the run stands still; the line goes away when it goes on."""
+        show = BarAction(text=tr("Breakpoints"), run=self.show)
+        self._window.messages.post(Message(text=sentence, severity=Severity.INFO, actions=(show,), id=MESSAGE))
+
+    @Slot(object)
+    def _on_state(self, state: State) -> None:
+        if state in (State.RUNNING, State.PREPARING):
+            self._window.messages.remove(MESSAGE)

@@ -1,0 +1,169 @@
+"""Exports: asks what to write and where, and leaves the writing to the exporter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFileDialog
+
+from app.controllers.panels import PanelsController
+from app.export.dialog import PictureChoice, PictureDialog
+from app.export.exporter import Exporter
+from app.panels.base import Panel
+from app.panels.registry import POLICY_BARS
+from app.panels.spec import PanelSpec
+from app.window.main_window import MainWindow
+from app.workspace.workspace import Workspace
+from grpo_core.text import tr
+
+PICTURES = {"PNG picture (*.png)": ".png", "SVG picture (*.svg)": ".svg", "PDF (*.pdf)": ".pdf"}
+CSV, SCRIPTS = tr("Table (*.csv)"), tr("Python script (*.py)")
+
+
+class ExportController(QObject):
+    """What can be exported; ``panel`` is an id, by default that of the panel in focus."""
+
+    def __init__(
+        self, window: MainWindow, workspace: Workspace, panels: PanelsController, exporter: Exporter,
+        parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._window, self._workspace, self._panels, self._exporter = window, workspace, panels, exporter
+        self._menu: dict[str, Callable[[str], None]] = {
+            tr("Export picture…"): self.ask_picture,
+            tr("Export table…"): self.ask_table,
+            tr("Export image sequence…"): self.ask_sequence,
+        }
+
+    def add_menu(self, panel: Panel) -> None:
+        """Put what can be exported of ``panel`` into its context menu."""
+        for text in self._menu:
+            action = QAction(text, panel)
+            action.setData(panel.id)
+            action.triggered.connect(self._on_menu)
+            panel.addAction(action)
+
+    @Slot()
+    def _on_menu(self) -> None:
+        action = self.sender()
+        assert isinstance(action, QAction)
+        self._menu[action.text()](action.data())
+
+    # -- a panel -----------------------------------------------------------------------------------------------------
+
+    def ask_picture(self, panel: str = "") -> None:
+        """Ask for a picture of a panel that is on screen."""
+        seen = _titles(self._seen)
+        self._show(PictureDialog(seen, self._panel_for(panel).id, self._window), self._save_picture)
+
+    def _save_picture(self, choice: PictureChoice) -> None:
+        panel = self._window.panels[choice.panel]
+        name, kind = QFileDialog.getSaveFileName(
+            self._window, tr("Export picture"), self._suggestion(panel.title, ".png"), ";;".join(PICTURES)
+        )
+        if name:
+            path = Path(name)
+            known = path.suffix.lower() in PICTURES.values()
+            target = path if known else path.with_name(path.name + PICTURES.get(kind, ".png"))
+            self._exporter.picture(panel, target, choice)
+
+    def ask_table(self, panel: str = "") -> None:
+        """Ask for a table of a panel."""
+        wanted = self._panel_for(panel)
+        target = self._ask_file(tr("Export table"), self._suggestion(wanted.title, ".csv"), CSV)
+        if target is not None:
+            self._exporter.table(wanted, target)
+
+    def ask_sequence(self, panel: str = "") -> None:
+        """Ask for pictures of a panel, one an update."""
+        run = self._workspace.run
+        assert run is not None
+        if not run.head:
+            self._window.messages.say(tr("The run has no update yet; press Run first."))
+            return
+        kinds = _titles(self._window.panels.specs.values())
+        self._show(PictureDialog(kinds, self._panel_for(panel).id, self._window, head=run.head), self._save_sequence)
+
+    def _save_sequence(self, choice: PictureChoice) -> None:
+        panel = self._window.panels[choice.panel]
+        folder = self._ask_folder(tr("Export image sequence into"), tr("{title} pictures").format(title=panel.title))
+        if folder is not None:
+            self._exporter.sequence(folder, choice)
+
+    # -- the run -----------------------------------------------------------------------------------------------------
+
+    def ask_run(self) -> None:
+        """Ask for a folder, and write the run shown into it as CSV."""
+        run = self._workspace.run
+        assert run is not None
+        folder = self._ask_folder(tr("Export run as CSV into"), tr("{title} tables").format(title=run.title))
+        if folder is not None:
+            self._exporter.tables_of_run(folder)
+
+    def ask_script(self) -> None:
+        """Ask for a file, and write the update shown to it as a script."""
+        name = tr("update {step}.py").format(step=self._workspace.cursor.step)
+        target = self._ask_file(tr("Export update as script"), str(Path.home() / name), SCRIPTS)
+        if target is not None:
+            self._exporter.script(target)
+
+    # -- what and where ----------------------------------------------------------------------------------------------
+
+    @property
+    def _seen(self) -> list[Panel]:
+        """The panels that can be exported as they are: those on screen."""
+        return [panel for panel in self._window.panels.made.values() if panel.seen]
+
+    def _panel_for(self, id: str) -> Panel:
+        """The panel of that id, else the one in focus, else the first on screen."""
+        if id:
+            return self._window.panels[id]
+        return self._panels.in_focus() or next(iter(self._seen), self._window.panels.of(POLICY_BARS))
+
+    def _show(self, dialog: PictureDialog, save: Callable[[PictureChoice], None]) -> None:
+        """Show ``dialog`` in the place of an older one."""
+        for older in self._window.findChildren(PictureDialog):
+            if older is not dialog:
+                older.close()
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.chosen.connect(save)
+        dialog.open()
+
+    def _suggestion(self, title: str, suffix: str) -> str:
+        name = tr("{title}, update {step}{ending}").format(
+            title=_file_name(title), step=self._workspace.cursor.step, ending=suffix
+        )
+        return str(Path.home() / name)
+
+    def _ask_file(self, title: str, suggestion: str, kind: str) -> Path | None:
+        name, _ = QFileDialog.getSaveFileName(self._window, title, suggestion, kind)
+        suffix = kind[kind.index(".") : -1]
+        return None if not name else Path(name) if Path(name).suffix else Path(name + suffix)
+
+    def _ask_folder(self, title: str, name: str) -> Path | None:
+        """A folder that is not there yet, in the one that the user chooses."""
+        chosen = QFileDialog.getExistingDirectory(self._window, title, str(Path.home()))
+        return unused_path(Path(chosen) / _file_name(name)) if chosen else None
+
+
+def unused_path(path: Path) -> Path:
+    """``path``, or the first with a number behind it that is not there yet."""
+    number, unused = 1, path
+    while unused.exists():
+        number += 1
+        unused = path.with_name(f"{path.name} {number}")
+    return unused
+
+
+def _titles(panels: Iterable[Panel | PanelSpec[Panel]]) -> list[tuple[str, str]]:
+    """(id, title) of panels, for a list to choose from."""
+    return [(panel.id, panel.title) for panel in panels]
+
+
+def _file_name(text: str) -> str:
+    """``text`` without what some file systems do not allow."""
+    return " ".join(re.sub(r'[<>:"/\\|?*\x00-\x1f]', " ", text).split())[:80] or "export"

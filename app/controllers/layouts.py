@@ -1,0 +1,58 @@
+"""The named layouts: those that are always there, and the user's own."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QInputDialog
+
+from app.controllers.presenter import Presenter
+from app.settings.layouts import Layouts
+from app.settings.store import PreferenceStore
+from app.window.layouts import LAYOUTS, layout_for
+from app.window.main_window import MainWindow
+from app.workspace.workspace import Workspace
+from grpo_core.text import tr
+
+
+class LayoutsController(QObject):
+    """Arranges the docks of a window.
+
+    Signals:
+        changed: the user's own layouts are others.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, window: MainWindow, workspace: Workspace, files: Layouts, preferences: PreferenceStore,
+        presenter: Presenter, parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._window, self._workspace, self._files = window, workspace, files
+        self._preferences, self._presenter = preferences, presenter
+
+    @property
+    def saved(self) -> tuple[str, ...]:
+        """Names of the layouts that the user has saved."""
+        return self._files.names()
+
+    def choose(self, name: str) -> None:
+        """Arrange the docks as the named layout has them; it is the user's preference from now on."""
+        self._presenter.maximizer.forget()
+        if name in LAYOUTS:
+            self._window.show_layout(name)
+        else:
+            self._window.messages.say(self._files.restore(self._window, name))
+        self._preferences.change(layout=name)
+
+    def reset(self) -> None:
+        """The layout made for the kind of run that is shown, as it was at first."""
+        run = self._workspace.run
+        self.choose(layout_for(run is not None and run.origin.settings.is_language))
+
+    def ask_save(self) -> None:
+        """Ask for a name, and keep the arrangement of the docks under it."""
+        name, accepted = QInputDialog.getText(self._window, tr("Save layout"), tr("Name of the layout"))
+        if accepted and name:
+            self._window.messages.say(self._files.save(self._window, name))
+            self.changed.emit()

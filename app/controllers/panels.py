@@ -1,0 +1,47 @@
+"""Panels that are shown or hidden by their id, and those that hold the keyboard's focus."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.panels.base import Panel
+from app.plotting.twin_stack import TwinStack
+from app.window.main_window import MainWindow
+
+W = TypeVar("W", bound=QWidget)
+
+
+class PanelsController:
+    """The panels of one window."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+
+    def is_shown(self, id: str) -> bool:
+        """Whether the panel ``id`` is shown, be it behind another tab."""
+        return self._window.holders[id].isVisible()
+
+    def toggle(self, id: str) -> None:
+        """Hide the panel ``id``, or bring it to the front."""
+        holder = self._window.holders[id]
+        holder.setVisible(not holder.isVisible())
+        if holder.isVisible():
+            holder.raise_()
+
+    def in_focus(self) -> Panel | None:
+        """The panel that holds the keyboard's focus."""
+        return _around_focus(Panel)  # type: ignore[type-abstract]
+
+    def plot_in_focus(self) -> TwinStack | None:
+        """The plot with a table twin that holds the keyboard's focus."""
+        return _around_focus(TwinStack)
+
+
+def _around_focus(kind: type[W]) -> W | None:
+    """The widget of a class that has the focus or holds the one that has it."""
+    widget = QApplication.focusWidget()
+    while widget is not None and not isinstance(widget, kind):
+        widget = widget.parentWidget()
+    return widget

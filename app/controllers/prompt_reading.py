@@ -1,0 +1,43 @@
+"""Reading the user's own prompts before a run needs them: in a thread, with a message that can cancel it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject
+
+from app.messages.message_bar import MessageBar
+from app.sessions.file_task import FileTasks
+from grpo_core.config import Settings
+from grpo_core.lm.kept_prompts import at_hand, read_ahead
+from grpo_core.lm.prompt_file import located
+from grpo_core.text import tr
+
+READING = "prompts"
+
+
+class PromptReading(QObject):
+    """Has the prompts of settings at hand before something is done that needs them; the last wish counts."""
+
+    def __init__(self, messages: MessageBar, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tasks = FileTasks(messages, READING, self, abandon=True)
+
+    @property
+    def busy(self) -> bool:
+        """Whether prompts are being read."""
+        return self._tasks.busy
+
+    def ready(self, settings: Settings, then: Callable[[], object]) -> None:
+        """Do ``then`` once the prompts of a run under ``settings`` are at hand: at once where they are."""
+        self.close()
+        if at_hand(settings):
+            then()
+            return
+        title = tr("Reading the prompts of {name}").format(name=located(settings.language.file).name)
+        self._tasks.start(title, partial(read_ahead, settings), lambda _: then())
+
+    def close(self) -> None:
+        """Give up what is being read; nothing follows."""
+        self._tasks.close()

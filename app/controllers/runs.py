@@ -1,0 +1,131 @@
+"""The runs of a window: begin, open, branch, save, close, delete; every refusal is a sentence in the message bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog
+
+from app.controllers.layouts import LayoutsController
+from app.controllers.prompt_reading import PromptReading
+from app.controllers.recent_files import RecentFiles
+from app.controllers.session_files import SessionFiles
+from app.examples import example
+from app.messages.message import Severity
+from app.window.main_window import MainWindow
+from app.workspace.run_manager import RunManager
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings, language_settings
+from grpo_core.errors import GrpoError
+from grpo_core.learners import NO_TORCH
+from grpo_core.runs import library
+from grpo_core.runs.session import SUFFIX
+from grpo_core.text import tr
+
+RUNS = tr("GRPO Lab runs (*.grpo)")
+
+
+class RunsController:
+    """Asks for files where they are needed, and leaves the rest to the run manager."""
+
+    def __init__(
+        self, window: MainWindow, workspace: Workspace, run_manager: RunManager, layouts: LayoutsController,
+        recent_files: RecentFiles, session_files: SessionFiles, prompts: PromptReading,
+    ) -> None:  # fmt: skip
+        self._window, self._workspace, self._run_manager = window, workspace, run_manager
+        self._layouts, self._recent_files = layouts, recent_files
+        self._session_files, self._prompts = session_files, prompts
+
+    # -- begin -------------------------------------------------------------------------------------------------------
+
+    def new_run(self) -> None:
+        """A run at update 0 under the settings that the controls show."""
+        wanted = self._workspace.editing.wanted
+        self._prompts.ready(wanted, partial(self._attempt, partial(self._run_manager.new_run, wanted)))
+
+    def new_bandit_run(self) -> None:
+        """A bandit under the default settings."""
+        self.new_run_of(Settings())
+
+    def new_language_run(self) -> None:
+        """A language model under the default settings, or the sentence how to get torch."""
+        if find_spec("torch") is None or find_spec("safetensors") is None:
+            self._window.messages.say(NO_TORCH)
+        else:
+            self.new_run_of(language_settings())
+
+    def new_run_of(self, settings: Settings) -> None:
+        """A run under ``settings``, but from the seed that the controls show, in the layout made for its kind."""
+        seeded = settings.replace({"seed": self._workspace.editing.wanted.seed})
+        if self._attempt(lambda: self._run_manager.new_run(seeded)):
+            self._layouts.reset()
+
+    def repeat(self, settings: Settings, sentence: str) -> None:
+        """A new run that repeats one of an experiment's, and the sentence that says so."""
+        if self._attempt(lambda: self._run_manager.new_run(settings)):
+            self._window.messages.say(sentence, Severity.INFO)
+
+    def branch(self) -> None:
+        """A new run that goes on from the update shown."""
+        wanted = self._workspace.editing.wanted
+        branch = partial(self._run_manager.branch, self._workspace.cursor.step)
+        self._prompts.ready(wanted, partial(self._attempt, branch))
+
+    # -- open and save -----------------------------------------------------------------------------------------------
+
+    def ask_open(self) -> None:
+        """Ask for a run file, and open it."""
+        folder = str(self._run_manager.folder)
+        name, _ = QFileDialog.getOpenFileName(self._window, tr("Open run"), folder, RUNS)
+        if name:
+            self.open_path(Path(name))
+
+    def open_path(self, path: Path) -> None:
+        """Open a run file or a session, or say why it cannot be opened."""
+        if path.suffix.lower() == SUFFIX:
+            self._session_files.open(path)
+        elif self._attempt(lambda: self._run_manager.open(path)):
+            self._recent_files.remember(path)
+
+    def open_example(self) -> None:
+        """A language model's run that was recorded, in the layout made for it; it is read, not computed."""
+        if self._attempt(lambda: self._run_manager.open(example())):
+            self._layouts.reset()
+
+    def ask_save(self) -> None:
+        """Ask for a file, and copy the run shown to it."""
+        run = self._workspace.run
+        assert run is not None
+        suggestion = str(Path.home() / f"{run.title}.grpo")
+        name, _ = QFileDialog.getSaveFileName(self._window, tr("Save run as"), suggestion, RUNS)
+        if name:
+            target = Path(name) if Path(name).suffix else Path(name).with_suffix(".grpo")
+            if self._attempt(lambda: self._run_manager.save_as(run, target)):
+                sentence = tr("The run is saved as {target}.").format(target=target)
+                self._window.messages.say(sentence, Severity.INFO)
+                self._recent_files.remember(target)
+
+    # -- end ---------------------------------------------------------------------------------------------------------
+
+    def close_run(self) -> None:
+        """Take the run shown off the list; its file stays."""
+        run = self._workspace.run
+        if run is not None:
+            self._run_manager.close_run(run)
+
+    def delete(self, paths: Sequence[Path]) -> None:
+        """Delete the files of runs that saved themselves; where one cannot be deleted, say so."""
+        for path in paths:
+            self._attempt(partial(library.remove, path))
+
+    def _attempt(self, action: Callable[[], object]) -> bool:
+        """Whether ``action`` succeeded; what the core refuses is said in its own words."""
+        try:
+            action()
+        except (GrpoError, OSError) as error:
+            self._window.messages.say(str(error), Severity.ERROR)
+            return False
+        return True

@@ -1,0 +1,222 @@
+"""Session files: the window's state on one side, the file on the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QFileDialog
+
+from app.controllers.layouts import LayoutsController
+from app.controllers.lessons import LessonController
+from app.controllers.presenter import Presenter
+from app.controllers.recent_files import RecentFiles
+from app.messages.message import Severity
+from app.plotting.numbers import in_bytes
+from app.sessions.file_task import FileTasks
+from app.settings.store import PreferenceStore
+from app.training.controller import Controller
+from app.window.layouts import LAYOUTS
+from app.window.main_window import MainWindow
+from app.workspace.run_handle import RunHandle
+from app.workspace.run_manager import RunManager
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
+from grpo_core.lm.kept_prompts import read_ahead
+from grpo_core.runs.session import SUFFIX, Manifest, SessionRun, open_session, save_session
+from grpo_core.text import tr
+
+SESSIONS = tr("GRPO Lab sessions (*{suffix})").format(suffix=SUFFIX)
+BUSY = "session"
+LONGEST_NOTES = 1_000_000
+
+
+class SessionFiles(QObject):
+    """Saves what the window shows to session files, and puts what they hold into the window, one at a time.
+
+    Attributes:
+        tasks: the writing and reading, beside the window.
+    """
+
+    def __init__(
+        self, window: MainWindow, workspace: Workspace, run_manager: RunManager, controller: Controller,
+        layouts: LayoutsController, lessons: LessonController, presenter: Presenter, preferences: PreferenceStore,
+        recent_files: RecentFiles, parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._window, self._workspace, self._run_manager = window, workspace, run_manager
+        self._controller, self._layouts, self._lessons = controller, layouts, lessons
+        self._presenter, self._preferences, self._recent_files = presenter, preferences, recent_files
+        self._opening = False
+        self._waiting: list[Path] = []
+        self.tasks = FileTasks(window.messages, BUSY, self)
+        self.tasks.ended.connect(self._on_ended)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a session is being written or read."""
+        return self.tasks.busy
+
+    # -- saving ------------------------------------------------------------------------------------------------------
+
+    def ask_save(self) -> None:
+        """Ask for a file, and save a session to it."""
+        run = self._workspace.run
+        suggestion = str(Path.home() / f"{run.title if run is not None else 'Session'}{SUFFIX}")
+        name, _ = QFileDialog.getSaveFileName(self._window, tr("Save session as"), suggestion, SESSIONS)
+        if name:
+            self.save(Path(name) if Path(name).suffix == SUFFIX else Path(name + SUFFIX))
+
+    def save(self, target: Path) -> None:
+        """Write what the window shows, and the runs that have updates, to ``target``."""
+        if self._workspace.training is not None:
+            self._controller.commit()
+        player = self._lessons.player
+        runs = [run for run in self._workspace.runs if run.path.exists() and not player.owns(run)]
+        manifest, paths = self._manifest(runs), [run.path for run in runs]
+        title = tr("Saving {name}").format(name=target.name)
+        self.tasks.start(title, partial(save_session, target, manifest, paths), partial(self._on_saved, target))
+        run = self._workspace.run if player.saved is None else player.saved.run
+        if run is not None and run.branched_at is not None and run not in runs:
+            sentence = tr("{title} has no update of its own yet, so the session begins at update 0.")
+            self._window.messages.say(sentence.format(title=run.title))
+
+    def _manifest(self, runs: list[RunHandle]) -> Manifest:
+        """The window as a session describes it; of a lesson, which one and where, and the place that it gives back."""
+        workspace, editing, player = self._workspace, self._workspace.editing, self._lessons.player
+        saved, lesson = player.saved, player.lesson
+        run = workspace.run if saved is None else saved.run
+        layout = self._preferences.current.layout
+        docks = self._window.docks
+        return Manifest(
+            runs=tuple(SessionRun(title=run.title) for run in runs),
+            shown=runs.index(run) if run in runs else None,
+            step=workspace.cursor.step if saved is None else saved.cursor.step,
+            settings=editing.wanted if saved is None else saved.wanted,
+            layout=layout if layout in LAYOUTS else "",
+            panels=tuple(name for name, dock in docks.items() if not dock.isHidden()) if lesson is None else (),
+            locked=tuple(sorted(editing.locked)),
+            hidden=tuple(sorted(editing.hidden)),
+            notes=self._presenter.speaker.text[:LONGEST_NOTES].replace("\0", ""),
+            lesson=lesson.id if lesson is not None else "",
+            lesson_step=player.place if lesson is not None else 0,
+            created=time.time(),
+        )
+
+    def _on_saved(self, target: Path, manifest: Manifest) -> None:
+        count = sum(run.listed for run in manifest.runs)
+        runs = tr("no run") if not count else tr("1 run") if count == 1 else tr("{count} runs").format(count=count)
+        parts = [runs, in_bytes(target.stat().st_size if target.exists() else 0)]
+        lesson = self._lessons.find(manifest.lesson) if manifest.lesson else None
+        if lesson is not None:
+            step = tr("lesson {number} at step {step}").format(number=lesson.number, step=manifest.lesson_step + 1)
+            parts.insert(0, step)
+        sentence = tr("The session is saved as {target}: {parts}.").format(target=target, parts=", ".join(parts))
+        self._window.messages.say(sentence, Severity.INFO)
+        self._recent_files.remember(target)
+
+    # -- opening -----------------------------------------------------------------------------------------------------
+
+    def ask_open(self) -> None:
+        """Ask for a session file, and open it."""
+        name, _ = QFileDialog.getOpenFileName(self._window, tr("Open session"), str(Path.home()), SESSIONS)
+        if name:
+            self.open(Path(name))
+
+    def open(self, path: Path) -> None:
+        """Copy the runs of a session to the user's own, and show them as it says; after one that is being opened."""
+        if self._opening:
+            self._waiting.append(path)
+            return
+        title = tr("Opening {name}").format(name=path.name)
+        work = partial(_session_with_prompts, path, self._run_manager.folder)
+        self._opening = self.tasks.start(title, work, partial(self._on_opened, path))
+
+    def _on_opened(self, path: Path, contents: tuple[Manifest, tuple[Path, ...]]) -> None:
+        manifest, copies = contents
+        blank = self._workspace.run
+        handles = self._open_runs(manifest, copies)
+        if manifest.shown is None and manifest.settings is not None:
+            handles.append(self._new_run(manifest.settings))
+        elif manifest.shown is not None and (front := handles[manifest.shown]) is not None:
+            self._run_manager.show(front)
+        if blank is not None and any(handles) and blank not in handles and not blank.head and not blank.path.exists():
+            self._run_manager.close_run(blank)
+        self._restore(manifest)
+        self._open_lesson(manifest)
+        sentence = tr("{name} is open. You work on copies; the session file stays as it is.").format(name=path.name)
+        self._window.messages.say(sentence, Severity.INFO)
+        self._recent_files.remember(path)
+
+    def _open_runs(self, manifest: Manifest, copies: tuple[Path, ...]) -> list[RunHandle | None]:
+        """The runs of the session, opened; None for those that only hold the first updates of a branch."""
+        handles: list[RunHandle | None] = []
+        for run, copy in zip(manifest.runs, copies, strict=True):
+            try:
+                handles.append(self._run_manager.open(copy) if run.listed else None)
+            except GrpoError as error:
+                self._window.messages.say(str(error), Severity.ERROR)
+                handles.append(None)
+        return handles
+
+    def _new_run(self, settings: Settings) -> RunHandle | None:
+        """A new run under the session's settings; None, and a sentence, where its prompts cannot be used."""
+        try:
+            return self._run_manager.new_run(settings)
+        except GrpoError as error:
+            self._window.messages.say(str(error), Severity.ERROR)
+            return None
+
+    def _restore(self, manifest: Manifest) -> None:
+        """Settings, controls, layout, notes and the place in the run."""
+        workspace, wanted, run = self._workspace, manifest.settings, self._workspace.run
+        if wanted is not None and run is not None and wanted.is_language == run.origin.settings.is_language:
+            workspace.editing.put(wanted)  # those of the other kind belong to a run that could not be opened
+        workspace.editing.restrict(manifest.locked, manifest.hidden)
+        if manifest.shown is not None:
+            workspace.move_to(manifest.step)
+        if manifest.notes:
+            self._presenter.speaker.set_text(manifest.notes)
+            self._presenter.notes.save()
+        if self._presenter.active:  # then the class sees the layout Present
+            return
+        if manifest.layout in LAYOUTS:
+            self._layouts.choose(manifest.layout)
+        else:
+            self._layouts.reset()
+        for name, dock in self._window.docks.items():
+            if manifest.panels and dock.isHidden() == (name in manifest.panels):
+                dock.setVisible(name in manifest.panels)
+
+    def _open_lesson(self, manifest: Manifest) -> None:
+        """The lesson in which the session was saved."""
+        lesson = self._lessons.find(manifest.lesson) if manifest.lesson else None
+        if lesson is not None:
+            self._lessons.player.open(lesson, manifest.lesson_step)
+        elif manifest.lesson:
+            sentence = tr("The session was saved in the lesson “{lesson}”, which this version does not have.")
+            self._window.messages.say(sentence.format(lesson=manifest.lesson))
+
+    @Slot()
+    def _on_ended(self) -> None:
+        """The next of several sessions that were asked for together."""
+        self._opening = False
+        if self._waiting and not self.tasks.busy:
+            self.open(self._waiting.pop(0))
+
+    def close(self) -> None:
+        """The program closes: a half-written session is given up, and leaves nothing."""
+        self._waiting.clear()
+        self.tasks.close()
+
+
+def _session_with_prompts(path: Path, folder: Path, cancelled: Callable[[], bool]) -> tuple[Manifest, tuple[Path, ...]]:
+    """As :func:`open_session`; the prompts of the new run that it shows are at hand then."""
+    manifest, copies = open_session(path, folder, cancelled)
+    if manifest.shown is None and manifest.settings is not None:
+        read_ahead(manifest.settings, cancelled)
+    return manifest, copies

@@ -1,0 +1,75 @@
+"""The end of a window: the worker first, then the files, then the widgets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QApplication
+
+from app.lessons.player import LessonPlayer
+from app.messages.message import BarAction, Message, Severity
+from app.settings.layouts import Layouts
+from app.settings.store import PreferenceStore
+from app.training.controller import Controller
+from app.window.main_window import MainWindow
+from app.workspace.player import Player
+from app.workspace.workspace import Workspace
+from grpo_core.text import tr
+
+
+class Shutdown(QObject):
+    """Takes the program apart in the right order; while an update is finishing, it says so and waits.
+
+    Args:
+        closers: called in this order once the worker has ended: what writes files or owns processes and windows.
+    """
+
+    def __init__(
+        self, window: MainWindow, workspace: Workspace, controller: Controller, player: Player,
+        lesson_player: LessonPlayer, preferences: PreferenceStore, layouts: Layouts,
+        closers: Sequence[Callable[[], object]], parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._window, self._workspace, self._controller, self._player = window, workspace, controller, player
+        self._lesson_player, self._preferences, self._layouts = lesson_player, preferences, layouts
+        self._closers = closers
+        controller.finished.connect(self._on_finished)
+        controller.still_busy.connect(self._on_still_busy)
+
+    @Slot()
+    def close(self) -> None:
+        """Stop the worker, then close the window."""
+        self._lesson_player.leave()
+        self._player.stop()
+        if self._controller.shutdown(timeout=0.2):
+            self._on_finished()
+        else:
+            text = tr("Finishing update {head}, then the window closes.").format(head=self._controller.head + 1)
+            self._window.messages.say(text, Severity.INFO)
+
+    @Slot()
+    def _on_finished(self) -> None:
+        window = self._window
+        if window.may_close:
+            return
+        run = self._workspace.run
+        if run is not None and run.path.exists():
+            self._preferences.change(last_run=str(run.path))
+        for close in self._closers:
+            close()
+        self._preferences.save()
+        self._layouts.save(window)
+        for panel in window.panels.made.values():
+            panel.let_go()
+        self._workspace.close()
+        window.may_close = True
+        window.close()
+        QApplication.quit()
+
+    @Slot()
+    def _on_still_busy(self) -> None:
+        quit_now = BarAction(text=tr("Quit now"), run=lambda: os._exit(0))
+        text = tr("The update is still being computed. Every finished update is on disk; you can wait or quit now.")
+        self._window.messages.post(Message(text=text, severity=Severity.WARNING, actions=(quit_now,), id="busy"))

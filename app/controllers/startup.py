@@ -1,0 +1,183 @@
+"""What a start opens, and what it offers in a bar: where to begin, what a crash interrupted, what may be deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Slot
+
+from app.controllers.lessons import LessonController
+from app.controllers.presenter import Presenter
+from app.controllers.runs import RunsController
+from app.messages.message import BarAction, Message, Severity
+from app.messages.message_bar import MessageBar
+from app.sessions.file_task import FileTask
+from app.settings.files import exists
+from app.settings.store import PreferenceStore
+from app.workspace.run_manager import RunManager
+from app.workspace.workspace import Workspace
+from grpo_core.errors import GrpoError
+from grpo_core.runs import library
+from grpo_core.text import tr
+
+WELCOME = "welcome"
+SUFFIXES = (".grpo", ".grposession")
+"""Endings of names that are files rather than lessons."""
+
+
+class Startup(QObject):
+    """The first things that one window does."""
+
+    def __init__(
+        self, workspace: Workspace, run_manager: RunManager, runs: RunsController, lessons: LessonController,
+        presenter: Presenter, preferences: PreferenceStore, messages: MessageBar, parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._workspace, self._run_manager, self._runs = workspace, run_manager, runs
+        self._lessons, self._presenter = lessons, presenter
+        self._preferences, self._messages = preferences, messages
+        self._search: FileTask | None = None
+
+    # -- what it opens -----------------------------------------------------------------------------------------------
+
+    def open(self, files: Sequence[Path], present: str | None, *, last_run: bool) -> None:
+        """Open what was asked for, else with ``last_run`` the run of the last time.
+
+        Args:
+            files: runs and sessions.
+            present: what a class is to see at once: see :meth:`present`.
+        """
+        last = self._preferences.current.last_run
+        for path in files:
+            self._runs.open_path(path)
+        if present is not None:
+            self.present(present)
+        elif last and last_run and not files and exists(last):
+            self.reopen(Path(last))
+
+    def reopen(self, path: Path) -> None:
+        """Show a run of an earlier session, paused; the untouched new run makes room for it.
+
+        Where it cannot be opened, the reason is said and the new run stays.
+        """
+        blank = self._workspace.run
+        try:
+            self._run_manager.open(path)
+        except GrpoError as error:
+            self._messages.say(str(error))
+            return
+        if blank is not None and blank.head == 0:
+            self._run_manager.close_run(blank)
+
+    def present(self, name: str) -> None:
+        """Open a lesson, a session or a run, and begin to present.
+
+        Args:
+            name: the path of a session or a run, or the number or id of a lesson; a file of that name comes first.
+        """
+        path, there = Path(name), exists(name)
+        lesson = None if there else self._lessons.find(name)
+        if lesson is not None:
+            self._lessons.player.open(lesson)
+        elif there or path.suffix in SUFFIXES:
+            self._runs.open_path(path)
+        else:
+            numbers = ", ".join(str(lesson.number) for lesson in self._lessons.all)
+            sentence = tr("There is no lesson and no file “{name}”; lessons are called by their number: {numbers}.")
+            self._messages.say(sentence.format(name=name, numbers=numbers))
+        self._presenter.start()
+
+    # -- what it offers ----------------------------------------------------------------------------------------------
+
+    def welcome(self) -> None:
+        """What can be done first, in one line that goes away with the first update, or with another kind of run."""
+        text = tr(
+            "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7."
+        )
+        actions = (
+            BarAction(text=tr("Language model"), run=self._runs.new_language_run, closes=False),
+            BarAction(text=tr("Lessons"), run=self._lessons.show, closes=False),
+            BarAction(text=tr("Open a run…"), run=self._runs.ask_open, closes=False),
+        )
+        self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=WELCOME))
+
+    def dismiss_welcome(self) -> None:
+        """The welcome goes once the run shown has an update, or is a language model."""
+        run = self._workspace.run
+        if run is not None and (run.head or run.origin.settings.is_language):
+            self._messages.remove(WELCOME)
+
+    def offer_unfinished(self) -> None:
+        """After a crash: look for the newest run that nobody closed, to offer it unless it is shown.
+
+        That reads every file of the runs' folder, any of which may come from somebody else: in a thread of its own, and
+        never in safe mode.
+        """
+        self._search = FileTask(partial(library.entries, self._run_manager.folder), self)
+        self._search.done.connect(self._on_entries)
+        self._search.start()
+
+    @Slot(object)
+    def _on_entries(self, entries: list[library.Entry]) -> None:
+        self._end_search()
+        self._name_broken(entries)
+        for entry in entries:
+            if entry.meta is not None and not entry.meta.ended and not entry.in_use and entry.steps:
+                if entry.path in self._shown:
+                    return
+                text = tr(
+                    "The program ended unexpectedly the last time. “{title}” was being written then; "
+                    "its {steps:,} updates are safe."
+                ).format(title=entry.meta.title, steps=entry.steps)
+                action = BarAction(text=tr("Open it"), run=partial(self._runs.open_path, entry.path))
+                self._messages.post(Message(text=text, severity=Severity.INFO, actions=(action,), id="unfinished"))
+                return
+
+    def _name_broken(self, entries: list[library.Entry]) -> None:
+        """Files of the runs' folder that cannot be read are left where they are, and the newest of them is named."""
+        broken = [entry.error for entry in entries if entry.error is not None]
+        if not broken:
+            return
+        text = (
+            tr("A file in the folder of runs is left aside: {error}").format(error=broken[0])
+            if len(broken) == 1
+            else tr("{count} files in the folder of runs are left aside. The newest: {error}").format(
+                count=len(broken), error=broken[0]
+            )
+        )
+        self._messages.post(Message(text=text, severity=Severity.WARNING, id="broken"))
+
+    def close(self) -> None:
+        """The program closes: a search that has not come to its end is given up."""
+        if self._search is not None:
+            self._search.done.disconnect(self._on_entries)
+            self._search.cancel()
+            self._end_search()
+
+    def _end_search(self) -> None:
+        if self._search is not None:
+            self._search.wait()
+            self._search.deleteLater()
+            self._search = None
+
+    def offer_clean_up(self) -> None:
+        """Ask before runs that saved themselves are deleted, once there are more than are kept."""
+        keep, size = self._preferences.current.kept_runs, round(self._preferences.current.kept_size * 1e9)
+        too_many = library.surplus(self._run_manager.folder, keep=keep, limit=size)
+        surplus = [path for path in too_many if path not in self._shown]
+        if not surplus:
+            return
+        delete = BarAction(
+            text=tr("Delete the oldest {count}").format(count=len(surplus)), run=partial(self._runs.delete, surplus)
+        )
+        text = tr(
+            "More than {keep} runs have saved themselves, or they take more than {size:g} GB. "
+            "Runs that you saved elsewhere stay."
+        ).format(keep=keep, size=size / 1e9)
+        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(delete,), id="surplus"))
+
+    @property
+    def _shown(self) -> set[Path]:
+        return {run.path for run in self._workspace.runs}

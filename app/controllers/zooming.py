@@ -1,0 +1,87 @@
+"""Larger or smaller type: the docks are arranged for its size, and found as they were on the way back."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QByteArray, QObject, QTimer, Slot
+
+from app.controllers.lessons import LessonController
+from app.controllers.presenter import Presenter
+from app.settings.store import PreferenceStore
+from app.theme.look import Look
+from app.window.layouts import LAYOUTS, layout_for, settle, size_class
+from app.window.main_window import MainWindow
+from app.workspace.workspace import Workspace
+
+SETTLE_MS = 60
+"""Until the panels have found their heights: two frames."""
+
+
+class Zooming(QObject):
+    """Keeps the window within its screen where the layout that stands has no room for larger type.
+
+    Within a class of sizes (:func:`app.window.layouts.size_class`) nothing moves. Lessons and presenting arrange the
+    docks themselves; what they give back is arranged afterwards.
+    """
+
+    def __init__(
+        self, window: MainWindow, workspace: Workspace, look: Look, preferences: PreferenceStore,
+        presenter: Presenter, lessons: LessonController, parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._window, self._workspace, self._look = window, workspace, look
+        self._preferences, self._presenter, self._lessons = preferences, presenter, lessons
+        self._scale = look.scale
+        self._states: dict[int, QByteArray] = {}
+        self._arranging = False
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(SETTLE_MS)
+        self._later.timeout.connect(self._on_settled)
+        window.arranged.connect(self._on_arranged)
+        lessons.player.changed.connect(self.adapt)
+
+    @property
+    def busy(self) -> bool:
+        """Whether heights are still to be shared out."""
+        return self._later.isActive()
+
+    @Slot()
+    def adapt(self) -> None:
+        """Arrange the docks for the size of type that there is now, if another one wants them otherwise."""
+        window, scale, size = self._window, self._look.scale, self._window.size()
+        before, wanted = size_class(size, self._scale), size_class(size, scale)
+        if scale == self._scale:
+            return
+        if self._presenter.active and not self._lessons.given:
+            self._presenter.arrange_later()
+        if window.saved_docks.lent:
+            return
+        self._scale = scale
+        if wanted == before:
+            return
+        self._states[before] = window.saveState()
+        state = self._states.pop(wanted, None)
+        if state is None or not window.restoreState(state):
+            self._arrange()
+            self._later.start()
+        window.resize(size)
+
+    @Slot()
+    def _on_settled(self) -> None:
+        settle(self._window, self._window.docks)
+
+    def _arrange(self) -> None:
+        """The layout that was chosen last, as it is for this size of type."""
+        language = self._workspace.view.run.origin.settings.is_language
+        chosen = self._preferences.current.layout
+        self._arranging = True
+        self._window.show_layout(chosen if chosen in LAYOUTS else layout_for(language))
+        self._arranging = False
+
+    @Slot()
+    def _on_arranged(self) -> None:
+        """A layout was chosen: there is nothing to go back to."""
+        if not (self._arranging or self._window.saved_docks.lent):
+            self._later.stop()
+            self._scale = self._look.scale
+            self._states.clear()

@@ -1,0 +1,105 @@
+"""What the user had before a lesson, and how it is given back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.lessons.runs import LessonRuns
+from app.training.controller import Controller
+from app.workspace.cursor import Cursor, Selection
+from app.workspace.player import Player
+from app.workspace.run_handle import RunHandle
+from app.workspace.run_manager import RunManager
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.explain import Quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedState:
+    """The user's place in a run.
+
+    Attributes:
+        run: the run that was shown.
+        wanted: what the controls said, with what waits for a new run.
+        cursor, following, selection, quantity: where the eye was.
+    """
+
+    run: RunHandle
+    wanted: Settings
+    cursor: Cursor
+    following: bool
+    selection: Selection
+    quantity: Quantity | None
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> SavedState:
+        """The place as it is now."""
+        assert workspace.run is not None
+        return cls(
+            run=workspace.run, wanted=workspace.editing.wanted, cursor=workspace.cursor,
+            following=workspace.following, selection=workspace.selection, quantity=workspace.quantity,
+        )  # fmt: skip
+
+    def restore(self, workspace: Workspace, run_manager: RunManager) -> None:
+        """Show it again, if the run has not been closed meanwhile; the learner stands still."""
+        if self.run not in workspace.runs:
+            return
+        run_manager.show(self.run)
+        workspace.editing.put(self.wanted)
+        workspace.following, workspace.selection, workspace.quantity = self.following, self.selection, self.quantity
+        workspace.cursor = self.cursor
+        workspace.request_frame()
+
+
+class LessonDocks(Protocol):
+    """The window's docks, as far as a lesson arranges them."""
+
+    def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, again: bool = False) -> None:
+        """Give the window to the lesson, with a ``picture`` of its own or without, and ``panels`` beside it."""
+
+    def give_back(self) -> None:
+        """Put every dock where it was before the lesson."""
+
+
+class LessonGuest:
+    """A lesson is a guest in the window: what it takes over when it comes, and gives back when it goes.
+
+    Attributes:
+        layout: where the lesson stands.
+        runs: its own runs.
+        saved: the user's place; None between lessons.
+    """
+
+    def __init__(
+        self, workspace: Workspace, run_manager: RunManager, controller: Controller, player: Player,
+        layout: LessonDocks,
+    ) -> None:  # fmt: skip
+        self._workspace, self._run_manager, self._controller, self._player = workspace, run_manager, controller, player
+        self.saved: SavedState | None = None
+        self.layout = layout
+        self.runs = LessonRuns(workspace, run_manager, controller)
+        controller.closed.connect(self.runs.sweep)
+
+    def arrive(self) -> None:
+        """Save the user's place; whatever moves there stands still."""
+        self.saved = SavedState.of(self._workspace)
+        self._player.pause()
+        self._controller.set_breakpoints(())  # the user's are for the user's runs
+
+    def give_back(self) -> None:
+        """The user's run, cursor and settings, and everything else."""
+        if self.saved is not None:
+            self.runs.switching = True
+            self.saved.restore(self._workspace, self._run_manager)
+        self.go()
+
+    def go(self, keep: RunHandle | None = None) -> None:
+        """The lesson's runs go, but for the one to ``keep``; breakpoints and docks are as before."""
+        self.runs.clear(keep=keep)
+        self.runs.switching = False
+        self.saved = None
+        self._controller.set_breakpoints(self._workspace.breakpoints.all)
+        self.layout.give_back()

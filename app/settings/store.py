@@ -1,0 +1,56 @@
+"""The preferences that hold now, and their way to the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.settings.preferences import Preferences, save_preferences
+
+SETTLE_MS = 2000
+"""Preferences are written this long after the last change."""
+
+
+class PreferenceStore(QObject):
+    """Keeps the preferences of a window in their file.
+
+    Attributes:
+        current: the preferences as they are now.
+
+    Signals:
+        refused: they could not be written; the sentence why.
+    """
+
+    refused = Signal(str)
+
+    def __init__(self, current: Preferences, path: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.current = current
+        self._path = path
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(SETTLE_MS)
+        self._later.timeout.connect(self.save)
+
+    def put(self, preferences: Preferences) -> None:
+        """From now on these hold; they are written a little later."""
+        self.current = preferences
+        self._later.start()
+
+    def change(self, **changes: Any) -> None:
+        """Change some of them.
+
+        Raises:
+            SettingsError: a value is outside its range; nothing has changed.
+        """
+        self.put(self.current.replace(**changes))
+
+    @Slot()
+    def save(self) -> None:
+        """Write them now."""
+        self._later.stop()
+        sentence = save_preferences(self.current, self._path)
+        if sentence:
+            self.refused.emit(sentence)
