@@ -122,6 +122,9 @@ def test_a_command_that_cannot_run_says_why_and_does_not(driver: Driver) -> None
     program = driver.program
     assert program.workspace.run is not None
     program.workspace.run.read_only = "Another window writes this run."
+    focused = QApplication.focusWidget()
+    if focused is not None:
+        focused.clearFocus()
     driver.settle()
     blocked = {action.command.id: action.why for action in program.actions if action.why}
     assert {"undo", "redo", "explain", "table_twin", "copy_picture", "run", "run_n", "step", "save_as"} <= set(blocked)
