@@ -38,15 +38,15 @@ def is_command(argument: str) -> bool:
     return plain and argument != "export"  # which draws panels as well
 
 
-def lacking(said: str) -> str:
+def lacking(message: str) -> str:
     """What to install where Qt, or a library that it takes from the system, is lacking; empty for anything else."""
-    if said == "No module named 'PySide6'":
+    if message == "No module named 'PySide6'":
         return (
             "The window needs Qt, which is not installed: pip install 'grpo-lab[app]'. Without it there are commands, "
             "such as “grpo-lab train --help”."
         )
-    library, found, _ = said.partition(": cannot open shared object file")
-    if not found:
+    library, marker, _ = message.partition(": cannot open shared object file")
+    if not marker:
         return ""
     return (
         f"GRPO Lab cannot open a window, because the system lacks {library}. Install it: on Debian and Ubuntu "

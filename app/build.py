@@ -37,8 +37,8 @@ def this_build() -> Build:
     if not getattr(sys, "frozen", False):
         return Build(kind=WHEEL if is_installed() else SOURCE)
     try:
-        said = json.loads(resource("build.json").read_text("utf-8"))
-        return Build(version=str(said["version"]), kind=str(said["kind"]), commit=str(said["commit"]))
+        stored = json.loads(resource("build.json").read_text("utf-8"))
+        return Build(version=str(stored["version"]), kind=str(stored["kind"]), commit=str(stored["commit"]))
     except (OSError, ValueError, LookupError, TypeError):
         return Build(kind="damaged package")
 

@@ -54,9 +54,9 @@ def arrange(application: QApplication) -> None:
     application.setLayoutDirection(direction)
 
 
-def _translated(said: str) -> str:
+def _translated(source: str) -> str:
     assert _catalogue is not None
-    return _catalogue.translate("", said) or said
+    return _catalogue.translate("", source) or source
 
 
 def _asked(arguments: Sequence[str]) -> str:

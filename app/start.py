@@ -74,7 +74,7 @@ def _windowed(options: argparse.Namespace) -> int:
     first = not paths.preferences.exists()
     preferences, problems = load_preferences(paths.preferences)
     logs, hooks = LogFiles(paths.log), CrashHooks()
-    sentences = [*paths.said, *problems, logs.open()]
+    sentences = [*paths.problems, *problems, logs.open()]
     hooks.install()
     marker = StartMarker(paths.config)
     app = QtApplication(sys.argv[:1])

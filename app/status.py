@@ -24,7 +24,7 @@ class Status(QLabel):
         super().__init__(parent)
         self.setObjectName("muted")
         self.moving = True
-        self._said = ""
+        self._status_text = ""
         self._waits = False
         self._dots = 0
         self._patience = QTimer(self)
@@ -37,7 +37,7 @@ class Status(QLabel):
 
     def say(self, text: str) -> None:
         """Show ``text``, during a wait after it."""
-        self._said = text
+        self._status_text = text
         if not self.late and self.text() != text:
             self.setText(text)
 
@@ -53,11 +53,11 @@ class Status(QLabel):
         else:
             self._dots = 0
             self.setMinimumWidth(0)
-            self.setText(self._said)
+            self.setText(self._status_text)
 
     @property
     def late(self) -> bool:
-        """Whether the wait is long enough to be told."""
+        """Whether the wait is long enough to be shown."""
         return self._waits and not self._patience.isActive()
 
     @Slot()

@@ -38,11 +38,11 @@ def _from(word: str, text: str, start: int) -> int:
         return 0
     points, at = _WHOLE if text.startswith(word, start) else 0, start - 1
     for letter in word:
-        found = text.find(letter, at + 1)
-        if found < 0:
+        place = text.find(letter, at + 1)
+        if place < 0:
             return 0
-        points += _HIT + _bonus(text, found, found == at + 1 and found != start)
-        at = found
+        points += _HIT + _bonus(text, place, place == at + 1 and place != start)
+        at = place
     return points
 
 

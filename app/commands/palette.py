@@ -51,8 +51,8 @@ class PaletteModel(QAbstractListModel):
     def search(self, query: str) -> None:
         """Show what fits ``query``; everything, in the order of the menus, when it is empty."""
         self._query = query
-        found = [(action, score(query, spoken(action, menu=True))) for action in self._actions]
-        fitting = [(action, points) for action, points in found if points is not None]
+        scored = [(action, score(query, spoken(action, menu=True))) for action in self._actions]
+        fitting = [(action, points) for action, points in scored if points is not None]
         if query.strip():
             fitting.sort(key=lambda pair: -pair[1])
         self.beginResetModel()

@@ -1,4 +1,4 @@
-"""Runs in the background: a queue of them in a process of its own, told of as they go on."""
+"""Runs in the background: a queue of them in a process of its own, with its progress."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Background(QObject):
         if process is not None:
             process.stop()
             with suppress(GrpoError):
-                while process.ready and (process.said(CLOSING) or {"is": ""})["is"] in ("progress", "held"):
+                while process.ready and (process.receive(CLOSING) or {"is": ""})["is"] in ("progress", "held"):
                     pass
             process.close()
 
@@ -168,7 +168,7 @@ class Background(QObject):
         """Take in what the process has said since the last look."""
         heard = False
         try:
-            while self._process is not None and (message := self._process.said()) is not None:
+            while self._process is not None and (message := self._process.receive()) is not None:
                 self._hear(message)
                 heard = True
         except GrpoError as error:

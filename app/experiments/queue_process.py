@@ -66,7 +66,7 @@ class QueueProcess:
         """Its number."""
         return self._process.pid
 
-    def said(self, patience: float = 0.0) -> dict[str, Any] | None:
+    def receive(self, patience: float = 0.0) -> dict[str, Any] | None:
         """The next thing it has said, waited for at most ``patience`` seconds; None where it has said nothing.
 
         Raises:

@@ -41,8 +41,8 @@ def main(arguments: Sequence[str]) -> int:
             theme=options.theme, scale=scale, caption=not options.no_caption, format=options.format, row=options.row,
             explained=options.explain, passed=options.passed, density=_density(options.density),
         )  # fmt: skip
-        for said in export_pictures(options.run, options.out, wanted, force=options.force):
-            print(said, flush=True)
+        for line in export_pictures(options.run, options.out, wanted, force=options.force):
+            print(line, flush=True)
     except GrpoError as error:
         print(error, file=sys.stderr)
         return FAILED

@@ -137,15 +137,15 @@ def _exported_panel(
 
 
 def _written_tables(panel: Panel, place: Path, force: bool) -> Iterator[str]:
-    found = tables(panel)
-    if not found:
+    contents = tables(panel)
+    if not contents:
         raise GrpoError(
             tr("The panel {id} has no table; export it as a picture.").format(id=panel.id.replace("_", "-"))
         )
-    files = targets(place, [title for title, _, _ in found])
+    files = targets(place, [title for title, _, _ in contents])
     if files != [place]:
         refuse_existing(files, force)
-    for file, (_, columns, rows) in zip(files, found, strict=True):
+    for file, (_, columns, rows) in zip(files, contents, strict=True):
         write(file, table_csv(columns, rows))
         yield str(file)
 

@@ -62,13 +62,13 @@ class ExportProcess(QObject):
 
     @Slot(int)
     def _on_finished(self, status: int) -> None:
-        said = bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace").strip()
+        message = bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace").strip()
         if self._cancelled:
             self.failed.emit("")
         elif status == 0:
             self.done.emit()
         else:
-            self.failed.emit(said.splitlines()[-1] if said else tr("The export has ended unexpectedly."))
+            self.failed.emit(message.splitlines()[-1] if message else tr("The export has ended unexpectedly."))
 
     @Slot(QProcess.ProcessError)
     def _on_error(self, error: QProcess.ProcessError) -> None:

@@ -36,7 +36,7 @@ class LessonPage(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Lesson"))
         self._shown: tuple[str, int, bool] | None = None
-        self._told: Placed | None = None
+        self._shown_result: Placed | None = None
         self._result = QTimer(self)
         self._result.setSingleShot(True)
         self._result.timeout.connect(self._on_result)
@@ -62,12 +62,12 @@ class LessonPage(QWidget):
         self._body.setSpacing(8)
         self._body.addWidget(self.knobs)
         words = QWidget()
-        told = QVBoxLayout(words)
-        told.setContentsMargins(0, 0, 8, 0)
-        told.setSpacing(12)
-        told.addWidget(self.text)
-        told.addWidget(self.prediction)
-        told.addStretch(1)
+        beside = QVBoxLayout(words)
+        beside.setContentsMargins(0, 0, 8, 0)
+        beside.setSpacing(12)
+        beside.addWidget(self.text)
+        beside.addWidget(self.prediction)
+        beside.addStretch(1)
         self.words = QScrollArea()
         self.words.setWidget(words)
         self.words.setWidgetResizable(True)
@@ -132,8 +132,8 @@ class LessonPage(QWidget):
         self.text.show_text(seen.text if lesson_player.covered else step.text, lesson.words, view.theme, view.scale)
         self.text.setVisible(not lesson_player.covered)
         self.prediction.show_prediction(step.predict, placed)
-        if placed is not None and placed.value is not None and self._told != placed:
-            self._told = placed
+        if placed is not None and placed.value is not None and self._shown_result != placed:
+            self._shown_result = placed
             self._result.start()
         self.knobs.setVisible(bool(seen.knobs) and not lesson_player.covered)
         if seen.knobs:
@@ -153,9 +153,9 @@ class LessonPage(QWidget):
         )
         waiting = self.interactive.said if self.interactive is not None else ""
         warned = PREDICT_FIRST if lesson_player.warned else ""
-        said = lesson_player.problem or warned or progress or waiting
-        self.note.setText(said)
-        self.note.setVisible(bool(said))
+        note = lesson_player.problem or warned or progress or waiting
+        self.note.setText(note)
+        self.note.setVisible(bool(note))
         here = lesson.id, lesson_player.place, lesson_player.covered
         if here != self._shown:
             self._shown = here

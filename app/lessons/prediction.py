@@ -24,7 +24,7 @@ class Placed:
 
     Attributes:
         guess: a number, a sign of ``SIGNS``, or the place of a choice; None where it was skipped.
-        value: what the run said; None as long as it is being computed.
+        value: what the run computed; None as long as it is being computed.
         right: whether the two agree.
     """
 
@@ -45,16 +45,18 @@ def in_words(prediction: Prediction, guess: float | None) -> str:
 
 
 def verdict(prediction: Prediction, placed: Placed) -> str:
-    """What is said once the run has spoken."""
+    """The sentence of the result, once the run has computed it."""
     if placed.value is None:
         return tr("The run is being computed.")
     if placed.value != placed.value:
         return tr("This run has no such number, so nothing can be scored.")
     whole = prediction.kind == "choice" and placed.value.is_integer()
-    said = tr("This run: {value}.").format(value=shown(int(placed.value) if whole else placed.value))
+    value = shown(int(placed.value) if whole else placed.value)
     if placed.guess is None:
-        return tr("Skipped. {said}").format(said=said)
-    return (tr("Right.") if placed.right else tr("Not this time.")) + f" {said}"
+        return tr("Skipped. This run: {value}.").format(value=value)
+    if placed.right:
+        return tr("Right. This run: {value}.").format(value=value)
+    return tr("Not this time. This run: {value}.").format(value=value)
 
 
 def lesson_of(prediction: Prediction, placed: Placed) -> str:

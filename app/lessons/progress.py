@@ -31,7 +31,7 @@ class PredictionEntry:
         ask: the question.
         kind: direction, number, choice or ghost.
         guess: what was predicted, as text; empty where it was skipped.
-        value: what the run said; NaN where it had nothing to say.
+        value: what the run computed; NaN where it has no such number.
         right: whether the prediction was right.
         skipped: nothing was predicted.
     """
@@ -75,7 +75,7 @@ class Progress:
     """
 
     def __init__(self, path: Path) -> None:
-        """Never raises: a file that cannot be used is kept beside a new one, and said."""
+        """Never raises: a file that cannot be used is kept beside a new one, and ``problem`` says so."""
         self.path = path
         self.problem = ""
         self.reached: dict[str, Reached] = {}

@@ -43,10 +43,10 @@ class StepCounter(QWidget):
 
     def show_view(self, view: View) -> None:
         """Say where the eye is."""
-        said = (shown_now(view), view.theme, view.scale)
-        if said == (self._lines, self._theme, self._scale):
+        content = (shown_now(view), view.theme, view.scale)
+        if content == (self._lines, self._theme, self._scale):
             return
-        self._lines, self._theme, self._scale = said
+        self._lines, self._theme, self._scale = content
         self.setAccessibleDescription(", ".join(filter(None, self._lines)))
         self._settle()
         self.update()

@@ -38,9 +38,9 @@ class NotesFile(QObject):
     def save(self) -> None:
         """Write them now."""
         self._later.stop()
-        said = write_or_say(self._path, self._speaker.text.encode("utf-8", "replace"), tr("The notes"))
-        if said:
-            self.refused.emit(said)
+        refusal = write_or_say(self._path, self._speaker.text.encode("utf-8", "replace"), tr("The notes"))
+        if refusal:
+            self.refused.emit(refusal)
 
     def close(self) -> None:
         """Write what has not been written yet."""

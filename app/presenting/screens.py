@@ -20,11 +20,11 @@ LESSON_ROOM = (1080, 610)
 
 def screens() -> list[QScreen]:
     """The screens that show something of their own; of those that mirror each other, the first."""
-    found: list[QScreen] = []
+    distinct: list[QScreen] = []
     for screen in QGuiApplication.screens():
-        if all(screen.geometry() != known.geometry() for known in found):
-            found.append(screen)
-    return found
+        if all(screen.geometry() != known.geometry() for known in distinct):
+            distinct.append(screen)
+    return distinct
 
 
 def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:

@@ -46,9 +46,9 @@ class Driven:
         deadline = QDeadlineTimer(round(seconds * 1000))
         while not reached():
             if self.program.controller.state is State.FAILED:
-                raise CheckFailed(f"{what} failed. {self.said}".strip())
+                raise CheckFailed(f"{what} failed. {self.last_message}".strip())
             if deadline.hasExpired():
-                raise CheckFailed(f"{what} took longer than {seconds:g} s. {self.said}".strip())
+                raise CheckFailed(f"{what} took longer than {seconds:g} s. {self.last_message}".strip())
             turn(LOOK_MS)
 
     def settle(self) -> None:
@@ -75,7 +75,7 @@ class Driven:
         return self.program.controller.state in RESTING and self.program.player.mode is Mode.RESTING
 
     @property
-    def said(self) -> str:
+    def last_message(self) -> str:
         """The newest message in the window."""
         lines = self.program.window.messages.lines
         return lines[-1].text if lines else ""

@@ -57,10 +57,10 @@ def compared(path: Path) -> str:
         raise CheckFailed(f"{path} holds {len(expected)} updates instead of {UPDATES}")
     largest = 0.0
     for number, (wanted, step) in enumerate(zip(expected, learner(settings), strict=False), start=1):
-        found = numbers(step)
-        if found["actions"] != wanted["actions"]:
-            raise CheckFailed(f"update {number} drew the actions {found['actions']} instead of {wanted['actions']}")
-        for name, value, right in _pairs(found, wanted):
+        computed = numbers(step)
+        if computed["actions"] != wanted["actions"]:
+            raise CheckFailed(f"update {number} drew the actions {computed['actions']} instead of {wanted['actions']}")
+        for name, value, right in _pairs(computed, wanted):
             difference = abs(value - right) / max(1.0, abs(right))
             if not difference <= TOLERANCE:
                 raise CheckFailed(f"{name} of update {number} is {value!r} instead of {right!r}")
@@ -68,9 +68,9 @@ def compared(path: Path) -> str:
     return f"{UPDATES} updates of the default bandit differ by at most {largest:.1g} (allowed {TOLERANCE:g})"
 
 
-def _pairs(found: dict[str, Any], wanted: dict[str, Any]) -> list[tuple[str, float, float]]:
+def _pairs(computed: dict[str, Any], wanted: dict[str, Any]) -> list[tuple[str, float, float]]:
     """(name, number here, golden number)."""
-    here = {f"logit {place}": value for place, value in enumerate(found["logits"], start=1)} | found["series"]
+    here = {f"logit {place}": value for place, value in enumerate(computed["logits"], start=1)} | computed["series"]
     right = {f"logit {place}": value for place, value in enumerate(wanted["logits"], start=1)} | wanted["series"]
     if here.keys() != right.keys():
         raise CheckFailed(f"the numbers recorded are not those of the file: {', '.join(sorted(here.keys() ^ right))}")

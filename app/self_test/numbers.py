@@ -82,10 +82,12 @@ def explained(step: Step) -> str:
     waiting = [Quantity("loss", passed=step.passes - 1)]
     seen = set(waiting)
     for quantity in waiting:  # grows while it is walked
-        found = explain_from(numbers, quantity)
-        if not found.agrees:
-            raise CheckFailed(f"“{found.title}” is {found.engine!r}, and {found.value!r} when computed again")
-        fresh = [one for one in found.inputs if one not in seen][: EXPLAINED - len(waiting)]
+        explanation = explain_from(numbers, quantity)
+        if not explanation.agrees:
+            raise CheckFailed(
+                f"“{explanation.title}” is {explanation.engine!r}, and {explanation.value!r} when computed again"
+            )
+        fresh = [one for one in explanation.inputs if one not in seen][: EXPLAINED - len(waiting)]
         seen.update(fresh)
         waiting += fresh
     return f"{len(waiting)} numbers of update {step.step} agree"

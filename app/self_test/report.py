@@ -27,7 +27,7 @@ class Report:
     def check(self, claim: str, look: Callable[[], str]) -> bool:
         """Print “ok  claim: what ``look`` found”, or “FAILED  claim, because …” if it raises; whether it holds."""
         try:
-            found = look()
+            result = look()
         except CheckFailed as failure:
             why = str(failure)
         except Exception as error:  # whatever it is, the checks after it still tell something
@@ -35,7 +35,7 @@ class Report:
             why = f"of {type(error).__name__}: {error} ({place.name}, line {place.lineno})"
         else:
             self.passed += 1
-            self._tell(f"ok      {claim}: {found}")
+            self._tell(f"ok      {claim}: {result}")
             return True
         self.failed += 1
         self._tell(f"FAILED  {claim}, because {why}")

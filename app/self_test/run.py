@@ -35,14 +35,14 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
     report.check("the gradient is the slope of the loss", gradient_is_the_slope)
     report.check("this copy's numbers are right", lambda: compared(golden or golden_file()))
     if window:
-        said: list[str] = []
-        before = qInstallMessageHandler(lambda kind, context, text: said.append(text))
+        qt_messages: list[str] = []
+        before = qInstallMessageHandler(lambda kind, context, text: qt_messages.append(text))
         if report.check("every part of the program loads", _loaded):
             from app.self_test.window import check_window
 
             check_window(report, out)
         qInstallMessageHandler(before)
-        report.check("Qt has no complaint", lambda: _silent(said))
+        report.check("Qt has no complaint", lambda: _silent(qt_messages))
     every = report.passed + report.failed
     if report.failed:
         tell(f"{report.failed} of {every} checks failed: do not rely on this copy.")
@@ -64,8 +64,8 @@ def _load(name: str) -> int:
     return 1 + sum(_load(one) for one in wanted)
 
 
-def _silent(said: list[str]) -> str:
-    meant = [text for text in said if not text.startswith(HARMLESS)]
+def _silent(texts: list[str]) -> str:
+    meant = [text for text in texts if not text.startswith(HARMLESS)]
     if meant:
         raise CheckFailed(f"it said {len(meant)} things, the first “{meant[0]}”")
     return "nothing was said"

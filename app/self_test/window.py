@@ -136,9 +136,9 @@ def _saved(driven: Driven, name: str) -> str:
         for step in kept:
             _same(reader.step(step.step), step, "the file's")
         for series, value in metrics(kept[-1]).items():
-            told = reader.series(series)[-1]
-            if told != value and not (told != told and value != value):
-                raise CheckFailed(f"the series {series} ends at {told!r} instead of {value!r}")
+            stored = reader.series(series)[-1]
+            if stored != value and not (stored != stored and value != value):
+                raise CheckFailed(f"the series {series} ends at {stored!r} instead of {value!r}")
     opened = driven.program.run_manager.open(target)
     driven.settle()
     if driven.program.workspace.cursor.step != opened.head or opened.head != run.head:
@@ -155,7 +155,7 @@ def _language(driven: Driven) -> str:
     driven.program.runs.new_language_run()
     run = driven.program.workspace.run
     if run is None or run is before:
-        raise CheckFailed(f"no run of it began. {driven.said}".strip())
+        raise CheckFailed(f"no run of it began. {driven.last_message}".strip())
     driven.wait(lambda: bool(driven.program.controller.devices), "loading the language model", LOADING_SECONDS)
     driven.run(LANGUAGE_UPDATES, LOADING_SECONDS)
     step = _last(driven)
@@ -178,7 +178,7 @@ def _no_language(driven: Driven) -> str:
     before = driven.program.workspace.run
     driven.program.runs.new_language_run()
     driven.settle()
-    if driven.program.workspace.run is not before or driven.said != NO_TORCH:
+    if driven.program.workspace.run is not before or driven.last_message != NO_TORCH:
         raise CheckFailed("choosing the language model did not say how to get it")
     what = "this is the slim build" if this_build().kind == SLIM else "torch is not installed"
     return f"{what}, and the bandit is all there is; the language model was not tried"
@@ -203,6 +203,6 @@ def _step(run: RunHandle, number: int) -> Step:
     return step
 
 
-def _same(found: Step, wanted: Step, whose: str) -> None:
-    if encoded(found) != encoded(wanted) or found.settings != wanted.settings:
+def _same(actual: Step, wanted: Step, whose: str) -> None:
+    if encoded(actual) != encoded(wanted) or actual.settings != wanted.settings:
         raise CheckFailed(f"{whose} update {wanted.step} is another one")

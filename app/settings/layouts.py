@@ -38,8 +38,8 @@ class Layouts:
 
     def names(self) -> tuple[str, ...]:
         """Layouts that the user has saved, in alphabetical order."""
-        found = {unquote(path.stem.removeprefix("layout-")) for path in self._folder.glob("layout-*.json")}
-        return tuple(sorted(found - {LAST}))
+        names = {unquote(path.stem.removeprefix("layout-")) for path in self._folder.glob("layout-*.json")}
+        return tuple(sorted(names - {LAST}))
 
     def save(self, window: QMainWindow, name: str = LAST) -> str | None:
         """Keep the layout of ``window``; a sentence when that was not possible.

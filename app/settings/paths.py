@@ -30,14 +30,14 @@ class Paths:
         config: preferences and window layouts.
         cache: what can be made again.
         log: log files.
-        said: one sentence if folders had to be replaced by temporary ones.
+        problems: one sentence if folders had to be replaced by temporary ones.
     """
 
     data: Path
     config: Path
     cache: Path
     log: Path
-    said: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     @property
     def preferences(self) -> Path:
@@ -64,16 +64,16 @@ def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
     root = Path(tempfile.mkdtemp(prefix="grpo-lab-"))
     for kind in refused:
         (root / kind).mkdir()
-    said = _told({kind: (wanted[kind], why) for kind, why in refused.items()}, root)
-    return _paths(wanted | {kind: root / kind for kind in refused}, said)
+    sentence = _sentence({kind: (wanted[kind], why) for kind, why in refused.items()}, root)
+    return _paths(wanted | {kind: root / kind for kind in refused}, sentence)
 
 
-def _paths(folders: Mapping[str, Path], *said: str) -> Paths:
+def _paths(folders: Mapping[str, Path], *problems: str) -> Paths:
     data, config, cache, log = (folders[kind] for kind in _PURPOSE)
-    return Paths(data=data, config=config, cache=cache, log=log, said=said)
+    return Paths(data=data, config=config, cache=cache, log=log, problems=problems)
 
 
-def _told(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
+def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
     """What could not be used and why, in one sentence however many folders it is, and where it goes instead."""
     names = [_PURPOSE[kind] for kind in refused]
     places, reasons = zip(*refused.values(), strict=True)

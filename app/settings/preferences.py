@@ -160,10 +160,10 @@ def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
                 path=path, error=reason(error)
             ),
         )
-    preferences, said = _parsed(content)
-    if said:
-        said = (*said, _kept_copy(path, content))
-    return preferences, said
+    preferences, problems = _parsed(content)
+    if problems:
+        problems = (*problems, _kept_copy(path, content))
+    return preferences, problems
 
 
 def save_preferences(preferences: Preferences, path: Path) -> str | None:
@@ -182,23 +182,23 @@ def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
             raise ValueError
     except (ValueError, RecursionError):
         return Preferences(), (tr("The preferences file is damaged; all preferences were reset."),)
-    preferences, said = Preferences(), []
+    preferences, problems = Preferences(), []
     known = {field.name for field in dataclasses.fields(Preferences)}
     for name, value in stored.items():
         if name not in known:
-            said.append(
+            problems.append(
                 tr("The preference “{name}” is unknown to this version and was left out.").format(name=_short(name))
             )
             continue
         try:
             preferences = preferences.replace(**{name: _stored(name, value)})
         except SettingsError:
-            said.append(
+            problems.append(
                 tr("The preference “{name}” was {value}, which it cannot be; it was reset.").format(
                     name=title(name), value=_short(value)
                 )
             )
-    return preferences, tuple(said)
+    return preferences, tuple(problems)
 
 
 def _stored(name: str, value: Any) -> Any:

@@ -12,12 +12,12 @@ CLIP, DEAD, BEST, CHANGED = "clip", tr("dead group"), tr("new best action"), tr(
 
 def next_event(run: RunHandle, step: int, forwards: bool = True) -> tuple[int, str] | None:
     """The nearest update after (or before) ``step`` at which something begins, and what; None if there is none."""
-    found = [
+    nearest = [
         (onsets.after(step) if forwards else onsets.before(step), what)
         for onsets, what in zip(run.onsets, (CLIP, DEAD, BEST), strict=True)
     ]
-    found.append((_changed(run, step, forwards), CHANGED))
-    real = [(at, what) for at, what in found if at is not None]
+    nearest.append((_changed(run, step, forwards), CHANGED))
+    real = [(at, what) for at, what in nearest if at is not None]
     return (min(real) if forwards else max(real)) if real else None
 
 

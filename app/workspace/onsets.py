@@ -22,26 +22,26 @@ class Onsets:
         self._series = series
         self._begins = begins
         self._seen = 0
-        self._found = array("q")
+        self._places = array("q")
 
     def after(self, step: int) -> int | None:
         """The first one after update ``step``."""
         self._look()
-        place = bisect_right(self._found, step)
-        return self._found[place] if place < len(self._found) else None
+        place = bisect_right(self._places, step)
+        return self._places[place] if place < len(self._places) else None
 
     def before(self, step: int) -> int | None:
         """The last one before update ``step``."""
         self._look()
-        place = bisect_left(self._found, step)
-        return self._found[place - 1] if place else None
+        place = bisect_left(self._places, step)
+        return self._places[place - 1] if place else None
 
     def _look(self) -> None:
         seen = self._seen
         if len(self._series) > seen:
             known = self._series.values[max(seen - 1, 0) :]
             here = known if seen else np.concatenate(([np.nan], known))
-            self._found.frombytes((np.flatnonzero(self._begins(here)) + seen + 1).astype(np.int64).tobytes())
+            self._places.frombytes((np.flatnonzero(self._begins(here)) + seen + 1).astype(np.int64).tobytes())
             self._seen = len(self._series)
 
 

@@ -12,7 +12,7 @@ from app.settings.paths import find_paths
 
 def test_one_variable_puts_everything_below_one_folder(tmp_path: Path) -> None:
     paths = find_paths({"GRPO_LAB_HOME": str(tmp_path / "new" / "place")})
-    assert paths.said == ()
+    assert paths.problems == ()
     for folder in (paths.data, paths.config, paths.cache, paths.log):
         assert folder.is_dir()
         assert folder.parent == tmp_path / "new" / "place"
@@ -25,7 +25,7 @@ def test_an_unwritable_place_is_replaced_by_a_temporary_one_and_said(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "home").write_text("a file where a folder is wanted")
     paths = find_paths({"GRPO_LAB_HOME": str(tmp_path / "home")})
-    (told,) = paths.said  # four bars would hide the window
+    (told,) = paths.problems  # four bars would hide the window
     assert "runs, preferences, temporary pictures and log files" in told
     assert f"below {tmp_path / 'home'}, cannot be written: a part of the path is a file" in told
     assert str(paths.data.parent) in told
@@ -40,5 +40,5 @@ def test_one_bad_folder_costs_that_folder_only(tmp_path: Path, monkeypatch: pyte
     (home / "log").write_text("")
     paths = find_paths({"GRPO_LAB_HOME": str(home)})
     assert paths.data == home / "data"
-    assert len(paths.said) == 1
-    assert "log files" in paths.said[0]
+    assert len(paths.problems) == 1
+    assert "log files" in paths.problems[0]
