@@ -122,13 +122,16 @@ class FileTasks(QObject):
     @Slot(object)
     def _on_done(self, result: object) -> None:
         finish = self._finish
+        if finish is None:  # it was closed while this was on its way
+            return
         self._clear()
-        assert finish is not None
         finish(result)
         self.ended.emit()
 
     @Slot(str)
     def _on_failed(self, sentence: str) -> None:
+        if self._finish is None:
+            return
         self._clear()
         if sentence:
             self._messages.say(sentence, Severity.ERROR)
