@@ -44,19 +44,19 @@ class CommandAction(QAction):
     def refresh(self) -> None:
         """Be enabled, checked and named as the command stands now; does nothing while it stands as it did."""
         status = self.command.status()
-        if status.checked != self.isChecked():  # Qt switches a checkable action that is clicked by itself
-            self.setChecked(status.checked)
         if status == self._shown:
             return
         self._shown = status
         self.why = status.blocked
         self.setEnabled(not status.blocked)
+        self.setChecked(status.checked)
         self.setText(status.text)
         keys = f" ({self.command.shown_keys})" if self.command.shortcuts else ""
         self.setToolTip(f"{status.text}{keys}. {status.blocked or self.command.tip}".strip())
 
     @Slot()
     def _on_triggered(self) -> None:
+        self._shown = None  # Qt itself has switched a checkable action that was clicked
         self.command.run()
 
 
@@ -85,6 +85,7 @@ class Actions(QObject):
         self._context: Context = "app"
         self._lesson = False
         self._actions: dict[str, CommandAction] = {}
+        self._changing: list[CommandAction] = []
         self._focus = FocusKeys(self)
         self.set_commands(commands)
 
@@ -121,6 +122,7 @@ class Actions(QObject):
             old.setShortcuts([])  # the keys are free at once
             self._window.removeAction(old)
             old.deleteLater()
+        self._changing = [action for action in self if action.command.changes]
         self.refresh_icons()
         self.set_context(self._context)
         self.rebuilt.emit()
@@ -140,7 +142,7 @@ class Actions(QObject):
 
     def refresh(self) -> None:
         """Let every action follow its command. Called once a frame; only what differs from the last time is shown."""
-        for action in self:
+        for action in self._changing:
             action.refresh()
 
     def set_context(self, context: Context) -> None:

@@ -72,11 +72,13 @@ class Command:
 
     def status(self) -> CommandStatus:
         """How it stands at the moment."""
-        return CommandStatus(
-            self.text if self.text_now is None else self.text_now(),
-            self.blocked(),
-            self.checked is not None and self.checked(),
-        )
+        text = self.text if self.text_now is None else self.text_now()
+        return CommandStatus(text, self.blocked(), self.checked is not None and self.checked())
+
+    @property
+    def changes(self) -> bool:
+        """Whether its status can be another one some time."""
+        return self.blocked is not never_blocked or self.checked is not None or self.text_now is not None
 
     @property
     def group(self) -> str:

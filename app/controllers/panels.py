@@ -17,15 +17,15 @@ class PanelsController:
     """The panels of one window."""
 
     def __init__(self, window: MainWindow) -> None:
-        self._window = window
+        self._holders = window.holders
 
     def is_shown(self, id: str) -> bool:
         """Whether the panel ``id`` is shown, be it behind another tab."""
-        return self._window.holders[id].isVisible()
+        return self._holders[id].isVisible()
 
     def toggle(self, id: str) -> None:
         """Hide the panel ``id``, or bring it to the front."""
-        holder = self._window.holders[id]
+        holder = self._holders[id]
         holder.setVisible(not holder.isVisible())
         if holder.isVisible():
             holder.raise_()
