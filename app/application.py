@@ -26,7 +26,7 @@ from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
 from app.controllers.runs import RunsController
 from app.controllers.session_files import SessionFiles
-from app.controllers.shutdown import Shutdown
+from app.controllers.shutdown import ShutdownController
 from app.controllers.startup import Startup
 from app.controllers.zooming import Zooming
 from app.crash.hooks import CrashHooks
@@ -151,7 +151,7 @@ class Application(QObject):
             self.background_runs.close, self.startup.close, self.prompts.close, self.session_files.close,
             self.exporter.close, self.presenter.close,
         )  # fmt: skip
-        self.shutdown = Shutdown(
+        self.shutdown = ShutdownController(
             self.window, self.workspace, self.controller, self.player, self.lessons.player, self.preferences,
             self.layout_files, closers, self,
         )  # fmt: skip

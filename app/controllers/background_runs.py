@@ -10,7 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QFileDialog
 
-from app.experiments.queue import Background
+from app.experiments.queue import BackgroundQueue
 from app.experiments.runner import Poll, Runner
 from app.messages.message import BarAction, Message, Severity
 from app.panels.registry import QUEUE
@@ -36,7 +36,7 @@ class BackgroundRunsController(QObject):
         super().__init__(parent)
         self._window, self._messages, self._folder = window, window.messages, folder
         self._panel = window.panels.of(QUEUE)
-        self.background = Background(self)
+        self.background = BackgroundQueue(self)
         self._search = Runner(self)
         self._search.arrived.connect(self._on_unfinished)
         self._panel.attach(self.background)

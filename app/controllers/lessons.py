@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QFileDialog
 
 from app.lessons.player import LessonPlayer
-from app.lessons.progress import Progress
+from app.lessons.progress import LessonProgress
 from app.messages.message import Severity
 from app.panels.base import in_window
 from app.panels.registry import LESSON
@@ -40,7 +40,7 @@ class LessonController(QObject):
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._window, self._workspace, self._speaker = window, workspace, speaker
-        self.progress = Progress(file)
+        self.progress = LessonProgress(file)
         self._layout = LessonLayout(window, window.docks, window.saved_docks)
         self.player = LessonPlayer(workspace, run_manager, controller, player, self._layout, self.progress, self)
         self.panel = window.panels.of(LESSON)

@@ -19,7 +19,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 
-class Shutdown(QObject):
+class ShutdownController(QObject):
     """Takes the program apart in the right order; while an update is finishing, it says so and waits.
 
     Args:

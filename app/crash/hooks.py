@@ -1,7 +1,7 @@
 """What happens to an exception that nobody expected.
 
 It may arise in any thread, in the middle of painting or while the program ends. A hook therefore touches no widget: it
-writes the log and leaves a ``Report`` in a locked list, which the window empties on its frame timer.
+writes the log and leaves a ``CrashReport`` in a locked list, which the window empties on its frame timer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _log = logging.getLogger("app.crash")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class CrashReport:
     """An exception that nobody caught.
 
     Attributes:
@@ -57,7 +57,7 @@ class CrashHooks:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._reports: list[Report] = []
+        self._reports: list[CrashReport] = []
         self._seen: set[tuple[object, ...]] = set()
         self._before: tuple[Any, Any, Any] | None = None
         self.interrupted = False
@@ -77,7 +77,7 @@ class CrashHooks:
             sys.excepthook, threading.excepthook, sys.unraisablehook = self._before
             self._before = None
 
-    def take_reports(self) -> list[Report]:
+    def take_reports(self) -> list[CrashReport]:
         """What has come in since the last call. For the GUI thread's frame timer."""
         if not self._reports:
             return []
@@ -98,7 +98,7 @@ class CrashHooks:
                 self._seen.add(key)
                 sentence = _safe_text(error) if expected else _sentence(error)
                 self._reports.append(
-                    Report(sentence=sentence, text=text, expected=expected, where=where, when=time.time())
+                    CrashReport(sentence=sentence, text=text, expected=expected, where=where, when=time.time())
                 )
         _log.error("in thread %s%s\n%s", where, "" if new else ", again", text if new else text.splitlines()[-1])
         if new and self.on_report is not None:

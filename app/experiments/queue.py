@@ -25,7 +25,7 @@ CLOSING = 0.5
 """Seconds that a process has for ending well when the program closes."""
 
 
-class State(Enum):
+class QueueState(Enum):
     """What becomes of the queue."""
 
     EMPTY = "empty"
@@ -36,7 +36,7 @@ class State(Enum):
     DONE = "done"
 
 
-class Background(QObject):
+class BackgroundQueue(QObject):
     """One queue of runs, and the process that trains them.
 
     Attributes:
@@ -59,7 +59,7 @@ class Background(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.state = State.EMPTY
+        self.state = QueueState.EMPTY
         self.folder: Path | None = None
         self.queue: runs.Queue | None = None
         self.far: list[runs.Held] = []
@@ -128,7 +128,7 @@ class Background(QObject):
         self._process = QueueProcess(self.folder)
         self._cancelling = False
         self._beat.start()
-        self._enter(State.WORKING)
+        self._enter(QueueState.WORKING)
 
     def pause(self) -> None:
         """Give up the update in progress; the process ends, and everything finished is on disk."""
@@ -136,10 +136,10 @@ class Background(QObject):
             return
         if self.loading:  # it hears nothing yet, and has begun nothing
             self._rest()
-        elif self.state is State.WORKING:
+        elif self.state is QueueState.WORKING:
             self._waited = 0
             self._process.stop()
-            self._enter(State.STOPPING)
+            self._enter(QueueState.STOPPING)
 
     def cancel(self) -> None:
         """Give up the rest of the queue; what was done stays, and ``resume`` takes it up again."""
@@ -173,7 +173,7 @@ class Background(QObject):
                 heard = True
         except GrpoError as error:
             self._fail(str(error))
-        if self.state is State.STOPPING:
+        if self.state is QueueState.STOPPING:
             self._waited += 1
             if self._waited > PATIENCE:
                 self._rest()
@@ -207,13 +207,13 @@ class Background(QObject):
             process.close()
         self.place = self.left = None
         if done:
-            self._enter(State.DONE)
+            self._enter(QueueState.DONE)
             self.finished.emit()
             return
         if self._cancelling and self.folder is not None:
             with suppress(GrpoError):
                 runs.end(self.folder)
-        self._enter(State.CANCELLED if self._cancelling else State.PAUSED)
+        self._enter(QueueState.CANCELLED if self._cancelling else QueueState.PAUSED)
         self._read()
 
     # -- what the files hold -------------------------------------------------------------------------------------------
@@ -241,14 +241,14 @@ class Background(QObject):
         if sentence:
             self.failed.emit(sentence)
         elif self.queue is not None and all(one.finished(self.queue) for one in self.far):
-            self._enter(State.DONE)
+            self._enter(QueueState.DONE)
 
     def _take(self, folder: Path, queue: runs.Queue) -> None:
         """Show another queue."""
         self._reader.close()
         self.folder, self.queue, self.far = folder, queue, [runs.Held() for _ in queue.runs]
         self.place = self.left = None
-        self._enter(State.CANCELLED if queue.ended else State.PAUSED)
+        self._enter(QueueState.CANCELLED if queue.ended else QueueState.PAUSED)
 
     def _must_be_still(self) -> None:
         if self._process is not None:
@@ -256,6 +256,6 @@ class Background(QObject):
                 tr("Runs are being trained in the background already; wait for them, or cancel them first.")
             )
 
-    def _enter(self, state: State) -> None:
+    def _enter(self, state: QueueState) -> None:
         self.state = state
         self.progress.emit()

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.lessons.catalogue import Broken
-from app.lessons.progress import Progress, Reached
+from app.lessons.progress import LessonProgress, Reached
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from grpo_core.lessons import Lesson
 from grpo_core.text import tr
@@ -47,7 +47,7 @@ class Line:
     lesson: str
 
 
-def lines(good: Sequence[Lesson], broken: Sequence[Broken], progress: Progress | None) -> list[Line]:
+def lines(good: Sequence[Lesson], broken: Sequence[Broken], progress: LessonProgress | None) -> list[Line]:
     """The list as it stands."""
     made = []
     for lesson in good:

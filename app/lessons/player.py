@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.lessons.interactive import Interactive
 from app.lessons.prediction import Placed
-from app.lessons.progress import Progress
+from app.lessons.progress import LessonProgress
 from app.lessons.saved_state import LessonDocks, LessonGuest, SavedState
 from app.lessons.scorer import Scorer
 from app.training.controller import Controller
@@ -49,7 +49,7 @@ class LessonPlayer(QObject):
 
     def __init__(
         self, workspace: Workspace, run_manager: RunManager, controller: Controller, player: Player,
-        layout: LessonDocks, progress: Progress, parent: QObject | None = None,
+        layout: LessonDocks, progress: LessonProgress, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._workspace, self._player = workspace, player

@@ -64,7 +64,7 @@ class Reached:
     done: bool = False
 
 
-class Progress:
+class LessonProgress:
     """Read once, written at every change.
 
     Attributes:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from app.lessons.interactive import Interactive
 from app.lessons.prediction import Placed, in_words
-from app.lessons.progress import PredictionEntry, Progress
+from app.lessons.progress import LessonProgress, PredictionEntry
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson, answered, right
@@ -23,7 +23,7 @@ class Scorer:
         progress: what is remembered.
     """
 
-    def __init__(self, workspace: Workspace, progress: Progress) -> None:
+    def __init__(self, workspace: Workspace, progress: LessonProgress) -> None:
         self._workspace = workspace
         self.progress = progress
 

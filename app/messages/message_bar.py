@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
-from app.crash.hooks import Report
+from app.crash.hooks import CrashReport
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_line import MessageLine
 from grpo_core.text import tr
@@ -72,7 +72,7 @@ class MessageBar(QWidget):
         if sentence:
             self.post(Message(text=sentence, severity=severity))
 
-    def report(self, report: Report) -> None:
+    def report(self, report: CrashReport) -> None:
         """Show an unexpected exception, with a button that copies its traceback."""
         copy = BarAction(
             text=tr("Copy report"), run=lambda: QApplication.clipboard().setText(report.text), closes=False

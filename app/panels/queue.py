@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
-from app.experiments.queue import Background, State
+from app.experiments.queue import BackgroundQueue, QueueState
 from app.panels.base import Panel
 from app.panels.queue_form import QueueForm
 from app.panels.queue_rows import UPDATES, ProgressCell, columns, duration, rows
@@ -40,7 +40,7 @@ class QueuePanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.background: Background | None = None
+        self.background: BackgroundQueue | None = None
         self._fresh = False
         self.form = QueueForm()
         self.form.started.connect(self._on_start)
@@ -75,7 +75,7 @@ class QueuePanel(Panel):
         column.addLayout(line)
         column.addWidget(lower, 1)
 
-    def attach(self, background: Background) -> None:
+    def attach(self, background: BackgroundQueue) -> None:
         """Show ``background`` from now on."""
         self.background = background
         background.progress.connect(self._on_progress)
@@ -95,28 +95,28 @@ class QueuePanel(Panel):
             return
         self._fresh = True
         background = self.background
-        state = background.state if background is not None else State.EMPTY
-        under_way = state in (State.WORKING, State.STOPPING, State.PAUSED)
+        state = background.state if background is not None else QueueState.EMPTY
+        under_way = state in (QueueState.WORKING, QueueState.STOPPING, QueueState.PAUSED)
         self.form.setVisible(not under_way)
         self.cancel.setVisible(under_way)
-        self.cancel.setEnabled(state is not State.STOPPING)
-        self.proceed.setVisible(under_way or state is State.CANCELLED)
-        self.proceed.setText(tr("Pause") if state in (State.WORKING, State.STOPPING) else tr("Resume"))
-        self.proceed.setEnabled(state is not State.STOPPING)
+        self.cancel.setEnabled(state is not QueueState.STOPPING)
+        self.proceed.setVisible(under_way or state is QueueState.CANCELLED)
+        self.proceed.setText(tr("Pause") if state in (QueueState.WORKING, QueueState.STOPPING) else tr("Resume"))
+        self.proceed.setEnabled(state is not QueueState.STOPPING)
         self.says.setText(_told(background))
         self.says.setVisible(bool(self.says.text()))
         self._stack.setCurrentIndex(0 if background is None or background.queue is None else 1)
         if background is not None and background.queue is not None:
             self._fill(background, background.queue)
 
-    def _fill(self, background: Background, queue: Queue) -> None:
+    def _fill(self, background: BackgroundQueue, queue: Queue) -> None:
         wanted = columns(queue)
         self.table.set_columns(wanted)
         place = next(n for n, column in enumerate(wanted) if column.key == UPDATES)
         if self.table.itemDelegateForColumn(place) is not self._bar:
             for n in range(len(wanted)):
                 self.table.setItemDelegateForColumn(n, self._bar if n == place else None)  # type: ignore[arg-type]
-        asleep = background.state is not State.WORKING
+        asleep = background.state is not QueueState.WORKING
         self.table.set_rows(rows(queue, background.far, background.place, background.left_of, asleep))
 
     def summary(self, view: View) -> str:
@@ -149,7 +149,7 @@ class QueuePanel(Panel):
     def _on_proceed(self) -> None:
         if self.background is None:
             return
-        if self.background.state is State.WORKING:
+        if self.background.state is QueueState.WORKING:
             self.background.pause()
             return
         try:
@@ -176,7 +176,7 @@ class QueuePanel(Panel):
             )
 
 
-def _told(background: Background | None) -> str:
+def _told(background: BackgroundQueue | None) -> str:
     """What becomes of the queue, in a sentence or two; empty without one."""
     if background is None or background.queue is None:
         return ""
@@ -184,16 +184,16 @@ def _told(background: Background | None) -> str:
     done, wanted = sum(min(one.done, queue.updates) for one in far), queue.updates * len(queue.runs)
     stood = tr("{done:,} of {wanted:,} updates").format(done=done, wanted=wanted)
     match background.state:
-        case State.WORKING if background.loading:
+        case QueueState.WORKING if background.loading:
             text = tr("Loading the language model in a process of its own.")
-        case State.WORKING:
+        case QueueState.WORKING:
             left = "" if background.left is None else tr(", about {left} left").format(left=duration(background.left))
             text = f"{stood}{left}."
-        case State.STOPPING:
+        case QueueState.STOPPING:
             text = tr("Stopping.")
-        case State.PAUSED:
+        case QueueState.PAUSED:
             text = tr("Paused at {stood}.").format(stood=stood)
-        case State.CANCELLED:
+        case QueueState.CANCELLED:
             text = tr("Cancelled at {stood}; what was done stays.").format(stood=stood)
         case _:
             text = tr("Done: {count} runs of {updates:,} updates.").format(count=len(queue.runs), updates=queue.updates)

@@ -11,7 +11,7 @@ class CheckFailed(Exception):  # noqa: N818 - what a check says, not what went w
     """A check found something wrong; its text goes on after “because”."""
 
 
-class Report:
+class CheckReport:
     """Runs checks and prints what became of them.
 
     Attributes:

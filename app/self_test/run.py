@@ -14,7 +14,7 @@ from PySide6.QtCore import qInstallMessageHandler
 from app.build import described
 from app.self_test.golden import compared, golden_file
 from app.self_test.numbers import gradient_is_the_slope
-from app.self_test.report import CheckFailed, Report, tell
+from app.self_test.report import CheckFailed, CheckReport, tell
 
 HARMLESS = ("This plugin does not support", "Detected locale")
 """What the offscreen platform says of everything that takes a window manager, and Qt of a terminal without UTF-8."""
@@ -31,7 +31,7 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
         window: whether to try the window too, or the numbers alone.
     """
     tell(described())
-    report = Report(tell)
+    report = CheckReport(tell)
     report.check("the gradient is the slope of the loss", gradient_is_the_slope)
     report.check("this copy's numbers are right", lambda: compared(golden or golden_file()))
     if window:

@@ -16,7 +16,7 @@ from app.self_test import drawn
 from app.self_test.driving import Driven, own_folder
 from app.self_test.golden import UPDATES
 from app.self_test.numbers import explained
-from app.self_test.report import CheckFailed, Report
+from app.self_test.report import CheckFailed, CheckReport
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
 from grpo_core.learners import NO_TORCH, learner
@@ -34,7 +34,7 @@ HEAVY = ("torch", "scipy", "matplotlib")
 """What must not be loaded into the window's process."""
 
 
-def check_window(report: Report, out: Path | None) -> None:
+def check_window(report: CheckReport, out: Path | None) -> None:
     """Open the window offscreen, check what needs it, and close it again.
 
     Args:
@@ -64,7 +64,7 @@ def check_window(report: Report, out: Path | None) -> None:
             report.check("the window closes", lambda: _closed(driven.pop()))
 
 
-def _check_program(driven: Driven, report: Report, pictures: Path) -> None:
+def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
     """What is checked as long as the window is open."""
     report.check("the worker trains as the learner does", lambda: _trained(driven))
     report.check("a saved run is read back bit for bit", lambda: _saved(driven, "self-test π.grpo"))

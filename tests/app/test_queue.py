@@ -17,7 +17,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.experiments.queue import Background, State
+from app.experiments.queue import BackgroundQueue, QueueState
 from app.panels.queue_form import SUGGESTED, offered
 from app.panels.queue_rows import Share, duration
 from grpo_core.config import Settings, language_settings
@@ -46,17 +46,17 @@ SHORT = runs.planned(TINY, {"objective.beta": [0.0, 0.5]}, range(1), 4)
 
 
 @pytest.fixture
-def background(qtbot: QtBot) -> Iterator[Background]:
-    one = Background()
+def background(qtbot: QtBot) -> Iterator[BackgroundQueue]:
+    one = BackgroundQueue()
     yield one
     one.close()
 
 
-def until(qtbot: QtBot, background: Background, *states: State) -> None:
+def until(qtbot: QtBot, background: BackgroundQueue, *states: QueueState) -> None:
     qtbot.waitUntil(lambda: background.state in states, timeout=40_000)
 
 
-def until_it_trains(qtbot: QtBot, background: Background) -> psutil.Process:
+def until_it_trains(qtbot: QtBot, background: BackgroundQueue) -> psutil.Process:
     qtbot.waitUntil(lambda: any(one.done > 2 for one in background.far) and not background.loading, timeout=40_000)
     return psutil.Process(background.pid)
 
@@ -70,7 +70,9 @@ def button(line: Any, text: str) -> QPushButton:
 
 
 @pytest.mark.long
-def test_it_is_paused_killed_cancelled_and_gone_on_with(qtbot: QtBot, background: Background, tmp_path: Path) -> None:
+def test_it_is_paused_killed_cancelled_and_gone_on_with(
+    qtbot: QtBot, background: BackgroundQueue, tmp_path: Path
+) -> None:
     failures: list[str] = []
     background.failed.connect(failures.append)
     background.start(tmp_path / "queue", LONG)
@@ -80,8 +82,8 @@ def test_it_is_paused_killed_cancelled_and_gone_on_with(qtbot: QtBot, background
     assert child.nice() > psutil.Process().nice(), "the window comes first"
     began = time.monotonic()
     background.pause()
-    assert background.state is State.STOPPING
-    until(qtbot, background, State.PAUSED)
+    assert background.state is QueueState.STOPPING
+    until(qtbot, background, QueueState.PAUSED)
     assert time.monotonic() - began < 2, "an update is given up, not waited for"
     assert background.pid is None and not child.is_running()
     told = background.far[0].done
@@ -94,7 +96,7 @@ def test_it_is_paused_killed_cancelled_and_gone_on_with(qtbot: QtBot, background
     assert background.left is not None and background.left_of(0) == pytest.approx(background.left, rel=1)
     assert background.pid is not None
     os.kill(background.pid, signal.SIGKILL)
-    until(qtbot, background, State.PAUSED)
+    until(qtbot, background, QueueState.PAUSED)
     assert len(failures) == 1 and "ended unexpectedly" in failures[0] and "press Resume" in failures[0]
     qtbot.waitUntil(lambda: not background._reader.busy)
     assert background.far[0].done >= told
@@ -102,7 +104,7 @@ def test_it_is_paused_killed_cancelled_and_gone_on_with(qtbot: QtBot, background
     background.resume()
     assert background.loading
     background.cancel()
-    assert background.state is State.CANCELLED and background.pid is None, "nothing had begun: at once"
+    assert background.state is QueueState.CANCELLED and background.pid is None, "nothing had begun: at once"
     assert not runs.unfinished(tmp_path / "queue")
     with RunReader.open(tmp_path / "queue" / LONG.runs[0].file) as reader:
         kept = reader.series("loss")[: told + 3]
@@ -126,7 +128,7 @@ def test_a_queue_is_made_watched_and_opened_in_the_panel(driver: Driver) -> None
     for text, said in (("0, much", "objective.beta cannot be"), ("", "needs at least one value"), ("-1", "-1")):
         type_into(form.values[0], text)
         assert said in form.refusal.text()
-        assert form.refusal.isVisible() and shown.background.state is State.EMPTY
+        assert form.refusal.isVisible() and shown.background.state is QueueState.EMPTY
     type_into(form.seeds, "none")
     assert "objective.beta" in form.refusal.text() or "whole number" in form.refusal.text()
     form.seeds.setText("1")
@@ -134,12 +136,12 @@ def test_a_queue_is_made_watched_and_opened_in_the_panel(driver: Driver) -> None
     form.values[1].setText("10")
     form.updates.setText("2")
     type_into(form.values[0], "0, 0.5")
-    assert shown.background.state is State.WORKING, form.refusal.text()
+    assert shown.background.state is QueueState.WORKING, form.refusal.text()
     driver.settle()
     assert not form.isVisible() and shown.says.text() == "Loading the language model in a process of its own."
     driver.run(30)
     assert driver.head == 30, "the run in the window goes on meanwhile"
-    until(driver.qtbot, shown.background, State.DONE)
+    until(driver.qtbot, shown.background, QueueState.DONE)
     driver.settle()
     assert shown.says.text() == "Done: 2 runs of 2 updates."
     table = shown.table.table
@@ -183,7 +185,7 @@ def test_closing_the_program_ends_the_process_and_the_next_start_offers_the_rest
     qtbot.waitUntil(lambda: not background._reader.busy)
     second.settle()
     shown: Any = panel(second, "queue")
-    assert background.state is State.PAUSED and shown.says.text().startswith("Paused at ")
+    assert background.state is QueueState.PAUSED and shown.says.text().startswith("Paused at ")
     QTest.mouseClick(shown.cancel, Qt.MouseButton.LeftButton)
     second.settle()
     assert shown.says.text().endswith("what was done stays.") and shown.form.isVisible()

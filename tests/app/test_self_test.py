@@ -20,7 +20,7 @@ from app.build import this_build
 from app.self_test import drawn
 from app.self_test.golden import UPDATES, compared, golden_file, golden_numbers
 from app.self_test.numbers import explained
-from app.self_test.report import CheckFailed, Report
+from app.self_test.report import CheckFailed, CheckReport
 from app.self_test.run import self_test
 from app.theme.stylesheet import GLYPHS, stylesheet
 from app.theme.tokens import LIGHT
@@ -162,7 +162,7 @@ def test_the_style_holds_in_a_folder_of_any_name(
 
 def test_whatever_a_check_raises_becomes_one_line() -> None:
     told: list[str] = []
-    report = Report(told.append)
+    report = CheckReport(told.append)
 
     def broken() -> str:
         raise KeyError("gone")

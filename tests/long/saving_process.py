@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from app.lessons.progress import Progress
+from app.lessons.progress import LessonProgress
 from app.settings.preferences import Preferences, save_preferences
 from grpo_core import learners
 from grpo_core.config import Settings
@@ -33,7 +33,7 @@ thinning.BLOCK, thinning.NEWEST = 32, 64
 def save(folder: Path, seed: int) -> None:
     """Saves in any order until killed."""
     chance = random.Random(seed)
-    progress = Progress(folder / "lessons.json")
+    progress = LessonProgress(folder / "lessons.json")
     writer = RunWriter.create(folder / "run.grpo", Settings(), limit=LIMIT, thin=True)
     say("run", 0)
     number, last = 0, 0

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from app.lessons.progress import Progress
+from app.lessons.progress import LessonProgress
 from app.settings.preferences import load_preferences
 from grpo_core.metrics import METRICS
 from grpo_core.runs.run_file import RunReader, RunWriter
@@ -84,7 +84,7 @@ def check(folder: Path, told: dict[str, int]) -> Counter[str]:
     assert said == ()
     if "preferences" in told:
         assert preferences.kept_runs >= told["preferences"]
-    progress = Progress(folder / "lessons.json")
+    progress = LessonProgress(folder / "lessons.json")
     assert progress.problem == ""
     if "lessons" in told:
         assert progress.reached["clip"].step >= told["lessons"]

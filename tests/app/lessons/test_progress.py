@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.lessons.progress import COLUMNS, MOST, PredictionEntry, Progress, Reached
+from app.lessons.progress import COLUMNS, MOST, LessonProgress, PredictionEntry, Reached
 
 
 def entry(**changes: object) -> PredictionEntry:
@@ -23,20 +23,20 @@ def entry(**changes: object) -> PredictionEntry:
 
 def test_steps_and_predictions_are_there_after_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "data" / "lessons.json"
-    progress = Progress(path)
+    progress = LessonProgress(path)
     assert progress.reach("toy", 3, last=False) is None
     assert progress.reach("toy", 2, last=False) is None
     assert progress.add(entry()) is None
     assert progress.add(entry(right=True)) is None
     assert progress.add(entry(guess="", skipped=True, value=math.nan)) is None
-    again = Progress(path)
+    again = LessonProgress(path)
     assert again.reached == {"toy": Reached(3, False)}
     assert again.score("toy") == (1, 2)  # what was skipped is neither right nor wrong
     assert again.history[:2] == progress.history[:2]
     assert again.history[2].skipped
     assert math.isnan(again.history[2].value)
     assert again.reach("toy", 1, last=True) is None
-    assert Progress(path).reached == {"toy": Reached(3, True)}
+    assert LessonProgress(path).reached == {"toy": Reached(3, True)}
 
 
 @pytest.mark.parametrize(
@@ -47,23 +47,23 @@ def test_steps_and_predictions_are_there_after_a_restart(tmp_path: Path) -> None
 def test_a_damaged_file_is_kept_aside_and_said(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "lessons.json"
     path.write_bytes(content)
-    progress = Progress(path)
+    progress = LessonProgress(path)
     assert "damaged" in progress.problem
     assert (progress.reached, progress.history) == ({}, [])
     assert path.with_suffix(".bad.json").read_bytes() == content
     assert progress.reach("toy", 1, last=False) is None
-    assert Progress(path).problem == ""
+    assert LessonProgress(path).problem == ""
 
 
 def test_a_folder_that_cannot_be_written_is_said_and_nothing_raised(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
-    progress = Progress(blocked / "lessons.json")
+    progress = LessonProgress(blocked / "lessons.json")
     assert "could not be" in (progress.problem or progress.reach("toy", 1, last=False) or "")
 
 
 def test_the_history_is_a_table_that_a_spreadsheet_reads_and_does_not_run(tmp_path: Path) -> None:
-    progress = Progress(tmp_path / "lessons.json")
+    progress = LessonProgress(tmp_path / "lessons.json")
     progress.add(entry(ask='=SUM(A1), "quoted"', guess="same", value=1 / 3, right=True))
     progress.add(entry(value=math.nan, skipped=True))
     target = tmp_path / "out.csv"
@@ -80,7 +80,7 @@ def test_the_history_is_a_table_that_a_spreadsheet_reads_and_does_not_run(tmp_pa
 
 def test_the_oldest_predictions_go_first(tmp_path: Path) -> None:
     path = tmp_path / "lessons.json"
-    progress = Progress(path)
+    progress = LessonProgress(path)
     progress.history = [entry()] * MOST
     progress.add(entry(step=9))
     assert len(progress.history) == MOST

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolButton
 from pytestqt.qtbot import QtBot
 
-from app.crash.hooks import Report
+from app.crash.hooks import CrashReport
 from app.messages.message_bar import MOST, BarAction, Message, MessageBar, Severity
 
 
@@ -110,14 +110,14 @@ def test_text_is_never_taken_for_markup(bar: MessageBar) -> None:
 
 
 def test_a_report_offers_its_traceback_and_an_expected_error_does_not(bar: MessageBar) -> None:
-    report = Report(sentence="It broke.", text="Traceback ...", expected=False, where="MainThread", when=0.0)
+    report = CrashReport(sentence="It broke.", text="Traceback ...", expected=False, where="MainThread", when=0.0)
     bar.report(report)
     (line,) = bar.lines
     line.buttons[0].click()
     assert QApplication.clipboard().text() == "Traceback ..."
     assert line.message.severity is Severity.ERROR
     bar.remove("It broke.")
-    bar.report(Report(sentence="The file is cut.", text="", expected=True, where="", when=0.0))
+    bar.report(CrashReport(sentence="The file is cut.", text="", expected=True, where="", when=0.0))
     assert bar.lines[0].buttons == ()
 
 
