@@ -70,7 +70,7 @@ class FileTasks(QObject):
         super().__init__(parent)
         self._messages, self._message, self._abandon = messages, message, abandon
         self._task: FileTask | None = None
-        self._finish: Callable[[Any], None] | None = None
+        self._finish: Callable[[Any], object] | None = None
         self._title = ""
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
@@ -82,7 +82,7 @@ class FileTasks(QObject):
         """Whether a task is at work."""
         return self._task is not None
 
-    def start(self, title: str, work: Work, finish: Callable[[Any], None]) -> bool:
+    def start(self, title: str, work: Work, finish: Callable[[Any], object]) -> bool:
         """Begin ``work``, called ``title``; ``finish`` takes its result.
 
         While another task is at work nothing begins: the message bar says so, and this returns False.
