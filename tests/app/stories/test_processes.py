@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[3]
 SCRIPT = """
 import sys
 from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
 import app.application
 from app.start import start
 
@@ -111,7 +112,9 @@ def test_after_a_crash_the_interrupted_run_is_offered(tmp_path: Path) -> None:
         env=environment(tmp_path), cwd=ROOT, capture_output=True, timeout=40, check=False,
     )  # fmt: skip
     assert run.returncode == 9
-    opened = "self.window.messages.lines[-1].buttons[0].click()"
+    opened = """while not (offers := [line for line in self.window.messages.lines if "unexpectedly" in line.text]):
+            QApplication.processEvents()  # the folder of runs is looked through in a thread
+        offers[0].buttons[0].click()"""
     out, error = started(tmp_path, begin=opened)
     assert complaints(error, tmp_path) == []
     assert "not closed properly" in out
