@@ -227,8 +227,8 @@ class Application(QObject):
 
     @Slot()
     def _on_lesson(self) -> None:
-        self.actions.set_lesson(self.lessons.given)
-        self.presenter.set_lesson(self.lessons.given)
+        self.actions.set_lesson(self.lessons.is_open)
+        self.presenter.set_lesson(self.lessons.is_open)
 
     @Slot()
     def _on_presenting(self) -> None:

@@ -1,4 +1,4 @@
-"""The floors of the house: imports only go down, and the core stays light."""
+"""The floors of the house: imports only go down, those for type checking included, and the core stays light."""
 
 from __future__ import annotations
 
@@ -27,6 +27,28 @@ FLOORS = (
 )
 """Rooms of grpo_core from the ground up; a room may use its own floor and those below."""
 
+APP_FLOORS = (
+    ("build", "display", "examples", "pseudo", "qt_application", "resources", "training"),
+    ("experiments", "language", "theme"),
+    ("formula", "plotting"),
+    ("help", "workspace"),
+    ("panels", "settings"),
+    ("crash",),
+    ("messages",),
+    ("about", "lessons", "sessions"),
+    ("panels.registry",),
+    ("export", "window"),
+    ("presenting",),
+    ("controllers",),
+    ("commands",),
+    ("application",),
+    ("headless", "self_test"),
+    ("start",),
+    ("__main__",),
+)
+"""Rooms of app from the ground up; a room may use itself and the floors below. The registry of panels names panels of
+several rooms, so it is a room by itself."""
+
 LIGHT = tuple(
     f"grpo_core.lm.{name}"
     for name in (
@@ -50,12 +72,12 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(path: Path, *, lazy: bool = True) -> Iterator[str]:
-    """Every module that a file imports, except for type checking only; with ``lazy`` also inside functions."""
+def imports(path: Path, *, lazy: bool = True, typing: bool = True) -> Iterator[str]:
+    """Every module that a file imports; ``lazy``: also inside functions, ``typing``: also for type checking alone."""
     waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+        if not typing and isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             waiting += node.orelse
             continue
         if not lazy and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -95,12 +117,41 @@ def test_the_core_imports_downwards_and_knows_no_window(path: Path) -> None:
             assert floor_of(module) <= own, f"{path.name} reaches up to {module}"
 
 
+def app_room(module: str) -> str:
+    """The room of a module of app: the first part of its name below app, or the room by itself that it is."""
+    below = module.partition(".")[2]
+    return below if any(below in rooms for rooms in APP_FLOORS) else below.partition(".")[0]
+
+
+def app_floor(room: str) -> int:
+    """Index of the floor of a room of app."""
+    return next(index for index, rooms in enumerate(APP_FLOORS) if room in rooms)
+
+
+def test_every_room_of_the_window_stands_on_one_floor() -> None:
+    placed = [room for rooms in APP_FLOORS for room in rooms]
+    assert len(placed) == len(set(placed))
+    assert set(placed) == {app_room(module_name(path)) for path in files("app")} - {""}
+
+
+@pytest.mark.parametrize("path", files("app"), ids=module_name)
+def test_the_window_imports_downwards(path: Path) -> None:
+    known = {module_name(other) for other in files("app")}
+    own = app_room(module_name(path))
+    for name in imports(path):
+        if inside(name, "app"):
+            room = app_room(name if name in known else name.rpartition(".")[0])
+            assert room == own or app_floor(room) < app_floor(own), f"{path.name} reaches up to {name}"
+
+
 @pytest.mark.parametrize("package", ["grpo_core", "app"])
 def test_no_two_files_import_each_other(package: str) -> None:
     known = {module_name(path): path for path in files(package)}
     graph: dict[str, set[str]] = {}
     for name, path in known.items():
-        targets = {module if module in known else module.rpartition(".")[0] for module in imports(path)}
+        typing = module_name(path) != "grpo_core.explain.readings"  # the type of the numbers that it reads
+        named = imports(path, typing=typing)
+        targets = {module if module in known else module.rpartition(".")[0] for module in named}
         graph[name] = (targets & known.keys()) - {name}
     # a package's __init__ gathers what its own files offer; that they name the package is no circle
     for name in graph:
@@ -112,7 +163,7 @@ def test_no_two_files_import_each_other(package: str) -> None:
 def test_the_window_never_imports_torch(path: Path) -> None:
     for module in imports(path):
         assert not inside(module, "torch"), f"{path.name} imports {module}"
-    for module in imports(path, lazy=False):
+    for module in imports(path, lazy=False, typing=False):
         light = any(inside(module, name) for name in LIGHT)
         assert light or not inside(module, "grpo_core.lm"), f"{path.name} imports {module}, and with it torch"
 

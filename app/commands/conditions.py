@@ -46,4 +46,4 @@ class Conditions:
         return tr("No picture is in focus; click one, or reach it with Tab.")
 
     def needs_lesson(self) -> str:
-        return "" if self._lessons.given else tr("No lesson is open; choose one under Lessons.")
+        return "" if self._lessons.is_open else tr("No lesson is open; choose one under Lessons.")

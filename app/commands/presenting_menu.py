@@ -27,7 +27,7 @@ def presenting_commands(targets: CommandTargets) -> list[Command]:
     def forward() -> None:
         if blank.lift():  # on a blank screen the first press brings the picture back
             return
-        if lessons.given:
+        if lessons.is_open:
             lessons.player.next()
         else:
             player.stage()
@@ -35,7 +35,7 @@ def presenting_commands(targets: CommandTargets) -> list[Command]:
     def back() -> None:
         if blank.lift():
             return
-        if lessons.given:
+        if lessons.is_open:
             lessons.player.back()
         else:
             player.stage_back()

@@ -59,7 +59,7 @@ class LessonController(QObject):
         self._workspace.request_frame()
 
     @property
-    def given(self) -> bool:
+    def is_open(self) -> bool:
         """Whether a lesson is open."""
         return self.player.lesson is not None
 
@@ -90,7 +90,7 @@ class LessonController(QObject):
 
     @Slot()
     def _on_changed(self) -> None:
-        self._speaker.tell_lesson(self.player.step.speaker if self.given else "")
+        self._speaker.tell_lesson(self.player.step.speaker if self.is_open else "")
         self._workspace.request_frame()
 
     @Slot(str)
@@ -104,7 +104,7 @@ class LessonController(QObject):
     @Slot()
     def _on_frame(self) -> None:
         """Another size of type may want another arrangement."""
-        if self.given and not self._layout.fits(self._workspace.scale):
+        if self.is_open and not self._layout.fits(self._workspace.scale):
             self._on_arranged()
 
     @Slot()

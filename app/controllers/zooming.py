@@ -52,7 +52,7 @@ class Zooming(QObject):
         before, wanted = size_class(size, self._scale), size_class(size, scale)
         if scale == self._scale:
             return
-        if self._presenter.active and not self._lessons.given:
+        if self._presenter.active and not self._lessons.is_open:
             self._presenter.arrange_later()
         if window.saved_docks.lent:
             return

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QToolBar, QToolBut
 
 from app.examples import is_example
 from app.plotting.numbers import in_bytes
-from app.status import Status
+from app.window.status import Status
 from app.workspace.player import Mode, Player
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace

@@ -57,7 +57,7 @@ def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
     for deed in (coming if lesson_first else coming[::-1]) + (going if lesson_left_first else going[::-1]):
         deed()
         settle(driver)
-        if program.lessons.given:
+        if program.lessons.is_open:
             assert set(places(driver)) == {"lesson"}
     assert set(places(driver)) == before
     assert window.size().toTuple() == (1366, 768)

@@ -14,8 +14,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog
 from pytestqt.qtbot import QtBot
 
-from app.status import DOTS, LOADING, Status
 from app.training.controller import State
+from app.window.status import DOTS, LOADING, Status
 from app.workspace.cursor import Stage
 from grpo_core.config import Settings, language_settings
 from grpo_core.lm.origin import origin
