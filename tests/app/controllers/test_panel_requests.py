@@ -1,0 +1,54 @@
+"""What a panel asks for is done, whenever the panel was made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.panels import registry
+from grpo_core.config import Settings
+from tests.app.conftest import Driver
+
+
+def test_completions_are_shown_in_the_token_inspector(driver: Driver) -> None:
+    window = driver.program.window
+    window.docks[registry.TOKEN_INSPECTOR.id].hide()
+    window.panels.of(registry.POLICY_BARS).completions_wanted.emit()
+    assert window.docks[registry.TOKEN_INSPECTOR.id].isVisible()
+
+
+def test_the_controls_ask_for_runs_and_know_the_devices(driver: Driver) -> None:
+    controls = driver.program.window.panels.of(registry.CONTROLS)
+    controls.new_run.emit()
+    controls.kind_wanted.emit(0)
+    assert len(driver.program.workspace.runs) == 3
+    assert controls.devices() == driver.program.controller.devices
+
+
+def test_the_timeline_asks_for_a_branch(driver: Driver) -> None:
+    driver.run(3)
+    driver.program.workspace.move_to(2)
+    driver.program.window.panels.of(registry.TIMELINE).branch_wanted.emit()
+    run = driver.program.workspace.run
+    assert run is not None and run.branched_at == 2
+
+
+@pytest.mark.parametrize("spec", [registry.COMPARISON, registry.KL_OVER_BETA], ids=lambda spec: spec.id)
+def test_an_experiment_opens_one_of_its_runs(driver: Driver, spec: Any) -> None:
+    driver.program.window.panels.of(spec).run_wanted.emit(Settings(seed=7), "This is run 7.")
+    run = driver.program.workspace.run
+    assert run is not None and run.origin.settings.seed == 7
+    assert driver.messages[-1] == "This is run 7."
+
+
+def test_the_queue_opens_the_file_of_a_run(driver: Driver, tmp_path: Path) -> None:
+    driver.program.window.panels.of(registry.QUEUE).open_wanted.emit(tmp_path / "gone.grpo")
+    assert "There is no run file at" in driver.messages[-1]
+
+
+def test_a_language_model_is_asked_for_where_there_is_none(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.controllers.runs.find_spec", lambda name: None)
+    driver.program.window.panels.of(registry.EVOLUTION).language_wanted.emit()
+    assert "torch" in driver.messages[-1]
