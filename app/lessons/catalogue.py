@@ -30,7 +30,7 @@ class Broken:
 @cache
 def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
     """What lesson files may name; ``panels`` are the ids of those that may stand beside a lesson."""
-    from app.lessons.interactives import INTERACTIVES
+    from app.lessons.interactives.table import INTERACTIVES
 
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
     offers = {name: interactive.offer for name, interactive in INTERACTIVES.items()}

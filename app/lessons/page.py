@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.base import Interactive
 from app.lessons.knobs import Knobs
 from app.lessons.player import LessonPlayer
 from app.lessons.prediction import Placed, PredictionBox
@@ -184,7 +184,7 @@ class LessonPage(QWidget):
 
     def _picture(self, name: str) -> None:
         """The lesson's interactive, made when it is first needed."""
-        from app.lessons.interactives import INTERACTIVES
+        from app.lessons.interactives.table import INTERACTIVES
 
         wanted = INTERACTIVES.get(name)
         if wanted is not None and type(self.interactive) is wanted:

@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.base import Interactive
 from app.lessons.prediction import Placed
 from app.lessons.progress import LessonProgress
 from app.lessons.saved_state import LessonDocks, LessonGuest, SavedState

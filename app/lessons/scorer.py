@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.base import Interactive
 from app.lessons.prediction import Placed, in_words
 from app.lessons.progress import LessonProgress, PredictionEntry
 from app.workspace.workspace import Workspace

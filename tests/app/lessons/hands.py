@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.lessons.inputs import Options
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.base import Interactive
 from app.lessons.page import LessonPage
 from app.lessons.player import LessonPlayer
 from app.lessons.prediction import Placed

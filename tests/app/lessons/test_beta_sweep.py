@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.lessons.beta_sweep import BETAS, CURVES, SEEDS, UPDATES, BetaSweep
+from app.lessons.interactives.beta_sweep import BETAS, CURVES, SEEDS, UPDATES, BetaSweep
 from grpo_core.experiments.ensemble import ensembles
 from tests.app.lessons.hands import Pupil
 

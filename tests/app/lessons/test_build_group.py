@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.lessons.group import BuildGroup
+from app.lessons.interactives.build_group import BuildGroup
 from grpo_core.advantages import advantages
 from grpo_core.config import Objective
 from tests.app.lessons.hands import Pupil

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.lessons.clip import Clip
+from app.lessons.interactives.clip import Clip
 from grpo_core import recompute
 from tests.app.lessons.hands import Pupil
 

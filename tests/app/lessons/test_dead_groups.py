@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.lessons.dead_groups import DeadGroups
+from app.lessons.interactives.dead_groups import DeadGroups
 from grpo_core.lessons.theory import dead_share
 from tests.app.lessons.hands import Pupil
 

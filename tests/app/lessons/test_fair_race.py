@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.lessons.fair_race import FairRace
+from app.lessons.interactives.fair_race import FairRace
 from grpo_core.experiments.race import race
 from tests.app.lessons.hands import Pupil
 

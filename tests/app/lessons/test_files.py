@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.lessons.catalogue import lessons
-from app.lessons.interactives import INTERACTIVES
+from app.lessons.interactives.table import INTERACTIVES
 from app.panels.registry import lesson_panels
 from app.resources import resource
 from grpo_core.lessons import Lesson

@@ -11,8 +11,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox
 from pytestqt.qtbot import QtBot
 
-from app.lessons.bill_picture import BillPicture, size_of
-from app.lessons.memory_bill import KNOBS, SWITCHES, MemoryBill
+from app.lessons.interactives.bill_picture import BillPicture, size_of
+from app.lessons.interactives.memory_bill import KNOBS, SWITCHES, MemoryBill
 from grpo_core.config import language_settings
 from grpo_core.experiments.bill import FOUR, Bill, changed
 from grpo_core.learners import NO_TORCH

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.lessons.catalogue import lessons
-from app.lessons.group_size import PARTS, SHOWS, SMALL, GroupSize
+from app.lessons.interactives.group_size import PARTS, SHOWS, SMALL, GroupSize
 from app.panels.registry import lesson_panels
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble

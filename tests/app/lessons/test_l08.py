@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.lessons.temperature import SHOWS, Temperature
-from app.lessons.temperature_samples import DISTINCT, LIVE, REWARD
+from app.lessons.interactives.temperature import SHOWS, Temperature
+from app.lessons.interactives.temperature_samples import DISTINCT, LIVE, REWARD
 from grpo_core.bandit import policy
 from grpo_core.bandit.simulate import start
 from grpo_core.bandit.tasks import task

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.lessons.ratio_explorer import SHOWS, RatioExplorer
+from app.lessons.interactives.ratio_explorer import SHOWS, RatioExplorer
 from grpo_core.bandit.policy import log_probs
 from grpo_core.bandit.simulate import updates
 from grpo_core.config import Settings

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from app.lessons.kl_explorer import SHOWS, KlExplorer
+from app.lessons.interactives.kl_explorer import SHOWS, KlExplorer
 from grpo_core.lessons import LessonStep
 from tests.app.lessons.hands import Pupil
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.lessons.credit import Credit
+from app.lessons.interactives.credit import Credit
 from grpo_core import learners, recompute
 from grpo_core.bandit.simulate import updates
 from grpo_core.config import Settings

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.lessons.dials import AUDIT, NAMES
-from app.lessons.flight_deck import FlightDeck
+from app.lessons.interactives.dials import AUDIT, NAMES
+from app.lessons.interactives.flight_deck import FlightDeck
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.checkup import REMEDIES, UPDATES, audits, cause, checkup, right_at_end

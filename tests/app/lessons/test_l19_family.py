@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.lessons.family_tree import ROWS, FamilyTree
+from app.lessons.interactives.family_tree import ROWS, FamilyTree
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import ensembles

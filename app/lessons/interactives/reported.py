@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 from app.examples import RECORDED
 from app.help.published import PARTS
 from app.help.published_view import WHOSE, PublishedView
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.base import Interactive
 from app.panels.evolution import EvolutionPanel
 from app.workspace.answers import watched
 from app.workspace.view import View

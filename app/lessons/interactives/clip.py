@@ -10,7 +10,7 @@ import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.base import Interactive
 from app.panels.calm import CalmSlider
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart

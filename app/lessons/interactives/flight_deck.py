@@ -11,9 +11,9 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll, Runner
-from app.lessons.bar_pictures import compared
-from app.lessons.dials import Dials
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.bar_pictures import compared
+from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.dials import Dials
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries

@@ -9,9 +9,9 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
 
-from app.lessons.bar_pictures import FRAME, STEPS, compared, distribution, told
-from app.lessons.interactive import Interactive
-from app.lessons.line_pictures import running_means
+from app.lessons.interactives.bar_pictures import FRAME, STEPS, compared, distribution, told
+from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.line_pictures import running_means
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries

@@ -12,8 +12,8 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll, Runner
-from app.lessons.bar_pictures import Spans, compared
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.bar_pictures import Spans, compared
+from app.lessons.interactives.base import Interactive
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries

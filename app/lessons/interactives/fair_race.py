@@ -10,7 +10,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.base import Interactive
 from app.panels.race.desk import Desk
 from app.panels.race.lanes import short, spoken
 from app.panels.race.picture import race_picture

@@ -11,10 +11,10 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll
-from app.lessons.credit_rows import judged
-from app.lessons.findings import Findings
-from app.lessons.interactive import Interactive
-from app.lessons.line_pictures import over_updates
+from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.credit_rows import judged
+from app.lessons.interactives.findings import Findings
+from app.lessons.interactives.line_pictures import over_updates
 from app.panels.tokens.grid import TokenGrid
 from app.panels.tokens.legend import Legend
 from app.panels.tokens.tints import TINTS

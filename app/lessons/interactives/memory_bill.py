@@ -11,10 +11,10 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Runner
-from app.lessons.bar_pictures import compared
-from app.lessons.bill_picture import BillPicture, in_words, size_of
-from app.lessons.interactive import Interactive
-from app.lessons.real_ledger import Counted, counted
+from app.lessons.interactives.bar_pictures import compared
+from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.bill_picture import BillPicture, in_words, size_of
+from app.lessons.interactives.real_ledger import Counted, counted
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
 from app.plotting.axis import Scale

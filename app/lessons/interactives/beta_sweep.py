@@ -11,7 +11,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll, Runner
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.base import Interactive
 from app.plotting.axis import Scale
 from app.plotting.legend import Entry
 from app.plotting.line_chart import LineChart

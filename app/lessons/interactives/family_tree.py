@@ -11,9 +11,9 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll, Runner
-from app.lessons.family_list import FamilyList
-from app.lessons.interactive import Interactive
-from app.lessons.line_pictures import over_updates
+from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.family_list import FamilyList
+from app.lessons.interactives.line_pictures import over_updates
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line

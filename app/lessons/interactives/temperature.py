@@ -11,9 +11,9 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Runner
-from app.lessons.interactive import Interactive
-from app.lessons.line_pictures import over_temperature
-from app.lessons.temperature_samples import (
+from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.line_pictures import over_temperature
+from app.lessons.interactives.temperature_samples import (
     CLIPPED,
     DISTINCT,
     LIVE,

@@ -10,8 +10,8 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.lessons.bar_pictures import distribution, histogram, told
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.bar_pictures import distribution, histogram, told
+from app.lessons.interactives.base import Interactive
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent

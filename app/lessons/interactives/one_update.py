@@ -7,7 +7,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.formula.formula_label import FormulaLabel
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.base import Interactive
 from app.panels.policy_chart import policy_chart, show_policy
 from app.panels.policy_data import picture
 from app.plotting.numbers import shown

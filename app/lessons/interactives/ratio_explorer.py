@@ -9,8 +9,16 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.lessons.bar_pictures import FRAME, LEAST_POWERS, STEPS, distribution, powers_reached, ratio_bars, told
-from app.lessons.interactive import Interactive
+from app.lessons.interactives.bar_pictures import (
+    FRAME,
+    LEAST_POWERS,
+    STEPS,
+    distribution,
+    powers_reached,
+    ratio_bars,
+    told,
+)
+from app.lessons.interactives.base import Interactive
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.legend import Entry

@@ -1,0 +1,43 @@
+"""The small interactives by name. Imported when lessons are first read: a start is shorter without them."""
+
+from __future__ import annotations
+
+from app.lessons.interactives.advantage_histogram import AdvantageHistogram
+from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.beta_sweep import BetaSweep
+from app.lessons.interactives.build_group import BuildGroup
+from app.lessons.interactives.clip import Clip
+from app.lessons.interactives.credit import Credit
+from app.lessons.interactives.dead_groups import DeadGroups
+from app.lessons.interactives.fair_race import FairRace
+from app.lessons.interactives.family_tree import FamilyTree
+from app.lessons.interactives.flight_deck import FlightDeck
+from app.lessons.interactives.group_size import GroupSize
+from app.lessons.interactives.kl_explorer import KlExplorer
+from app.lessons.interactives.memory_bill import MemoryBill
+from app.lessons.interactives.one_update import OneUpdate
+from app.lessons.interactives.ratio_explorer import RatioExplorer
+from app.lessons.interactives.reported import Reported
+from app.lessons.interactives.step_credit import StepCredit
+from app.lessons.interactives.temperature import Temperature
+
+INTERACTIVES: dict[str, type[Interactive]] = {
+    "one_update": OneUpdate,
+    "build_group": BuildGroup,
+    "dead_groups": DeadGroups,
+    "clip": Clip,
+    "credit": Credit,
+    "step_credit": StepCredit,
+    "beta_sweep": BetaSweep,
+    "fair_race": FairRace,
+    "kl_explorer": KlExplorer,
+    "ratio_explorer": RatioExplorer,
+    "advantage_histogram": AdvantageHistogram,
+    "memory_bill": MemoryBill,
+    "group_size": GroupSize,
+    "temperature": Temperature,
+    "family_tree": FamilyTree,
+    "flight_deck": FlightDeck,
+    "reported": Reported,
+}
+"""What the files call the small interactives."""
