@@ -13,9 +13,9 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from app.application import Application
+from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, Swept
+from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.panels.registry import KL_OVER_BETA
-from app.panels.sweep.plan import BETA, ESTIMATOR, Swept
-from app.panels.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from tools.pictures import OUT, run, settle, sheet
@@ -70,8 +70,8 @@ def picture(program: Application, name: str, theme: str, scale: float) -> QImage
     if choice:
         panel.header.choose(**choice)
     if name == "as far as it got":
-        wait(lambda: bool(panel.desk.done))
-        panel.desk.cancel()
+        wait(lambda: bool(panel.controller.done))
+        panel.controller.cancel()
     wait(lambda: not panel.busy)
     panel.header.view.setCurrentIndex(panel.header.view.findData(view))
     panel.header.shown_otherwise.emit()

@@ -17,12 +17,12 @@ from grpo_core.text import tr
 if TYPE_CHECKING:
     from app.lessons.panel import LessonPanel
     from app.panels.breakpoints import BreakpointsPanel
-    from app.panels.comparison import ComparisonPanel
     from app.panels.controls.panel import ControlsPanel
     from app.panels.evolution import EvolutionPanel
+    from app.panels.experiments.comparison import ComparisonPanel
+    from app.panels.experiments.kl_over_beta import KlOverBetaPanel
     from app.panels.explain import ExplainPanel
     from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
-    from app.panels.kl_over_beta import KlOverBetaPanel
     from app.panels.metrics import MetricsPanel
     from app.panels.pipeline import PipelinePanel
     from app.panels.policy_bars import PolicyBarsPanel
@@ -147,7 +147,7 @@ SCORE_YOUR_OWN = PanelSpec(
 
 
 def _kl_over_beta(workspace: Workspace) -> KlOverBetaPanel:
-    from app.panels.kl_over_beta import KlOverBetaPanel
+    from app.panels.experiments.kl_over_beta import KlOverBetaPanel
 
     return KlOverBetaPanel(workspace)
 
@@ -162,7 +162,7 @@ KL_OVER_BETA = PanelSpec(
 
 
 def _comparison(workspace: Workspace) -> ComparisonPanel:
-    from app.panels.comparison import ComparisonPanel
+    from app.panels.experiments.comparison import ComparisonPanel
 
     return ComparisonPanel(workspace)
 

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
-from app.panels.kl_over_beta import MOST, KlOverBetaPanel, drawn_of
+from app.panels.experiments.kl_over_beta import MOST, KlOverBetaPanel, drawn_of
 from app.plotting.axis import Scale
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid

@@ -11,11 +11,11 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.lessons.interactives.base import Interactive
-from app.panels.race.desk import Desk
-from app.panels.race.lanes import short, spoken
-from app.panels.race.picture import race_picture
-from app.panels.race.plan import Plan, base_of
-from app.panels.race.results import Results
+from app.panels.experiments.race.controller import RaceController
+from app.panels.experiments.race.looks import short, spoken
+from app.panels.experiments.race.picture import race_picture
+from app.panels.experiments.race.plan import RacePlan, base_of
+from app.panels.experiments.race.results import RaceResults
 from app.plotting.line_chart import LineChart
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
@@ -40,13 +40,13 @@ class FairRace(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self._plan: Plan | None = None
-        self._before: Plan | None = None
-        self._done: dict[Plan, Results] = {}
+        self._plan: RacePlan | None = None
+        self._before: RacePlan | None = None
+        self._done: dict[RacePlan, RaceResults] = {}
         self._state: Mapping[str, Any] = {}
         self._base = Settings()
-        self.desk = Desk(self)
-        self.desk.changed.connect(self._on_changed)
+        self.controller = RaceController(self)
+        self.controller.changed.connect(self._on_changed)
         self.plot = LineChart(tr("Race"), pickable=True)
         self.twin = TwinStack(self.plot)
         self.head, self.foot = QLabel(), QLabel()
@@ -65,9 +65,9 @@ class FairRace(Interactive):
     def take(self, state: Mapping[str, Any]) -> None:
         self._before, self._state = self._plan, state
 
-    def _planned(self) -> Plan:
+    def _planned(self) -> RacePlan:
         state = self._state
-        return Plan(
+        return RacePlan(
             base=base_of(self._base), names=tuple(state.get("names", (GRPO, GLOBAL))),
             fairness=state.get("fairness", "updates"), updates=int(state.get("updates", 50)),
             constant=float(state.get("constant", 0.0)),
@@ -75,24 +75,24 @@ class FairRace(Interactive):
         )  # fmt: skip
 
     @property
-    def results(self) -> Results | None:
+    def results(self) -> RaceResults | None:
         """What has come of the race that the step wants."""
         if self._plan in self._done:
             return self._done[self._plan]
-        here = self.desk.results
+        here = self.controller.results
         return here if here is not None and here.plan == self._plan else None
 
     @property
     def ready(self) -> bool:
-        return self._plan in self._done or bool(self.desk.problem)
+        return self._plan in self._done or bool(self.controller.problem)
 
     @property
     def said(self) -> str:
-        if self.desk.problem:
-            return self.desk.problem
+        if self.controller.problem:
+            return self.controller.problem
         return (
-            tr("{running} is running.").format(running=short(self.desk.running))
-            if self.desk.busy and not self.ready
+            tr("{running} is running.").format(running=short(self.controller.running))
+            if self.controller.busy and not self.ready
             else ""
         )
 
@@ -101,8 +101,10 @@ class FairRace(Interactive):
         wanted = self._planned()
         if wanted != self._plan:
             self._plan = wanted
-        if wanted not in self._done and (self.desk.asked != wanted or not (self.desk.busy or self.desk.problem)):
-            self.desk.start(wanted)
+        if wanted not in self._done and (
+            self.controller.asked != wanted or not (self.controller.busy or self.controller.problem)
+        ):
+            self.controller.start(wanted)
         self.twin.set_look(view.theme, view.scale)
         self.foot.setFont(view.theme.font("body", view.scale))
         results = self.results
@@ -129,18 +131,18 @@ class FairRace(Interactive):
 
     @Slot()
     def _on_changed(self) -> None:
-        here = self.desk.results
+        here = self.controller.results
         if here is not None and here.complete:
             self._done[here.plan] = here
         self.touched.emit()
 
     def let_go(self) -> None:
-        self.desk.close()
+        self.controller.close()
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
-        def best(name: str, plan: Plan | None = None) -> float:
+        def best(name: str, plan: RacePlan | None = None) -> float:
             runs = self._runs(name, plan or self._plan)
             return math.nan if runs is None else _best(runs)
 
@@ -158,7 +160,7 @@ class FairRace(Interactive):
             "stuck_apart": lambda: stuck(PLAIN) - stuck(GRPO),
         }
 
-    def _runs(self, name: str, plan: Plan | None) -> Ensemble | None:
+    def _runs(self, name: str, plan: RacePlan | None) -> Ensemble | None:
         results = self._done.get(plan) if plan is not None else None
         return None if results is None else results.lanes.get(name)
 

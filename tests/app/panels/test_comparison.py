@@ -20,17 +20,17 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.panels.comparison import ComparisonPanel
-from app.panels.race import words
-from app.panels.race.digest import digested
-from app.panels.race.entries import Entries
-from app.panels.race.lanes import LOOKS, look
-from app.panels.race.measures import MEASURES, course, scale_of
-from app.panels.race.picture import SEED, race_picture
-from app.panels.race.plan import Plan, base_of, remark_on
-from app.panels.race.results import COLUMNS, Results
-from app.panels.race.standing import Standing
-from app.panels.race.wrap import Wrap
+from app.panels.experiments.comparison import ComparisonPanel
+from app.panels.experiments.race import words
+from app.panels.experiments.race.digest import digested
+from app.panels.experiments.race.looks import LOOKS, look
+from app.panels.experiments.race.measures import MEASURES, course, scale_of
+from app.panels.experiments.race.picture import SEED, race_picture
+from app.panels.experiments.race.plan import RacePlan, base_of, remark_on
+from app.panels.experiments.race.preset_menu import PresetMenu
+from app.panels.experiments.race.results import COLUMNS, RaceResults
+from app.panels.experiments.race.standing import RaceStanding
+from app.panels.experiments.race.wrap import Wrap
 from app.panels.registry import COMPARISON
 from app.plotting.line_chart import LineChart
 from app.plotting.plot import Plot
@@ -48,10 +48,10 @@ GRPO, BASELINE = "GRPO (DeepSeekMath)", "REINFORCE + baseline"
 ALIKE = Settings().replace({"objective.beta": 0.0, "learner.mu": 1})
 
 
-def raced(settings: Settings = ALIKE, **choices: object) -> Results:
+def raced(settings: Settings = ALIKE, **choices: object) -> RaceResults:
     """A small race."""
-    plan = Plan(base=base_of(settings), **{"seeds": 4, "updates": 12, **choices})  # type: ignore[arg-type]
-    results = Results(plan)
+    plan = RacePlan(base=base_of(settings), **{"seeds": 4, "updates": 12, **choices})  # type: ignore[arg-type]
+    results = RaceResults(plan)
     for digest in digested(plan.race(never)):
         results.take(digest)
     return results
@@ -85,18 +85,18 @@ def test_where_the_run_cannot_race_the_default_does_and_a_sentence_says_so() -> 
 
 
 def test_a_constant_is_added_to_every_prompt_and_the_two_peaks_replace_the_landscape() -> None:
-    plan = Plan(base=base_of(ALIKE), constant=10.0, levels=(0.0, 1.0, 2.0), local_peak=True)
+    plan = RacePlan(base=base_of(ALIKE), constant=10.0, levels=(0.0, 1.0, 2.0), local_peak=True)
     assert plan.settings.bandit.levels == (10.0, 11.0, 12.0)
     assert plan.settings.bandit.landscape == "double_peak" and plan.settings.bandit.bias == 2.0
 
 
 def test_without_anybody_there_is_no_race() -> None:
     with pytest.raises(SettingsError, match="choose at least one"):
-        Plan(base=base_of(ALIKE), names=()).race(never)
+        RacePlan(base=base_of(ALIKE), names=()).race(never)
 
 
 def test_the_menu_stays_open_while_algorithms_are_chosen(qtbot: QtBot) -> None:
-    entries = Entries()
+    entries = PresetMenu()
     qtbot.addWidget(entries)
     entries.show()
     menu = entries.menu()
@@ -143,12 +143,12 @@ def test_the_summary_names_the_best_first_and_what_became_non_finite() -> None:
     assert told.index(best) < min(told.index(name) for name in SIX if name != best)
     results.lanes["REINFORCE"].measures["reward"][-1] = np.nan
     assert "REINFORCE became non-finite" in words.summary(results)
-    assert words.summary(Results(results.plan)) == "No algorithm has come in yet."
+    assert words.summary(RaceResults(results.plan)) == "No algorithm has come in yet."
 
 
 def test_a_change_of_the_settings_is_named() -> None:
-    then = Plan(base=base_of(ALIKE))
-    now = Plan(base=base_of(ALIKE.replace({"optimizer.learning_rate": 1.0, "learner.group_size": 4})))
+    then = RacePlan(base=base_of(ALIKE))
+    now = RacePlan(base=base_of(ALIKE.replace({"optimizer.learning_rate": 1.0, "learner.group_size": 4})))
     assert words.of_change(then, now) == "Raced before a change of group size and learning rate; press Race."
 
 
@@ -245,7 +245,7 @@ def test_the_usual_six_are_told_apart_by_every_eye(theme: Theme, eye: str) -> No
 
 
 def test_the_standing_sorts_and_copies_every_digit(qtbot: QtBot) -> None:
-    standing, results = Standing(), raced()
+    standing, results = RaceStanding(), raced()
     qtbot.addWidget(standing)
     standing.set_rows(results.rows())
     standing.sortByColumn(1, Qt.SortOrder.DescendingOrder)
@@ -292,7 +292,7 @@ def panel(driver: Driver, front: Front) -> ComparisonPanel:
 
 
 def settle(driver: Driver, panel: ComparisonPanel) -> None:
-    driver.qtbot.waitUntil(lambda: not (panel.desk.busy or panel._settle.isActive()), timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not (panel.controller.busy or panel._settle.isActive()), timeout=20_000)
     driver.settle()
 
 
@@ -300,8 +300,8 @@ def test_a_chosen_seed_stays_while_nobody_races_and_what_was_shown_is_dimmed(
     driver: Driver, panel: ComparisonPanel
 ) -> None:
     panel.pick("RLOO")
-    assert panel.desk.results is not None
-    assert panel.chosen == panel.desk.results.lanes["RLOO"].median()
+    assert panel.controller.results is not None
+    assert panel.chosen == panel.controller.results.lanes["RLOO"].median()
     assert panel.run.seed.text().endswith("median")
     panel.run.seed.setValue(3)
     assert (panel.chosen, panel.lane) == (3, "RLOO")
@@ -331,7 +331,7 @@ def test_numbers_that_explode_are_drawn_as_far_as_there_are_any_and_all_has_a_na
     )  # fmt: skip
     driver.settle()
     settle(driver, panel)
-    assert panel.desk.results is not None and panel.desk.results.complete
+    assert panel.controller.results is not None and panel.controller.results.complete
     for index in range(len(MEASURES)):
         panel.choices.measure.setCurrentIndex(index)
         driver.settle()
@@ -351,4 +351,4 @@ def test_a_language_model_is_told_that_the_bandit_races(language: Driver, front:
     assert front(COMPARISON) is panel
     settle(language, panel)
     assert "A race is run on the bandit" in panel.says.text()
-    assert panel.desk.results is not None and panel.desk.results.plan.base == base_of(Settings())
+    assert panel.controller.results is not None and panel.controller.results.plan.base == base_of(Settings())

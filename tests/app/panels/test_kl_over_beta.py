@@ -10,14 +10,14 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.panels.kl_over_beta import KlOverBetaPanel
+from app.panels.experiments.kl_over_beta import KlOverBetaPanel
+from app.panels.experiments.sweep import theory, words
+from app.panels.experiments.sweep.grid_axis import GridAxis, grid_of
+from app.panels.experiments.sweep.pictures import OPTIMUM
+from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, GRIDS, Swept
+from app.panels.experiments.sweep.results import middle_seed, row_line
+from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.panels.registry import KL_OVER_BETA
-from app.panels.sweep import theory, words
-from app.panels.sweep.pictures import OPTIMUM
-from app.panels.sweep.places import Places, grid_of
-from app.panels.sweep.plan import BETA, ESTIMATOR, GRIDS, Swept
-from app.panels.sweep.results import middle_seed, row_line
-from app.panels.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.plotting.line_data import PointSet
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
@@ -64,7 +64,7 @@ def own_points(panel: KlOverBetaPanel) -> PointSet:
 
 
 def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) -> None:
-    results = panel.desk.results
+    results = panel.controller.results
     assert results is not None and results.complete
     kl, reward = results.final("kl"), results.final("reward")
     assert (np.diff(kl.middle) < 0).all() and (kl.low <= kl.middle).all() and (kl.middle <= kl.high).all()
@@ -95,12 +95,12 @@ def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
 
 @pytest.mark.parametrize("way", ["click", "key"])
 def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlOverBetaPanel, way: str) -> None:
-    assert panel.desk.results is not None
-    y = panel.desk.results.final("kl").middle[2]
+    assert panel.controller.results is not None
+    y = panel.controller.results.final("kl").middle[2]
     spot = at(panel.scatter, 2, y).toPoint()
     QTest.mouseClick(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=spot)
     rest(driver, panel)
-    runs = panel.hand.runs
+    runs = panel.selection.runs
     assert runs is not None and runs.settings.objective.beta == 0.4
     place = middle_seed(runs)
     if way == "click":
@@ -121,13 +121,13 @@ def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlO
 
 def test_dragging_trains_at_the_value_under_the_hand(driver: Driver, panel: KlOverBetaPanel) -> None:
     panel.header.slider.setValue(panel.header.slider.maximum() * 5 // 6)  # half way from 0.4 to 1
-    wanted = panel.hand.value
+    wanted = panel.selection.value
     assert wanted == pytest.approx(0.7)
     rest(driver, panel)
-    runs = panel.hand.runs
+    runs = panel.selection.runs
     assert runs is not None and runs.settings.objective.beta == wanted
     assert np.array_equal(panel.views.training.lines["held"].y, np.median(runs.measures["kl"], axis=-1))
-    assert "0.7" in panel.strip.says.text() and "0.7" in panel.header.hand.text()
+    assert "0.7" in panel.strip.says.text() and "0.7" in panel.header.value_label.text()
     panel.strip.seed.setCurrentIndex(6)
     with driver.qtbot.waitSignal(panel.run_wanted) as told:
         panel.strip.open.click()
@@ -137,19 +137,19 @@ def test_dragging_trains_at_the_value_under_the_hand(driver: Driver, panel: KlOv
         QTest.mouseMove(panel.scatter.viewport(), at(panel.scatter, x, 0.1).toPoint())
     QTest.mouseRelease(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=at(panel.scatter, 0.5, 0.1).toPoint())
     rest(driver, panel)
-    assert panel.hand.runs is not None
-    assert panel.hand.runs.settings.objective.beta == panel.hand.value == pytest.approx(0.05, abs=0.01)
+    assert panel.selection.runs is not None
+    assert panel.selection.runs.settings.objective.beta == panel.selection.value == pytest.approx(0.05, abs=0.01)
 
 
 def test_the_arrows_go_from_value_to_value(driver: Driver, panel: KlOverBetaPanel) -> None:
-    panel.hand.put(1.0, 0)
+    panel.selection.put(1.0, 0)
     panel.scatter.setFocus()
     QTest.keyClick(panel.scatter, Qt.Key.Key_Right)
-    assert panel.hand.value == 0.4
+    assert panel.selection.value == 0.4
     QTest.keyClick(panel.scatter, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
-    assert panel.hand.value == pytest.approx(0.37)
+    assert panel.selection.value == pytest.approx(0.37)
     QTest.keyClick(panel.scatter, Qt.Key.Key_End)
-    assert panel.hand.value == 1.0
+    assert panel.selection.value == 1.0
     rest(driver, panel)
 
 
@@ -158,28 +158,28 @@ def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: 
     assert "No exact optimum: GRPO divides by the std." in panel.strip.says.text()
     panel.strip.known.click()
     rest(driver, panel)
-    assert panel.desk.results is not None and panel.desk.results.has_optimum()
+    assert panel.controller.results is not None and panel.controller.results.has_optimum()
     assert "after" in panel.strip.says.text() and "nats from it" in panel.strip.says.text()
-    best = panel.desk.results.optimum()
-    wanted = tilt_measures(panel.desk.results.sweep.point(3), 1.0)
+    best = panel.controller.results.optimum()
+    wanted = tilt_measures(panel.controller.results.sweep.point(3), 1.0)
     assert best["kl"][-1] == wanted["kl"] and best["reward"][-1] == wanted["reward"]
     assert np.array_equal(panel.scatter.lines[OPTIMUM].y, best["kl"])
     panel.strip.back.click()
     rest(driver, panel)
-    assert not panel.desk.results.has_optimum()
+    assert not panel.controller.results.has_optimum()
 
 
 def test_estimators_are_real_sweeps_side_by_side(driver: Driver, panel: KlOverBetaPanel) -> None:
     panel.header.estimators.click()
     rest(driver, panel)
-    results = panel.desk.results
+    results = panel.controller.results
     assert results is not None and results.sweep.rows == tuple(ESTIMATORS)
     for row, name in enumerate(ESTIMATORS):
         point = results.done[3, row].settings
         assert {path: point.get(path) for path in ESTIMATORS[name]} == ESTIMATORS[name]
     ends = {name: results.final("kl", row).middle[-1] for row, name in enumerate(ESTIMATORS)}
     assert ends["k1"] == max(ends.values())  # its gradient is noise: nothing pulls back
-    assert panel.hand.row == list(ESTIMATORS).index("k3")
+    assert panel.selection.row == list(ESTIMATORS).index("k3")
     show(driver, panel, SIDE)
     assert len([plot for plot in panel.views.multiples if plot.isVisible()]) == 5
     for row, plot in enumerate(panel.views.multiples):
@@ -187,14 +187,14 @@ def test_estimators_are_real_sweeps_side_by_side(driver: Driver, panel: KlOverBe
     panel.header.estimators.click()
     rest(driver, panel)
     assert panel.header.view_wanted == FINAL
-    assert panel.desk.sweep is not None and panel.desk.sweep.across is None
+    assert panel.controller.sweep is not None and panel.controller.sweep.across is None
 
 
 def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaPanel) -> None:
     panel.header.choose(across=Swept(path="optimizer.learning_rate", values=(0.03, 0.3)))
     rest(driver, panel)
     show(driver, panel, HEAT)
-    results, heat = panel.desk.results, panel.views.heat
+    results, heat = panel.controller.results, panel.views.heat
     assert results is not None
     assert heat.heat.values.shape == (2, 4)
     assert heat.heat.values[1, 2] == results.final("kl", 1).middle[2]
@@ -202,18 +202,18 @@ def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaP
     heat.setFocus()
     heat.setCurrentIndex(heat.heat.index(0, 3))
     rest(driver, panel)
-    assert panel.hand.runs is not None
-    held = panel.hand.runs.settings
+    assert panel.selection.runs is not None
+    held = panel.selection.runs.settings
     assert (held.objective.beta, held.optimizer.learning_rate) == (1.0, 0.03)
 
 
 def test_cancelling_keeps_what_was_done(driver: Driver, panel: KlOverBetaPanel) -> None:
     panel.header.choose(over=Swept(path="learner.group_size", values=(2, 3, 4096)), updates=1000)
-    driver.qtbot.waitUntil(lambda: panel.desk.done == 1, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: panel.controller.done == 1, timeout=20_000)
     assert panel.header.sweep.text() == "Cancel"
     panel.header.sweep.click()
-    assert not panel.desk.busy
-    results = panel.desk.results
+    assert not panel.controller.busy
+    results = panel.controller.results
     assert results is not None and 1 <= len(results.done) < 3
     rest(driver, panel)
     assert "As far as it got" in panel.strip.says.text()
@@ -231,33 +231,33 @@ def test_a_sweep_of_other_settings_is_dimmed_until_it_is_swept_again(driver: Dri
     rest(driver, panel)
     driver.settle()
     assert panel.scatter.frame.opacity() == 1
-    assert panel.desk.sweep is not None and panel.desk.sweep.base.optimizer.learning_rate == 0.1
+    assert panel.controller.sweep is not None and panel.controller.sweep.base.optimizer.learning_rate == 0.1
 
 
 def test_typed_values_are_sorted_and_kept_once_and_what_cannot_be_is_refused_in_a_sentence(
     driver: Driver, panel: KlOverBetaPanel
 ) -> None:
     panel.header.setup.click()
-    before = panel.desk.sweep
+    before = panel.controller.sweep
     for text, said in (("", "at least one"), ("0, -1", "objective.beta"), ("0, nan", "objective.beta"), ("a", "beta")):
         panel.header.over_values.setText(text)
         panel.header.over_values.editingFinished.emit()
         driver.settle()
         assert said in panel.strip.says.text(), text
-        assert panel.desk.sweep is before and not panel.desk.busy
+        assert panel.controller.sweep is before and not panel.controller.busy
     panel.header.over_values.setText("1, 0.2; 0.2 0")
     panel.header.over_values.editingFinished.emit()
     rest(driver, panel)
-    assert panel.desk.sweep is not None and panel.desk.sweep.over.values == (0.0, 0.2, 1.0)
+    assert panel.controller.sweep is not None and panel.controller.sweep.over.values == (0.0, 0.2, 1.0)
 
 
 def test_the_command_sweeps_and_a_chain_of_decisions_is_refused_in_a_sentence(
     driver: Driver, panel: KlOverBetaPanel
 ) -> None:
     driver.program.window.docks["training_history"].raise_()
-    before = panel.desk.results
+    before = panel.controller.results
     driver.program.actions["sweep"].trigger()
-    driver.qtbot.waitUntil(lambda: panel.desk.results is not before and not panel.busy, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: panel.controller.results is not before and not panel.busy, timeout=10_000)
     assert panel.seen
     driver.program.runs.new_run()
     driver.program.workspace.editing.edit({"task.landscape": "chain"}, "Another task")
@@ -272,13 +272,13 @@ def test_closing_while_a_sweep_is_computed_is_clean(qtbot: QtBot, tmp_path_facto
     assert isinstance(one, KlOverBetaPanel)
     one.header.choice = type(one.header.choice)(over=FEW, seeds=256, updates=10_000)
     driver.program.window.docks["kl_over_beta"].raise_()
-    driver.qtbot.waitUntil(lambda: one.desk.busy, timeout=5000)
+    driver.qtbot.waitUntil(lambda: one.controller.busy, timeout=5000)
     take_down(driver)
 
 
 def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Front) -> None:
     panel = front(KL_OVER_BETA)
-    assert not panel.busy and panel.desk.results is None  # nothing that looks like the model's comes by itself
+    assert not panel.busy and panel.controller.results is None  # nothing that looks like the model's comes by itself
     assert panel.strip.says.text() == words.LANGUAGE
     assert len(own_points(panel).x) == 6
     with language.qtbot.waitSignal(panel.queue_wanted) as told:
@@ -318,7 +318,7 @@ def test_a_reason_is_given_exactly_where_theory_has_no_optimum() -> None:
 
 
 def test_places_are_even_and_what_lies_between_is_read_off() -> None:
-    places = Places((0.0, 0.1, 1.0))
+    places = GridAxis((0.0, 0.1, 1.0))
     assert places.at([0.0, 0.05, 0.1, 0.55, 1.0]).tolist() == [0, 0.5, 1, 1.5, 2]
     assert np.isnan(places.at([-1, 2, np.nan])).all()
     assert [places.value(x) for x in (0.5, 1.5, 2.0)] == [0.05, 0.55, 1.0]
@@ -327,7 +327,7 @@ def test_places_are_even_and_what_lies_between_is_read_off() -> None:
 
 
 def test_labels_go_to_two_lines_then_lose_their_zero_then_thin_out() -> None:
-    places = Places(GRIDS[BETA])
+    places = GridAxis(GRIDS[BETA])
     told = {room: [text for _, text in places.labels(lambda t: 7.0 * len(t), room)] for room in (40, 22, 15, 6)}
     assert told[40] == [f"{value:g}" for value in GRIDS[BETA]]
     assert told[22][:3] == ["0", "\n0.01", "0.02"] and len(told[22]) == 11

@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.panels.comparison import ComparisonPanel
+from app.panels.experiments.comparison import ComparisonPanel
 from app.plotting.numbers import is_missing
 from grpo_core.config import Settings
 from grpo_core.experiments.race import SIX
@@ -35,7 +35,7 @@ def finish(driver: Driver) -> ComparisonPanel:
     """Wait until the race is over, then draw."""
     found = driver.program.window.panels["comparison"]
     assert isinstance(found, ComparisonPanel)
-    driver.qtbot.waitUntil(lambda: not (found.desk.busy or found._settle.isActive()), timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not (found.controller.busy or found._settle.isActive()), timeout=20_000)
     driver.settle()
     return found
 
@@ -52,12 +52,12 @@ def race(driver: Driver) -> ComparisonPanel:
 def cell(panel: ComparisonPanel, name: str, column: str) -> Any:
     """A number of the standing, as it is shown."""
     model = panel.standing.table
-    row = list(panel.desk.results.lanes).index(name)  # type: ignore[union-attr]
+    row = list(panel.controller.results.lanes).index(name)  # type: ignore[union-attr]
     return model.value(model.place_of(row) or 0, [c.key for c in model.columns].index(column))
 
 
 def test_the_race_is_run_when_it_is_first_seen_and_again_at_a_press(driver: Driver, race: ComparisonPanel) -> None:
-    first = race.desk.results
+    first = race.controller.results
     assert first is not None and tuple(first.lanes) == SIX and first.complete
     assert race.standing.table.rowCount() == 6
     for name in SIX:
@@ -65,12 +65,12 @@ def test_the_race_is_run_when_it_is_first_seen_and_again_at_a_press(driver: Driv
         line = race.plot.lines[name]
         assert line.low is not None and line.high is not None and (line.high > line.low).any()
     driver.qtbot.mouseClick(race.choices.race, Qt.MouseButton.LeftButton)
-    assert race.desk.busy and race.choices.race.text() == "Cancel"
+    assert race.controller.busy and race.choices.race.text() == "Cancel"
     finish(driver)
-    assert race.desk.results is not first
+    assert race.controller.results is not first
     assert race.choices.race.text() == "Race"
     for name, lane in first.lanes.items():
-        assert np.array_equal(race.desk.results.lanes[name].policy, lane.policy)  # type: ignore[union-attr]
+        assert np.array_equal(race.controller.results.lanes[name].policy, lane.policy)  # type: ignore[union-attr]
 
 
 def test_at_equal_step_length_group_mean_and_grpo_are_said_to_coincide(driver: Driver, race: ComparisonPanel) -> None:
@@ -119,14 +119,14 @@ def test_training_goes_on_beside_a_race_and_a_cancelled_one_keeps_what_came_in(
 ) -> None:
     choose(driver, seeds="256 seeds", updates="1,000 updates")
     driver.run(10)
-    assert driver.head == 10 and race.desk.busy
-    driver.qtbot.waitUntil(lambda: race.desk.done > 0, timeout=20_000)
+    assert driver.head == 10 and race.controller.busy
+    driver.qtbot.waitUntil(lambda: race.controller.done > 0, timeout=20_000)
     driver.qtbot.mouseClick(race.choices.race, Qt.MouseButton.LeftButton)
-    assert not race.desk.busy
+    assert not race.controller.busy
     assert f"As far as it got: {race.standing.table.rowCount()} of 6 algorithms." in race.says.text()
     assert 0 < race.standing.table.rowCount() == len(race.plot.lines) < 6
     driver.settle()
-    assert not race.desk.busy  # nobody starts it again
+    assert not race.controller.busy  # nobody starts it again
 
 
 def test_one_of_its_runs_opens_and_repeats_bit_for_bit(driver: Driver, race: ComparisonPanel) -> None:
@@ -135,7 +135,7 @@ def test_one_of_its_runs_opens_and_repeats_bit_for_bit(driver: Driver, race: Com
     race.pick("Dr. GRPO")
     race.run.seed.setValue(11)
     driver.settle()
-    lanes = race.desk.results
+    lanes = race.controller.results
     assert lanes is not None
     ours = lanes.lanes["Dr. GRPO"]
     driver.qtbot.mouseClick(race.run.open, Qt.MouseButton.LeftButton)
@@ -143,7 +143,9 @@ def test_one_of_its_runs_opens_and_repeats_bit_for_bit(driver: Driver, race: Com
     opened = driver.program.workspace.run
     assert opened is not None and opened.origin.settings == ours.run(11)
     assert any("bit for bit" in message for message in driver.messages)
-    assert not race.desk.busy and race.desk.results is lanes  # the race stands although another run is shown
+    assert (
+        not race.controller.busy and race.controller.results is lanes
+    )  # the race stands although another run is shown
     assert "press Race" not in race.says.text()
     driver.run(50)
     step = opened.step(50)
@@ -153,8 +155,8 @@ def test_one_of_its_runs_opens_and_repeats_bit_for_bit(driver: Driver, race: Com
     driver.program.workspace.editing.edit({"optimizer.learning_rate": 1.0}, "Faster")
     driver.settle()
     finish(driver)
-    assert race.desk.results is not lanes
-    raced = race.desk.results.plan.settings
+    assert race.controller.results is not lanes
+    raced = race.controller.results.plan.settings
     assert raced.optimizer.learning_rate == 1.0
     assert raced.bandit.levels == (1.0,)  # the constant of the race is not added to that of the run once more
 
@@ -168,7 +170,7 @@ def test_a_key_races_from_anywhere_and_return_opens_a_row_of_the_table(driver: D
     press(driver, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
     driver.settle()
     assert panel.seen
-    results = finish(driver).desk.results
+    results = finish(driver).controller.results
     assert results is not None and results.complete
     panel.standing.setFocus()
     panel.standing.selectRow(2)
@@ -184,9 +186,9 @@ def test_closing_in_the_middle_of_a_race_is_clean(qtbot: QtBot, qapp: QApplicati
     driver = make(qtbot, tmp_path, layout="Compare")
     choose(driver, seeds="256 seeds", updates="1,000 updates")
     panel = driver.program.window.panels["comparison"]
-    assert isinstance(panel, ComparisonPanel) and panel.desk.busy
+    assert isinstance(panel, ComparisonPanel) and panel.controller.busy
     take_down(driver)
-    assert not panel.desk.busy
+    assert not panel.controller.busy
 
 
 def test_a_race_of_settings_that_cannot_be_says_why(driver: Driver, race: ComparisonPanel) -> None:
@@ -198,4 +200,4 @@ def test_a_race_of_settings_that_cannot_be_says_why(driver: Driver, race: Compar
     assert "bias_action" in race.says.text() or "actions" in race.says.text()
     race.choices.peaks.click()
     finish(driver)
-    assert race.desk.results is not None and race.desk.results.lanes[GRPO].policy.shape == (16, 1, 2)
+    assert race.controller.results is not None and race.controller.results.lanes[GRPO].policy.shape == (16, 1, 2)

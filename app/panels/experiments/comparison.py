@@ -7,15 +7,15 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
-from app.panels.race import words
-from app.panels.race.choices import Choices
-from app.panels.race.desk import Desk
-from app.panels.race.frame import Frame, Split
-from app.panels.race.lanes import spoken
-from app.panels.race.picture import race_picture
-from app.panels.race.plan import Plan, base_of, remark_on
-from app.panels.race.run_row import RunRow
-from app.panels.race.standing import Standing
+from app.panels.experiments.race import words
+from app.panels.experiments.race.arrangement import RaceArrangement, Split
+from app.panels.experiments.race.choices import RaceChoices
+from app.panels.experiments.race.controller import RaceController
+from app.panels.experiments.race.looks import spoken
+from app.panels.experiments.race.picture import race_picture
+from app.panels.experiments.race.plan import RacePlan, base_of, remark_on
+from app.panels.experiments.race.run_row import RunRow
+from app.panels.experiments.race.standing import RaceStanding
 from app.plotting.line_chart import LineChart
 from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
@@ -47,7 +47,7 @@ class ComparisonPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.desk = Desk(self)
+        self.controller = RaceController(self)
         self.place: int | None = None
         self._lane = FIRST_LANE
         self._picked = False
@@ -55,10 +55,10 @@ class ComparisonPanel(Panel):
         self._opened: list[tuple[Settings, Settings]] = []
         self._shown: tuple[object, ...] = ()
         self.plot = LineChart(tr("Race"), pickable=True)
-        self.standing, self.run, self.says = Standing(), RunRow(), QLabel()
+        self.standing, self.run, self.says = RaceStanding(), RunRow(), QLabel()
         self.twin = TwinStack(self.plot)
         self.twin.hide_header()
-        self.choices = Choices(self.twin.button)
+        self.choices = RaceChoices(self.twin.button)
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
         self._build()
         self._connect()
@@ -73,16 +73,16 @@ class ComparisonPanel(Panel):
         column.addWidget(self.standing, 1)
         column.addWidget(self.run)
         self.split = Split(self.twin, right)
-        self.frame = Frame(self.choices, self.split, self.says)
+        self.frame = RaceArrangement(self.choices, self.split, self.says)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.frame)
 
     def _connect(self) -> None:
-        self.desk.changed.connect(self.redraw)
+        self.controller.changed.connect(self.redraw)
         self.choices.changed.connect(self.race)
         self.choices.pressed.connect(self.race)
-        self.choices.cancelled.connect(self.desk.cancel)
+        self.choices.cancelled.connect(self.controller.cancel)
         self.choices.shown_otherwise.connect(self.redraw)
         self.plot.line_picked.connect(self.pick)
         self.plot.activated.connect(self.open_run)
@@ -94,7 +94,7 @@ class ComparisonPanel(Panel):
 
     # -- the race ----------------------------------------------------------------------------------------------------
 
-    def planned(self) -> Plan:
+    def planned(self) -> RacePlan:
         """The race that the choices and the settings of the run that is shown ask for."""
         view = self.workspace.view
         base, origin = base_of(view.wanted), view.run.origin.settings
@@ -110,16 +110,16 @@ class ComparisonPanel(Panel):
         """Compute the planned race; one that is still being computed is given up."""
         self._settle.stop()
         self._source = self.workspace.view.run.id
-        self.desk.start(self.planned())
+        self.controller.start(self.planned())
 
     @property
     def busy(self) -> bool:
         """Whether algorithms are still to come in."""
-        return self.desk.busy
+        return self.controller.busy
 
     def let_go(self) -> None:
         self._settle.stop()
-        self.desk.close()
+        self.controller.close()
 
     def on_frame(self) -> None:
         """Race when first seen, and after the run's settings have been changed; then draw what has changed."""
@@ -128,10 +128,10 @@ class ComparisonPanel(Panel):
         super().on_frame()
 
     def _follow(self) -> None:
-        if self.desk.asked is None:
+        if self.controller.asked is None:
             self.race()
             return
-        here, same = self.workspace.view.run.id, self.planned() == self.desk.asked
+        here, same = self.workspace.view.run.id, self.planned() == self.controller.asked
         if same:
             self._source = here
             self._settle.stop()
@@ -140,7 +140,7 @@ class ComparisonPanel(Panel):
 
     @Slot()
     def _on_settled(self) -> None:
-        if self.seen and self.planned() != self.desk.asked:
+        if self.seen and self.planned() != self.controller.asked:
             self.race()
 
     # -- one of its runs ---------------------------------------------------------------------------------------------
@@ -148,14 +148,14 @@ class ComparisonPanel(Panel):
     @property
     def lane(self) -> str:
         """The algorithm whose run can be opened: the one that was chosen, while it races."""
-        lanes = self.desk.results.digests if self.desk.results is not None else {}
-        others = () if self.desk.busy else (FIRST_LANE, *lanes)  # while they come in, its own may still come
+        lanes = self.controller.results.digests if self.controller.results is not None else {}
+        others = () if self.controller.busy else (FIRST_LANE, *lanes)  # while they come in, its own may still come
         return next((name for name in (self._lane, *others) if name in lanes), self._lane)
 
     @property
     def runs(self) -> Ensemble | None:
         """The runs of the chosen algorithm, if they have come in."""
-        return self.desk.results.lanes.get(self.lane) if self.desk.results is not None else None
+        return self.controller.results.lanes.get(self.lane) if self.controller.results is not None else None
 
     @property
     def chosen(self) -> int:
@@ -174,7 +174,7 @@ class ComparisonPanel(Panel):
     @Slot()
     def open_run(self) -> None:
         """Open the chosen run in the full app."""
-        runs, results = self.runs, self.desk.results
+        runs, results = self.runs, self.controller.results
         if runs is not None and results is not None:
             settings = runs.run(self.chosen)
             self._opened.append((settings, results.plan.base))
@@ -183,26 +183,26 @@ class ComparisonPanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        results, wanted = self.desk.results, self.planned()
+        results, wanted = self.controller.results, self.planned()
         self.twin.set_look(view.theme, view.scale)
         self.standing.set_look(view.theme, view.scale)
         self.split.arrange(self.size(), view.scale)
         self.twin.button.setFont(view.theme.font("small", view.scale))
-        self.choices.show_state(len(wanted.base.bandit.levels), busy=self.desk.busy)
-        of = len(self.desk.asked.names) if self.desk.asked is not None else 0
-        self.frame.show_progress(self.desk.done, of, busy=self.desk.busy, scale=view.scale)
+        self.choices.show_state(len(wanted.base.bandit.levels), busy=self.controller.busy)
+        of = len(self.controller.asked.names) if self.controller.asked is not None else 0
+        self.frame.show_progress(self.controller.done, of, busy=self.controller.busy, scale=view.scale)
         self._draw_race()
         self.plot.set_stale(results is not None and results.plan != wanted)
         self.standing.setEnabled(results is not None and results.plan == wanted)
         self._draw_run()
-        self.plot.empty = COMING if self.desk.busy else EMPTY
-        self.says.setText(words.said(self.desk, wanted, remark_on(view.wanted), settling=self._settle.isActive()))
+        self.plot.empty = COMING if self.controller.busy else EMPTY
+        self.says.setText(words.said(self.controller, wanted, remark_on(view.wanted), settling=self._settle.isActive()))
         self.twin.set_summary(self.summary(view))
         self.standing.set_summary(self.summary(view))
         self.twin.refresh()
 
     def _draw_race(self) -> None:
-        results = self.desk.results
+        results = self.controller.results
         if results is None:
             return
         measure, samples = self.choices.shown_measure, self.choices.over_samples
@@ -225,14 +225,14 @@ class ComparisonPanel(Panel):
         self.run.show_run(spoken(self.lane), self.chosen, len(runs.seeds), median=median)
 
     def summary(self, view: View) -> str:
-        return words.summary(self.desk.results) if self.desk.results is not None else EMPTY
+        return words.summary(self.controller.results) if self.controller.results is not None else EMPTY
 
     # -- input -------------------------------------------------------------------------------------------------------
 
     @Slot(int)
     def _on_row(self, row: int) -> None:
-        if self.desk.results is not None:
-            self.pick(list(self.desk.results.digests)[row])
+        if self.controller.results is not None:
+            self.pick(list(self.controller.results.digests)[row])
 
     @Slot(int)
     def _on_row_opened(self, row: int) -> None:

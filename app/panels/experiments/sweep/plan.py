@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from app.panels.sweep.places import Places, grid_of
+from app.panels.experiments.sweep.grid_axis import GridAxis, grid_of
 from grpo_core.assignments import settings_from
 from grpo_core.config import Settings
 from grpo_core.config.settings import described_at
@@ -68,9 +68,9 @@ class Swept:
         return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in self.values)
 
     @property
-    def places(self) -> Places:
+    def places(self) -> GridAxis:
         """Its axis."""
-        return Places(self.values)
+        return GridAxis(self.values)
 
     def changes(self, value: Any) -> dict[str, Any]:
         """The settings that make it hold ``value``."""

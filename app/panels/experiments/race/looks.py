@@ -13,33 +13,33 @@ from PySide6.QtCore import Qt
 _Line = Qt.PenStyle
 
 
-class Look(NamedTuple):
+class LaneLook(NamedTuple):
     """A colour by the theme's name, and a kind of line."""
 
     meaning: str
     line: Qt.PenStyle
 
 
-LOOKS: dict[str, Look] = {
-    "GRPO (DeepSeekMath)": Look("policy", _Line.SolidLine),
-    "Dr. GRPO": Look("kl", _Line.DashDotDotLine),
-    "RLOO": Look("entropy", _Line.DotLine),
-    "PPO-clip": Look("text", _Line.DashDotLine),
-    "REINFORCE": Look("push_down", _Line.DashLine),
-    "REINFORCE + baseline": Look("reward", _Line.SolidLine),
-    "REINFORCE + running mean": Look("push_down", _Line.DotLine),
-    "GRPO (TRL 1.16 defaults)": Look("policy", _Line.DashLine),
-    "GRPO (verl 0.9 defaults)": Look("policy", _Line.DotLine),
-    "DAPO": Look("entropy", _Line.SolidLine),
-    "BNPO": Look("policy", _Line.DashDotLine),
-    "GSPO": Look("kl", _Line.SolidLine),
-    "CISPO": Look("reward", _Line.DashLine),
-    "SAPO": Look("entropy", _Line.DashLine),
-    "LUSPO": Look("kl", _Line.DashLine),
-    "VESPO": Look("reward", _Line.DotLine),
-    "GMPO": Look("entropy", _Line.DashDotLine),
+LOOKS: dict[str, LaneLook] = {
+    "GRPO (DeepSeekMath)": LaneLook("policy", _Line.SolidLine),
+    "Dr. GRPO": LaneLook("kl", _Line.DashDotDotLine),
+    "RLOO": LaneLook("entropy", _Line.DotLine),
+    "PPO-clip": LaneLook("text", _Line.DashDotLine),
+    "REINFORCE": LaneLook("push_down", _Line.DashLine),
+    "REINFORCE + baseline": LaneLook("reward", _Line.SolidLine),
+    "REINFORCE + running mean": LaneLook("push_down", _Line.DotLine),
+    "GRPO (TRL 1.16 defaults)": LaneLook("policy", _Line.DashLine),
+    "GRPO (verl 0.9 defaults)": LaneLook("policy", _Line.DotLine),
+    "DAPO": LaneLook("entropy", _Line.SolidLine),
+    "BNPO": LaneLook("policy", _Line.DashDotLine),
+    "GSPO": LaneLook("kl", _Line.SolidLine),
+    "CISPO": LaneLook("reward", _Line.DashLine),
+    "SAPO": LaneLook("entropy", _Line.DashLine),
+    "LUSPO": LaneLook("kl", _Line.DashLine),
+    "VESPO": LaneLook("reward", _Line.DotLine),
+    "GMPO": LaneLook("entropy", _Line.DashDotLine),
 }
-ANY = Look("reference", _Line.SolidLine)
+ANY = LaneLook("reference", _Line.SolidLine)
 """A preset that nobody has thought of here."""
 SHORT = {
     "GRPO (DeepSeekMath)": "GRPO",
@@ -50,7 +50,7 @@ SHORT = {
 }
 
 
-def look(name: str) -> Look:
+def look(name: str) -> LaneLook:
     """How an algorithm is drawn."""
     return LOOKS.get(name, ANY)
 

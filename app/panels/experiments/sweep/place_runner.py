@@ -16,10 +16,10 @@ from grpo_core.experiments.ensemble import Ensemble, ensembles
 
 KEPT = 16
 QUICK = 0.04
-"""Seconds for which the hand may wait for the beginning of a curve."""
+"""Seconds that a person who drags may wait for the beginning of a curve."""
 
 
-class Ask(NamedTuple):
+class PlaceRuns(NamedTuple):
     """The runs that are wanted: seeds 0 to ``seeds`` - 1 under ``settings``."""
 
     settings: Settings
@@ -33,12 +33,12 @@ def trained(points: Sequence[Settings], seeds: int, updates: int, poll: Poll) ->
         yield from ensembles(points, range(seeds), updates, poll=poll)
 
 
-class Probe(QObject):
+class PlaceRunner(QObject):
     """Computes the place that was asked for last.
 
     What is being computed is finished rather than given up: dragged faster than it can be computed, it would never
-    come to an end. Where all updates take longer than a hand waits, the first ones come first, and the rest once the
-    hand rests: the same runs, only longer.
+    come to an end. Where all updates take longer than a person waits, the first ones come first, and the rest once
+    nothing is dragged any more: the same runs, only longer.
 
     Attributes:
         shown: the newest runs that have come, if any; while ``behind`` they may be the beginning of those asked for.
@@ -54,9 +54,9 @@ class Probe(QObject):
         super().__init__(parent)
         self.shown: Ensemble | None = None
         self.problem = ""
-        self._wanted: Ask | None = None
-        self._computing: Ask | None = None
-        self._kept: OrderedDict[Ask, Ensemble] = OrderedDict()
+        self._wanted: PlaceRuns | None = None
+        self._computing: PlaceRuns | None = None
+        self._kept: OrderedDict[PlaceRuns, Ensemble] = OrderedDict()
         self._each, self._began = 0.0, 0.0
         self._runner = Runner(self)
         self._runner.arrived.connect(self._on_arrived)
@@ -67,7 +67,7 @@ class Probe(QObject):
         """Whether ``shown`` is not yet what was asked for last."""
         return self._wanted is not None
 
-    def ask(self, ask: Ask) -> None:
+    def ask(self, ask: PlaceRuns) -> None:
         """Show these runs as soon as they are there."""
         self.problem = ""
         if ask in self._kept:
@@ -93,12 +93,12 @@ class Probe(QObject):
         self._wanted = self._computing = None
         self._runner.close()
 
-    def _beginning(self, ask: Ask) -> Ask:
-        """As many updates as come within a hand's patience; all where that is most of them."""
+    def _beginning(self, ask: PlaceRuns) -> PlaceRuns:
+        """As many updates as are trained within ``QUICK``; all where that is most of them."""
         quick = int(QUICK / self._each) if self._each else ask.updates
         return ask if quick > 0.7 * ask.updates else ask._replace(updates=max(quick, 10))
 
-    def _compute(self, ask: Ask) -> None:
+    def _compute(self, ask: PlaceRuns) -> None:
         self._computing, self._began = ask, time.monotonic()
         self._runner.start(lambda poll: trained([ask.settings], ask.seeds, ask.updates, poll))
 

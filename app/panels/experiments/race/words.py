@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.panels.race.choices import FAIR
-from app.panels.race.desk import Desk
-from app.panels.race.lanes import spoken
-from app.panels.race.plan import Plan
-from app.panels.race.results import Results
+from app.panels.experiments.race.choices import FAIR
+from app.panels.experiments.race.controller import RaceController
+from app.panels.experiments.race.looks import spoken
+from app.panels.experiments.race.plan import RacePlan
+from app.panels.experiments.race.results import RaceResults
 from app.plotting.numbers import shown
 from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
@@ -29,29 +29,29 @@ def joined(names: Sequence[str]) -> str:
     )
 
 
-def said(desk: Desk, wanted: Plan, remark: str, *, settling: bool) -> str:
+def said(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
     """What is to be known of a race, the most urgent first.
 
     Args:
-        desk: where it is computed.
+        controller: where it is computed.
         wanted: the race that is asked for now.
         remark: what of the run's settings a race cannot take.
         settling: it will race again by itself in a moment.
     """
-    results = desk.results
-    if desk.busy:
+    results = controller.results
+    if controller.busy:
         return tr("Racing: {running}, {done} of {count}.").format(
-            running=spoken(desk.running), done=desk.done + 1, count=len(wanted.names)
+            running=spoken(controller.running), done=controller.done + 1, count=len(wanted.names)
         )
-    if desk.problem or results is None:
-        return desk.problem
+    if controller.problem or results is None:
+        return controller.problem
     if results.plan != wanted and not settling:
         return of_change(results.plan, wanted)
     told = of_same(results) or of_rest(results)
     return " ".join(part for part in (results.note, remark, told, FAIR[results.plan.fairness][1], BANDS) if part)
 
 
-def of_same(results: Results) -> str:
+def of_same(results: RaceResults) -> str:
     """Which algorithms coincide; empty where none do."""
     return " ".join(
         tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
@@ -59,7 +59,7 @@ def of_same(results: Results) -> str:
     )
 
 
-def of_rest(results: Results) -> str:
+def of_rest(results: RaceResults) -> str:
     """What besides the algorithm still differs at equal step length; empty otherwise, and where nothing does."""
     if results.plan.fairness != "step_length":
         return ""
@@ -76,7 +76,7 @@ def of_rest(results: Results) -> str:
     return tr("Still different: {told}.").format(told="; ".join(told)) if told else ""
 
 
-def of_change(then: Plan, now: Plan) -> str:
+def of_change(then: RacePlan, now: RacePlan) -> str:
     """What has changed since the race that is shown."""
     try:
         paths = list(then.settings.differences(now.settings))
@@ -103,7 +103,7 @@ def of_opening(name: str, runs: Ensemble, place: int) -> str:
     )
 
 
-def summary(results: Results) -> str:
+def summary(results: RaceResults) -> str:
     """The whole race in one sentence, for screen readers."""
     plan = results.plan
     best = [f"{name} {shown(reward)}" for name, reward in results.ranked()]

@@ -7,8 +7,8 @@ import dataclasses
 from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 
-from app.panels.sweep.places import Places
-from app.panels.sweep.results import row_line
+from app.panels.experiments.sweep.grid_axis import GridAxis
+from app.panels.experiments.sweep.results import row_line
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.plot import CLICK
@@ -30,7 +30,7 @@ class SweepChart(LineChart):
             other plots; "measure" otherwise.
         grid: the places of the sweep.
         rows: how many values of a second setting there are.
-        hand, row: the place and the row that are held.
+        held, row: the place and the row that the user has chosen.
 
     Signals:
         picked: the user has gone to this place, on this row.
@@ -41,8 +41,8 @@ class SweepChart(LineChart):
     dragged = Signal(float)
 
     def __init__(self, title: str, axis: str) -> None:
-        self.axis, self.grid, self.rows = axis, Places((0,)), 1
-        self.hand, self.row = 0.0, 0
+        self.axis, self.grid, self.rows = axis, GridAxis((0,)), 1
+        self.held, self.row = 0.0, 0
         self._dragging = False
         super().__init__(title)
         if axis == "grid":
@@ -107,7 +107,7 @@ class SweepChart(LineChart):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, last = Qt.Key(event.key()), len(self.grid) - 1
         fine = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier) and self.grid.numeric
-        here = round(self.hand / FINE) if fine else round(self.hand)
+        here = round(self.held / FINE) if fine else round(self.held)
         step = FINE if fine else 1.0
         moves = {Qt.Key.Key_Left: (here - 1) * step, Qt.Key.Key_Right: (here + 1) * step}
         moves |= {Qt.Key.Key_Home: 0.0, Qt.Key.Key_End: float(last)}
@@ -119,9 +119,9 @@ class SweepChart(LineChart):
         elif key in moves:
             self.picked.emit(min(max(moves[key], 0.0), float(last)), self.row)
         elif key in rows and self.rows > 1:
-            self.picked.emit(self.hand, rows[key] % self.rows)
+            self.picked.emit(self.held, rows[key] % self.rows)
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.activated.emit(self.hand)
+            self.activated.emit(self.held)
         else:
             event.ignore()
 
@@ -146,7 +146,7 @@ class SweepChart(LineChart):
         if not self._holds:
             super().mouseDoubleClickEvent(event)
         elif not self.empty and self.spot(event.position()) is not None:
-            self.activated.emit(self.hand)
+            self.activated.emit(self.held)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         super().mouseMoveEvent(event)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from PySide6.QtCore import Qt
 
-from app.panels.sweep.chart import EDGE
-from app.panels.sweep.own import OwnRun
-from app.panels.sweep.places import Places, name
-from app.panels.sweep.plan import ESTIMATOR, Sweep
-from app.panels.sweep.results import TITLES, UNITS, Results, Spread, course, row_line
+from app.panels.experiments.sweep.chart import EDGE
+from app.panels.experiments.sweep.grid_axis import GridAxis, name
+from app.panels.experiments.sweep.own_run import OwnRun
+from app.panels.experiments.sweep.plan import ESTIMATOR, Sweep
+from app.panels.experiments.sweep.results import TITLES, UNITS, Spread, SweepResults, course, row_line
 from app.plotting.axis import Scale
 from app.plotting.line_data import NOTHING, Line, LinePicture, PointSet, Tag
 from app.plotting.numbers import shown
@@ -45,8 +45,8 @@ class SweepState:
         label: name and letter of the swept setting, for its axis.
     """
 
-    results: Results | None = None
-    grid: Places = field(default_factory=lambda: Places((0,)))
+    results: SweepResults | None = None
+    grid: GridAxis = field(default_factory=lambda: GridAxis((0,)))
     x: float = 0.0
     row: int = 0
     own: OwnRun = field(default_factory=OwnRun)
@@ -98,7 +98,7 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
     )  # fmt: skip
 
 
-def _row_of_setting(results: Results, row: int, measure: str, only: int | None, *, front: bool) -> Line:
+def _row_of_setting(results: SweepResults, row: int, measure: str, only: int | None, *, front: bool) -> Line:
     sweep, spread = results.sweep, results.final(measure, row)
     named = sweep.across is not None
     marker = MARKERS[row % len(MARKERS)] if only is None else "o"
@@ -143,7 +143,7 @@ def _place_text(sweep: Sweep, place: int) -> str:
     return f"{sweep.over.symbol} {name(sweep.over.values[place])}"
 
 
-def _setting_table(results: Results | None, measure: str, only: int | None) -> tuple[list[Column], Rows]:
+def _setting_table(results: SweepResults | None, measure: str, only: int | None) -> tuple[list[Column], Rows]:
     """One row a point: its values, the median and the middle half, and the exact optimum."""
     unit = UNITS[measure]
     columns = [
@@ -197,7 +197,7 @@ def frontier_picture(state: SweepState) -> LinePicture:
     )  # fmt: skip
 
 
-def _row_of_frontier(results: Results, row: int, *, front: bool) -> Line:
+def _row_of_frontier(results: SweepResults, row: int, *, front: bool) -> Line:
     kl, reward, sweep = results.final("kl", row), results.final("reward", row), results.sweep
     marker = MARKERS[row % len(MARKERS)]
     line = Line(
@@ -209,7 +209,7 @@ def _row_of_frontier(results: Results, row: int, *, front: bool) -> Line:
     return crossed if front else line
 
 
-def _frontier_tags(state: SweepState, results: Results, front: Line) -> tuple[Tag, ...]:
+def _frontier_tags(state: SweepState, results: SweepResults, front: Line) -> tuple[Tag, ...]:
     """The value at every mark of the row in front; first the one that is held, and the name of the frontier."""
     sweep, best = results.sweep, results.optimum(state.front())
     known = np.flatnonzero(np.isfinite(front.x)).tolist()
@@ -223,7 +223,7 @@ def _frontier_tags(state: SweepState, results: Results, front: Line) -> tuple[Ta
     return tuple(tags)
 
 
-def _frontier_reading(state: SweepState, results: Results) -> list[tuple[str, str]]:
+def _frontier_reading(state: SweepState, results: SweepResults) -> list[tuple[str, str]]:
     """The point that is held: several may share a KL."""
     near = state.grid.nearest(state.x)
     kl, reward = (results.final(measure, state.front()).middle[near] for measure in ("kl", "reward"))
@@ -234,7 +234,7 @@ def _frontier_reading(state: SweepState, results: Results) -> list[tuple[str, st
     ]
 
 
-def _frontier_table(results: Results) -> tuple[list[Column], Rows]:
+def _frontier_table(results: SweepResults) -> tuple[list[Column], Rows]:
     """One row a point: its value, KL and reward with their middle halves."""
     sweep = results.sweep
     columns = [] if sweep.across is None else [Column("row", sweep.across.title, chars=10, kind="text")]

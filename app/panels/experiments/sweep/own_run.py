@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.panels.sweep.places import Places, grid_of
-from app.panels.sweep.plan import BETA
+from app.panels.experiments.sweep.grid_axis import GridAxis, grid_of
+from app.panels.experiments.sweep.plan import BETA
 from app.plotting.line_data import NOTHING
 from app.plotting.pyramid import Pyramid
 from app.workspace.run_handle import RunHandle
@@ -59,10 +59,10 @@ def drawn_of(head: int) -> np.ndarray:
     return np.arange(1, head + 1, every)
 
 
-def grid_of_run(run: RunHandle, coming: float) -> Places:
+def grid_of_run(run: RunHandle, coming: float) -> GridAxis:
     """A grid for a run by itself: the β it has had, and that of its next update."""
     held = [settings.objective.beta for _, settings in run.changes]
-    return Places(grid_of([0.0, 0.1, *held, coming]))
+    return GridAxis(grid_of([0.0, 0.1, *held, coming]))
 
 
 def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray:

@@ -38,8 +38,8 @@ class Split(QSplitter):
         return QSize(1, self._least)
 
 
-class Frame(QScrollArea):
-    """Choices, progress, split and the line below, one under the other.
+class RaceArrangement(QScrollArea):
+    """RaceChoices, progress, split and the line below, one under the other.
 
     Attributes:
         bar: a thin line that shows how far a race is; it keeps its place when it is hidden.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.panels.sweep.plan import BETA, Sweep
+from app.panels.experiments.sweep.plan import BETA, Sweep
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.sweep import has_optimum, tilt_measures

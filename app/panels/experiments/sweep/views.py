@@ -7,17 +7,17 @@ import dataclasses
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.panels.sweep.chart import SweepChart
-from app.panels.sweep.heat import HeatTable
-from app.panels.sweep.pictures import (
+from app.panels.experiments.sweep.chart import SweepChart
+from app.panels.experiments.sweep.grid_axis import name
+from app.panels.experiments.sweep.heat import HeatTable
+from app.panels.experiments.sweep.pictures import (
     SweepState,
     frontier_picture,
     setting_picture,
     training_picture,
     training_title,
 )
-from app.panels.sweep.places import name
-from app.panels.sweep.results import TITLES
+from app.panels.experiments.sweep.results import TITLES
 from app.plotting.line_data import LinePicture
 from app.plotting.twin_stack import TwinStack
 from app.theme.tokens import Theme
@@ -36,7 +36,7 @@ MULTIPLES = 6
 """Most charts side by side."""
 
 
-class Views(QWidget):
+class SweepViews(QWidget):
     """All charts of a sweep; one row of them is visible.
 
     Signals:
@@ -117,7 +117,7 @@ class Views(QWidget):
             self.frontier.show_picture(frontier_picture(state))
         elif self.view == HEAT:
             self.heat.show_results(results, self.measure, theme, scale)
-            self.heat.show_hand(state.x, state.row)
+            self.heat.show_held(state.x, state.row)
         elif self.view == SIDE:
             self._draw_side(state, title, scale)
         if self.twins[self.training].isVisibleTo(self):
@@ -186,7 +186,7 @@ class Views(QWidget):
     def hold(self, x: float, row: int) -> None:
         """Let the next key go on from this place and row; they are drawn with the next picture."""
         for chart in self.twins:
-            chart.hand, chart.row = x, row
+            chart.held, chart.row = x, row
 
     def set_stale(self, results: bool, course: bool) -> None:
         """Dim what is older than what the rest of the window shows."""

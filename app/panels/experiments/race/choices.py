@@ -8,10 +8,10 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QWidget
 
 from app.panels.calm import CalmBox
-from app.panels.race.entries import Entries
-from app.panels.race.measures import MEASURES
-from app.panels.race.plan import LEVELS, Plan
-from app.panels.race.wrap import Wrap
+from app.panels.experiments.race.measures import MEASURES
+from app.panels.experiments.race.plan import LEVELS, RacePlan
+from app.panels.experiments.race.preset_menu import PresetMenu
+from app.panels.experiments.race.wrap import Wrap
 from grpo_core.config import Settings
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, STEP_LENGTH
 from grpo_core.text import tr
@@ -47,7 +47,7 @@ AXES = (tr("over updates"), tr("over samples"))
 CONSTANTS = (0.0, 1.0, 10.0)
 
 
-class Choices(QWidget):
+class RaceChoices(QWidget):
     """Boxes and buttons.
 
     Signals:
@@ -65,7 +65,7 @@ class Choices(QWidget):
     def __init__(self, table: QWidget, parent: QWidget | None = None) -> None:
         """``table`` is the button that shows the picture as a table."""
         super().__init__(parent)
-        self.race, self.entries, self.peaks = QPushButton(), Entries(), QCheckBox()
+        self.race, self.entries, self.peaks = QPushButton(), PresetMenu(), QCheckBox()
         self.fairness = self._box(
             tr("What is equal"), [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
         )
@@ -122,9 +122,9 @@ class Choices(QWidget):
             box.setItemData(index, tip, Qt.ItemDataRole.ToolTipRole)
         return box
 
-    def plan(self, base: Settings) -> Plan:
+    def plan(self, base: Settings) -> RacePlan:
         """The race that is chosen, on ``base``."""
-        return Plan(
+        return RacePlan(
             base=base,
             names=self.entries.names,
             fairness=self.chosen_fairness,

@@ -6,12 +6,12 @@ from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QWidget
 
-from app.panels.race.results import COLUMNS
+from app.panels.experiments.race.results import COLUMNS
 from app.plotting.table_twin import TableTwin
 from grpo_core.text import tr
 
 
-class Standing(TableTwin):
+class RaceStanding(TableTwin):
     """The summary of a race.
 
     Signals:
@@ -21,7 +21,7 @@ class Standing(TableTwin):
     opened = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(COLUMNS, tr("Standing of the race"), parent)
+        super().__init__(COLUMNS, tr("RaceStanding of the race"), parent)
         self.doubleClicked.connect(self._on_twice)
 
     def explain_current(self) -> None:

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.sweep.places import name
-from app.panels.sweep.results import DIVERGED, TITLES, UNITS, Results
+from app.panels.experiments.sweep.grid_axis import name
+from app.panels.experiments.sweep.results import DIVERGED, TITLES, UNITS, SweepResults
 from app.plotting.numbers import hover, plain, shown
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
@@ -35,11 +35,11 @@ class HeatModel(QAbstractTableModel):
         super().__init__(parent)
         self.theme: Theme = LIGHT
         self.measure = "reward"
-        self.results: Results | None = None
+        self.results: SweepResults | None = None
         self.values = np.empty((0, 0))
         self.chosen = (0, 0)
 
-    def show_results(self, results: Results | None, measure: str, theme: Theme) -> None:
+    def show_results(self, results: SweepResults | None, measure: str, theme: Theme) -> None:
         """Other numbers, other colours."""
         self.beginResetModel()
         self.results, self.measure, self.theme = results, measure, theme
@@ -95,7 +95,7 @@ class HeatModel(QAbstractTableModel):
 
 
 class _Tinted(QStyledItemDelegate):
-    """Cells in their tint; the one under the hand has a ring rather than a fill."""
+    """Cells in their tint; the chosen one has a ring rather than a fill."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -126,7 +126,7 @@ class HeatTable(QTableView):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName(tr("Results over two settings"))
+        self.setAccessibleName(tr("SweepResults over two settings"))
         self.heat = HeatModel(self)
         self.setModel(self.heat)
         self.setShowGrid(False)
@@ -142,7 +142,7 @@ class HeatTable(QTableView):
         self.selectionModel().currentChanged.connect(self._on_current)
         self.doubleClicked.connect(self._on_double)
 
-    def show_results(self, results: Results | None, measure: str, theme: Theme, scale: float) -> None:
+    def show_results(self, results: SweepResults | None, measure: str, theme: Theme, scale: float) -> None:
         """Show the final medians of a sweep over two settings."""
         self.setFont(theme.font("small", scale))
         self.horizontalHeader().setMinimumSectionSize(self.fontMetrics().horizontalAdvance("00.000"))
@@ -150,8 +150,8 @@ class HeatTable(QTableView):
         self.setAccessibleName(tr("Final {titles} over two settings").format(titles=TITLES[measure]))
         self.heat.show_results(results, measure, theme)
 
-    def show_hand(self, x: float, row: int) -> None:
-        """Mark the cell that the hand is on; emits nothing."""
+    def show_held(self, x: float, row: int) -> None:
+        """Mark the cell of the chosen place and row; emits nothing."""
         index = self.heat.index(row, round(x))
         if index.isValid() and index != self.currentIndex():
             blocked = self.selectionModel().blockSignals(True)

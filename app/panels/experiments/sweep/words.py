@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from app.panels.sweep import theory
-from app.panels.sweep.places import name
-from app.panels.sweep.plan import BETA, Sweep
-from app.panels.sweep.results import DIVERGED, Results, course
+from app.panels.experiments.sweep import theory
+from app.panels.experiments.sweep.grid_axis import name
+from app.panels.experiments.sweep.plan import BETA, Sweep
+from app.panels.experiments.sweep.results import DIVERGED, SweepResults, course
 from app.plotting.numbers import shown
 from app.workspace.view import View
 from grpo_core.config import Settings
@@ -23,7 +23,7 @@ DEFAULTS = tr("These are the bandit’s defaults, not the language model.")
 
 
 def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
-    """What the runs under the hand have reached."""
+    """What the runs at the chosen place have reached."""
     if runs is None:
         return tr("{symbol} {value} is being computed.").format(symbol=sweep.over.symbol, value=name(value))
     kl, reward = (tuple(float(limit[-1]) for limit in course(runs, measure)) for measure in ("kl", "reward"))
@@ -52,7 +52,7 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
     return told
 
 
-def of_theory(results: Results, row: int) -> str:
+def of_theory(results: SweepResults, row: int) -> str:
     """Why no optimum is drawn; empty where one is."""
     if len(results.optimum(row)["place"]):
         return ""
@@ -77,7 +77,7 @@ def of_change(sweep: Sweep, wanted: Sweep) -> str:
     )
 
 
-def summary(results: Results, *, known: bool) -> str:
+def summary(results: SweepResults, *, known: bool) -> str:
     """The whole sweep in one sentence, for screen readers."""
     sweep = results.sweep
     kl, reward = results.final("kl"), results.final("reward")

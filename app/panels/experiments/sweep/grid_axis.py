@@ -18,7 +18,7 @@ from grpo_core.text import tr
 
 
 @dataclass(frozen=True)
-class Places:
+class GridAxis:
     """The values of a grid as places 0, 1, ..., n - 1; numbers are sorted, words keep their order."""
 
     values: tuple[Any, ...]
@@ -57,7 +57,7 @@ class Places:
         return round(found) if self.whole else float(f"{found:.3g}")
 
     def between(self, steps: int) -> np.ndarray:
-        """Places from the first to the last, ``steps`` to each gap."""
+        """GridAxis from the first to the last, ``steps`` to each gap."""
         return np.linspace(0, len(self.values) - 1, (len(self.values) - 1) * steps + 1)
 
     def labels(self, width: Callable[[str], float], room: float) -> list[tuple[float, str]]:

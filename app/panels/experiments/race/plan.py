@@ -45,7 +45,7 @@ def remark_on(settings: Settings) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class RacePlan:
     """A race; equal ones give equal numbers.
 
     Attributes:

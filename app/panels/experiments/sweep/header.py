@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QVBoxLayout, QW
 
 from app.panels.calm import CalmSlider
 from app.panels.combo import fill
-from app.panels.sweep.parts import box, dress, entry, inside, row, toggle
-from app.panels.sweep.places import Places, name
-from app.panels.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
-from app.panels.sweep.results import TITLES
-from app.panels.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
+from app.panels.experiments.sweep.grid_axis import GridAxis, name
+from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
+from app.panels.experiments.sweep.results import TITLES
+from app.panels.experiments.sweep.small_widgets import box, dress, entry, inside, row, toggle
+from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.theme.tokens import Theme
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -40,7 +40,7 @@ class Choice:
     known: bool = False
 
 
-class Header(QWidget):
+class SweepHeader(QWidget):
     """The choices.
 
     Attributes:
@@ -69,8 +69,8 @@ class Header(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self.first = row(
-            self.view, self.measure, self.sweep, self.bar, self.estimators, self.setup, None, self.hand, self.slider,
-            self.table,
+            self.view, self.measure, self.sweep, self.bar, self.estimators, self.setup, None, self.value_label,
+            self.slider, self.table,
         )  # fmt: skip
         column.addWidget(self.first)
         self.second = row(
@@ -89,7 +89,7 @@ class Header(QWidget):
         )
         self.setup = toggle(tr("Set up"), tr("Which settings are swept, over which values"))
         self.table = toggle(tr("Table"), tr("Show the numbers as tables (T)"), quiet=True)
-        self.hand = QLabel()
+        self.value_label = QLabel()
         self.slider = CalmSlider()
         self.slider.setAccessibleName(tr("Value, drag to train at others"))
         self.slider.setMinimumWidth(60)
@@ -174,7 +174,7 @@ class Header(QWidget):
             self.estimators.setChecked(choice.across is not None and choice.across.path == ESTIMATOR)
         self.measure.setVisible(self.view_wanted in (TRAINING, SIDE, HEAT))
 
-    def show_hand(self, over: Swept, grid: Places, x: float, *, enabled: bool) -> None:
+    def show_selection(self, over: Swept, grid: GridAxis, x: float, *, enabled: bool) -> None:
         """Put the slider at place ``x`` and say which value that is."""
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, (len(grid) - 1) * STEPS)
@@ -188,10 +188,10 @@ class Header(QWidget):
         self.slider.setToolTip(
             tr("{label} {value}: drag it, and its training is computed anew").format(label=over.label, value=value)
         )
-        self.hand.setText(f"{over.symbol} {value}")
-        metrics = self.hand.fontMetrics()
+        self.value_label.setText(f"{over.symbol} {value}")
+        metrics = self.value_label.fontMetrics()
         widest = max(metrics.horizontalAdvance(f"{over.symbol} {name(v)}") for v in (*grid.values, 0.125))
-        self.hand.setMinimumWidth(widest + 2)
+        self.value_label.setMinimumWidth(widest + 2)
 
     def show_progress(self, done: int | None, of: int, stale: bool) -> None:
         """Sweep or Cancel; ``done`` is None at rest."""

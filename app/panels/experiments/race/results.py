@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.panels.race.digest import Digest
-from app.panels.race.lanes import look
-from app.panels.race.plan import Plan
+from app.panels.experiments.race.digest import Digest
+from app.panels.experiments.race.looks import look
+from app.panels.experiments.race.plan import RacePlan
 from app.plotting.table_model import Column, Marked
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
@@ -34,7 +34,7 @@ COLUMNS = (
 )
 
 
-class Results:
+class RaceResults:
     """What has come of a race.
 
     Attributes:
@@ -43,7 +43,7 @@ class Results:
         note: why not all have come; empty while they come and once they have.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RacePlan) -> None:
         self.plan = plan
         self.digests: dict[str, Digest] = {}
         self.note = ""
@@ -54,9 +54,21 @@ class Results:
         return {name: digest.runs for name, digest in self.digests.items()}
 
     @property
+    def count(self) -> int:
+        """How many algorithms have come in."""
+        return len(self.digests)
+
+    @property
     def complete(self) -> bool:
         """Whether every algorithm has come in."""
-        return len(self.digests) == len(self.plan.names)
+        return self.count == len(self.plan.names)
+
+    @property
+    def so_far(self) -> str:
+        """How many of the algorithms have come in, in a sentence."""
+        return tr("As far as it got: {count} of {wanted} algorithms.").format(
+            count=self.count, wanted=len(self.plan.names)
+        )
 
     def take(self, digest: Digest) -> None:
         """The next algorithm has come in."""

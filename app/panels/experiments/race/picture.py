@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 
-from app.panels.race.lanes import look, short
-from app.panels.race.measures import MEASURES, Course, scale_of, seed_course
-from app.panels.race.results import Results
+from app.panels.experiments.race.looks import look, short
+from app.panels.experiments.race.measures import MEASURES, Course, scale_of, seed_course
+from app.panels.experiments.race.results import RaceResults
 from app.plotting.axis import Scale
 from app.plotting.line_data import Line, LinePicture
 from grpo_core.experiments.ensemble import Ensemble
@@ -19,7 +19,7 @@ SEED = "seed"
 
 
 def race_picture(
-    results: Results, measure: str, *, samples: bool, chosen: str = "", place: int | None = None
+    results: RaceResults, measure: str, *, samples: bool, chosen: str = "", place: int | None = None
 ) -> LinePicture:
     """What has come of a race, over updates or over the completions drawn.
 

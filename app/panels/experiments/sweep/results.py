@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.panels.sweep import theory
-from app.panels.sweep.plan import Sweep
+from app.panels.experiments.sweep import theory
+from app.panels.experiments.sweep.plan import Sweep
 from grpo_core.experiments.ensemble import Ensemble, band
 from grpo_core.text import tr
 
@@ -24,7 +24,7 @@ class Spread(NamedTuple):
     high: np.ndarray
 
 
-class Results:
+class SweepResults:
     """The points of a sweep as they come.
 
     Attributes:
@@ -51,9 +51,19 @@ class Results:
         return len(self._keys)
 
     @property
+    def count(self) -> int:
+        """How many points have come."""
+        return len(self.done)
+
+    @property
     def complete(self) -> bool:
         """Whether every point has come."""
-        return len(self.done) == self.wanted
+        return self.count == self.wanted
+
+    @property
+    def so_far(self) -> str:
+        """How many of the points have come, in a sentence."""
+        return tr("As far as it got: {count} of {wanted} places.").format(count=self.count, wanted=self.wanted)
 
     def final(self, measure: str, row: int = 0) -> Spread:
         """A measure after the last update at every place."""

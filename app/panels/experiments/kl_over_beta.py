@@ -10,17 +10,17 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.panels.base import Panel
-from app.panels.sweep import words
-from app.panels.sweep.chart import SweepChart
-from app.panels.sweep.desk import Desk
-from app.panels.sweep.hand import Hand
-from app.panels.sweep.header import Header
-from app.panels.sweep.own import MOST, OwnRun, drawn_of, grid_of_run, own_run
-from app.panels.sweep.pictures import SweepState
-from app.panels.sweep.plan import BETA, ESTIMATOR, Sweep
-from app.panels.sweep.results import Results
-from app.panels.sweep.strip import Strip
-from app.panels.sweep.views import Views
+from app.panels.experiments.sweep import words
+from app.panels.experiments.sweep.chart import SweepChart
+from app.panels.experiments.sweep.controller import SweepController
+from app.panels.experiments.sweep.header import SweepHeader
+from app.panels.experiments.sweep.own_run import MOST, OwnRun, drawn_of, grid_of_run, own_run
+from app.panels.experiments.sweep.pictures import SweepState
+from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
+from app.panels.experiments.sweep.results import SweepResults
+from app.panels.experiments.sweep.selection import SweepSelection
+from app.panels.experiments.sweep.strip import SweepStrip
+from app.panels.experiments.sweep.views import SweepViews
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
@@ -44,9 +44,9 @@ class KlOverBetaPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.header, self.views, self.strip = Header(), Views(), Strip()
-        self.desk = Desk(self)
-        self.hand = Hand(self.desk, self)
+        self.header, self.views, self.strip = SweepHeader(), SweepViews(), SweepStrip()
+        self.controller = SweepController(self)
+        self.selection = SweepSelection(self.controller, self)
         self._begun = False
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -57,14 +57,14 @@ class KlOverBetaPanel(Panel):
         self._connect()
 
     def _connect(self) -> None:
-        self.desk.changed.connect(self._on_desk)
-        self.hand.changed.connect(self._on_hand)
+        self.controller.changed.connect(self._on_controller)
+        self.selection.changed.connect(self._on_selection)
         self.header.chosen.connect(self.sweep)
         self.header.shown_otherwise.connect(self._on_shown_otherwise)
         self.header.pressed.connect(self._on_pressed)
         self.header.slid.connect(self._on_slid)
-        self.header.refused.connect(self.desk.refuse)
-        self.views.picked.connect(self.hand.put)
+        self.header.refused.connect(self.controller.refuse)
+        self.views.picked.connect(self.selection.put)
         self.views.dragged.connect(self._on_slid)
         self.views.open_wanted.connect(self.open_run)
         self.views.explain_wanted.connect(self._on_explain)
@@ -76,7 +76,7 @@ class KlOverBetaPanel(Panel):
     @property
     def busy(self) -> bool:
         """Whether anything is being computed."""
-        return self.desk.busy or self.desk.probe.behind
+        return self.controller.busy or self.controller.place_runner.behind
 
     @property
     def scatter(self) -> SweepChart:
@@ -100,14 +100,14 @@ class KlOverBetaPanel(Panel):
         """Compute the planned sweep; what is shown stays until its first points come."""
         self._begun = True
         try:
-            self.desk.start(self.planned())
+            self.controller.start(self.planned())
         except SettingsError as error:
-            self.desk.refuse(str(error))
+            self.controller.refuse(str(error))
 
     @Slot()
     def open_run(self) -> None:
-        """Open the run under the hand in the full app."""
-        runs = self.hand.runs
+        """Open the run at the chosen place in the full app."""
+        runs = self.selection.runs
         if runs is not None:
             settings = runs.run(min(self.strip.place, len(runs.seeds) - 1))
             updates = len(runs.measures["kl"]) - 1
@@ -118,12 +118,12 @@ class KlOverBetaPanel(Panel):
 
     def let_go(self) -> None:
         self._begun = True
-        self.hand.stop()
-        self.desk.close()
+        self.selection.stop()
+        self.controller.close()
 
     @Slot()
     def renew(self) -> None:
-        """Draw with the next frame: a hand moves more often than that."""
+        """Draw with the next frame: a place that is dragged changes more often than that."""
         self._drawn = None
         self.workspace.request_frame()
 
@@ -133,24 +133,27 @@ class KlOverBetaPanel(Panel):
         language = view.wanted.is_language
         if not self._begun and not language:
             self.sweep()
-        results, header, views, hand = self.desk.results, self.header, self.views, self.hand
+        results, header, views, selection = self.controller.results, self.header, self.views, self.selection
         over = results.sweep.over if results is not None else header.choice.over
         if results is None:
-            hand.grid = grid_of_run(view.run, view.next_settings.objective.beta)
+            selection.grid = grid_of_run(view.run, view.next_settings.objective.beta)
         stale = self._stale()
         views.choose(header.view_wanted, header.measure_wanted, tables=header.table.isChecked())
-        views.set_stale(bool(stale), bool(stale) or hand.late)
+        views.set_stale(bool(stale), bool(stale) or selection.late)
         views.describe(self.summary(view), swept=results is not None, trained=view.head > 0)
         state = SweepState(
-            results=results, grid=hand.grid, x=hand.x, row=hand.row, label=over.label, own=self._own(view, over.path),
-            runs=self.desk.probe.shown if results is not None else None,
+            results=results, grid=selection.grid, x=selection.x, row=selection.row, label=over.label,
+            own=self._own(view, over.path),
+            runs=self.controller.place_runner.shown if results is not None else None,
         )  # fmt: skip
         views.draw(state, over.title, view.theme, view.scale)
         header.set_look(view.theme, view.scale)
-        header.show_hand(over, hand.grid, hand.x, enabled=results is not None)
-        header.show_progress(self.desk.done, self.desk.wanted, bool(stale))
+        header.show_selection(over, selection.grid, selection.x, enabled=results is not None)
+        header.show_progress(
+            self.controller.done if self.controller.busy else None, self.controller.wanted, bool(stale)
+        )
         self.strip.set_look(view.theme, view.scale)
-        self.strip.show_runs(hand.runs)
+        self.strip.show_runs(selection.runs)
         self.strip.say(self._said(view, results, stale))
         none = results is not None and not results.has_optimum() and results.sweep.over.path == BETA
         back = header.choice.known
@@ -159,34 +162,36 @@ class KlOverBetaPanel(Panel):
 
     def _own(self, view: View, path: str) -> OwnRun:
         """The run that is shown, over the sweep of a setting; nothing of it over a sweep of another kind of run."""
-        if view.wanted.is_language and self.desk.results is not None:
+        if view.wanted.is_language and self.controller.results is not None:
             return OwnRun()
         return own_run(view.run, view.cursor.step, None if path == ESTIMATOR else path)
 
     def _stale(self) -> str:
         """What has changed since the sweep that is shown was computed; empty if nothing."""
-        if self.desk.sweep is None or self.desk.busy:
+        if self.controller.sweep is None or self.controller.busy:
             return ""
         try:
             wanted = self.planned()
         except SettingsError as error:
             return str(error)
-        return words.of_change(self.desk.sweep, wanted) if wanted != self.desk.sweep else ""
+        return words.of_change(self.controller.sweep, wanted) if wanted != self.controller.sweep else ""
 
-    def _said(self, view: View, results: Results | None, stale: str) -> str:
-        first = self.desk.progress() or self.desk.problem or stale
+    def _said(self, view: View, results: SweepResults | None, stale: str) -> str:
+        first = self.controller.progress() or self.controller.problem or stale
         if first:
             return first
         language = view.wanted.is_language
         if results is None:
             return words.LANGUAGE if language else self.summary(view)
-        here = self.desk.probe.problem or words.at_hand(self.hand.begun, results.sweep, self.hand.value)
-        last = words.DEFAULTS if language else words.of_theory(results, self.hand.row)
+        here = self.controller.place_runner.problem or words.at_hand(
+            self.selection.begun, results.sweep, self.selection.value
+        )
+        last = words.DEFAULTS if language else words.of_theory(results, self.selection.row)
         return "\n".join(part for part in (results.note, here, last) if part)
 
     def summary(self, view: View) -> str:
         own = words.of_run(view)
-        results = self.desk.results
+        results = self.controller.results
         if results is None:
             return own
         swept = words.summary(results, known=self.header.choice.known)
@@ -195,14 +200,14 @@ class KlOverBetaPanel(Panel):
     # -- input -------------------------------------------------------------------------------------------------------
 
     @Slot()
-    def _on_desk(self) -> None:
-        self.hand.follow(self.workspace.editing.wanted)
+    def _on_controller(self) -> None:
+        self.selection.follow(self.workspace.editing.wanted)
         self.renew()
 
     @Slot()
-    def _on_hand(self) -> None:
-        """The hand itself moves at once: the next key goes on from there."""
-        self.views.hold(self.hand.x, self.hand.row)
+    def _on_selection(self) -> None:
+        """The charts know the place at once: the next key goes on from there."""
+        self.views.hold(self.selection.x, self.selection.row)
         self.renew()
 
     @Slot()
@@ -212,14 +217,14 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def _on_pressed(self) -> None:
-        if self.desk.busy:
-            self.desk.cancel()
+        if self.controller.busy:
+            self.controller.cancel()
         else:
             self.sweep()
 
     @Slot(float)
     def _on_slid(self, x: float) -> None:
-        self.hand.put(x, self.hand.row)
+        self.selection.put(x, self.selection.row)
 
     @Slot(bool)
     def _on_known(self, known: bool) -> None:

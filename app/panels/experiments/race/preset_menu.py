@@ -31,7 +31,7 @@ class StayingMenu(QMenu):
         return True
 
 
-class Entries(QToolButton):
+class PresetMenu(QToolButton):
     """The button with that menu.
 
     Signals:

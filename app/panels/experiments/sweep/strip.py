@@ -1,4 +1,4 @@
-"""The line below the plots: what the hand is on, what is being computed, and what can be done with it."""
+"""The line below the plots: the runs at the chosen place, what is being computed, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from app.panels.combo import fill
-from app.panels.sweep.parts import box, dress
-from app.panels.sweep.results import middle_seed
+from app.panels.experiments.sweep.results import middle_seed
+from app.panels.experiments.sweep.small_widgets import box, dress
 from app.theme.tokens import Theme
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
@@ -24,11 +24,11 @@ NARROW = 620
 """Width at 100 % below which there is none."""
 
 
-class Strip(QWidget):
+class SweepStrip(QWidget):
     """A sentence and its buttons.
 
     Signals:
-        open_wanted: open the run under the hand.
+        open_wanted: open the run at the chosen place.
         known_wanted: sweep settings whose optimum is known (True), or those of the run again (False).
         queue_wanted: train real runs instead.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.panels.race.measures import MEASURES, Course, course
+from app.panels.experiments.race.measures import MEASURES, Course, course
 from grpo_core.experiments.ensemble import Ensemble, band
 
 SAME = 1e-9

@@ -1,4 +1,4 @@
-"""The hand: which place of the sweep, and which row, is looked at."""
+"""Which place of a sweep, and which row, the user has chosen, and the runs there."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.panels.sweep.desk import Desk
-from app.panels.sweep.places import Places
-from app.panels.sweep.plan import ESTIMATOR, Sweep
-from app.panels.sweep.results import Results
+from app.panels.experiments.sweep.controller import SweepController
+from app.panels.experiments.sweep.grid_axis import GridAxis
+from app.panels.experiments.sweep.plan import ESTIMATOR, Sweep
+from app.panels.experiments.sweep.results import SweepResults
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
@@ -19,8 +19,8 @@ PATIENCE_MS = 100
 """From then on a picture that is not what was asked for is dimmed."""
 
 
-class Hand(QObject):
-    """Where the hand is, and the runs there.
+class SweepSelection(QObject):
+    """The chosen place and row, and the runs there.
 
     Attributes:
         x: its place on the grid, anywhere between the first and the last.
@@ -34,26 +34,30 @@ class Hand(QObject):
 
     changed = Signal()
 
-    def __init__(self, desk: Desk, parent: QObject | None = None) -> None:
+    def __init__(self, controller: SweepController, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.x, self.row, self.grid, self.late = 0.0, 0, Places((0.0,)), False
-        self._desk = desk
-        self._seen: Results | None = None
+        self.x, self.row, self.grid, self.late = 0.0, 0, GridAxis((0.0,)), False
+        self._controller = controller
+        self._seen: SweepResults | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(PATIENCE_MS)
         self._timer.timeout.connect(self._on_late)
-        desk.probe.changed.connect(self._on_probe)
+        controller.place_runner.changed.connect(self._on_place_runner)
 
     @property
     def runs(self) -> Ensemble | None:
         """The runs there, once they have come."""
-        return None if self._desk.probe.behind or self._desk.results is None else self._desk.probe.shown
+        return (
+            None
+            if self._controller.place_runner.behind or self._controller.results is None
+            else self._controller.place_runner.shown
+        )
 
     @property
     def begun(self) -> Ensemble | None:
         """The runs there, or their first updates."""
-        runs, results = self._desk.probe.shown, self._desk.results
+        runs, results = self._controller.place_runner.shown, self._controller.results
         if runs is None or results is None:
             return None
         try:
@@ -70,14 +74,14 @@ class Hand(QObject):
         """Go to place ``x``, on a row; between two words there is no place."""
         x = min(max(x, 0.0), len(self.grid) - 1.0)
         self.x, self.row = x if self.grid.numeric else float(self.grid.nearest(x)), row
-        self._desk.look(self.x, row)
-        if self._desk.probe.behind and not self.late and not self._timer.isActive():
+        self._controller.look(self.x, row)
+        if self._controller.place_runner.behind and not self.late and not self._timer.isActive():
             self._timer.start()
         self.changed.emit()
 
     def follow(self, settings: Settings) -> None:
-        """Look at what has come of another sweep: where the hand was, or where the run with ``settings`` is."""
-        results = self._desk.results
+        """Look at what has come of another sweep: at the place chosen before, or where the run with ``settings`` is."""
+        results = self._controller.results
         if results is None or results is self._seen:
             return
         before, self._seen, self.grid = self._seen, results, results.sweep.over.places
@@ -92,9 +96,9 @@ class Hand(QObject):
         self._timer.stop()
 
     @Slot()
-    def _on_probe(self) -> None:
+    def _on_place_runner(self) -> None:
         self.late = False
-        if self._desk.probe.behind:
+        if self._controller.place_runner.behind:
             self._timer.start()
         else:
             self._timer.stop()
@@ -102,7 +106,7 @@ class Hand(QObject):
 
     @Slot()
     def _on_late(self) -> None:
-        self.late = self._desk.probe.behind
+        self.late = self._controller.place_runner.behind
         self.changed.emit()
 
 

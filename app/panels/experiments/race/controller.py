@@ -1,0 +1,37 @@
+"""Where races are computed: one at a time, beside the window; what has come in is shown while the rest is coming."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from app.panels.experiments.controller import ExperimentController
+from app.panels.experiments.race.digest import Digest, digested
+from app.panels.experiments.race.plan import RacePlan
+from app.panels.experiments.race.results import RaceResults
+
+
+class RaceController(ExperimentController[RaceResults]):
+    """The race that is shown and the one that is coming.
+
+    Attributes:
+        asked: the race that was asked for last.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.asked: RacePlan | None = None
+
+    @property
+    def running(self) -> str:
+        """The algorithm that is being computed; empty at rest."""
+        names = self._coming.plan.names if self._coming is not None else ()
+        return names[self.done] if self.done < len(names) else ""
+
+    def start(self, plan: RacePlan) -> None:
+        """Compute ``plan``; a race that is still being computed is given up."""
+        self.asked = plan
+        self._begin(RaceResults(plan), lambda poll: digested(plan.race(poll)))
+
+    def _take(self, coming: RaceResults, result: object) -> None:
+        assert isinstance(result, Digest)
+        coming.take(result)
