@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QSize, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QLabel, QLayout, QStackedLayout, QVBoxLayout, QWidget
 
+from app.experiments.runner import Poll
+from app.lessons.interactives.experiments import Experiments
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import LessonStep, Offer
+
+Key = TypeVar("Key", bound=Hashable)
+Result = TypeVar("Result")
 
 
 class Interactive(QWidget):
@@ -33,6 +38,7 @@ class Interactive(QWidget):
         super().__init__(parent)
         self.workspace = workspace
         self.step = LessonStep(text="")
+        self._experiments: list[Experiments[Any, Any]] = []
 
     def show_step(self, step: LessonStep) -> None:
         """Take the state that a step of the lesson wants; what is dragged meanwhile stays until another step comes."""
@@ -41,7 +47,36 @@ class Interactive(QWidget):
             self.take(step.state)
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Be set to what a step says; keys are those of ``offer.state``."""
+        """Take over the state of a step of the lesson; its keys are those of ``offer.state``."""
+
+    @property
+    def shows(self) -> str:
+        """Which of its pictures the step wants to be seen: one of ``offer.shows``, by default the first."""
+        return self.step.show or (self.offer.shows[0] if self.offer.shows else "")
+
+    # -- building ------------------------------------------------------------------------------------------------------
+
+    def lay_out(self, *parts: QWidget | QLayout | tuple[QWidget | QLayout, int], spacing: int = 4) -> None:
+        """Place its parts one below the other, without margins; a part with a number stretches by it."""
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(spacing)
+        for entry in parts:
+            part, stretch = entry if isinstance(entry, tuple) else (entry, 0)
+            if isinstance(part, QWidget):
+                column.addWidget(part, stretch)
+            else:
+                column.addLayout(part, stretch)
+
+    def experiments(
+        self, make: Callable[[Key, Poll], Iterator[Result]], *, waits: bool = True
+    ) -> Experiments[Key, Result]:
+        """Experiments of its own, given up when the lesson is over; see :class:`Experiments`."""
+        made = Experiments(self, make, self.touched, waits=waits)
+        self._experiments.append(made)
+        return made
+
+    # -- what the lesson asks ------------------------------------------------------------------------------------------
 
     @abstractmethod
     def draw(self, view: View) -> None:
@@ -70,6 +105,25 @@ class Interactive(QWidget):
 
     def let_go(self) -> None:
         """The lesson is over: nothing more is computed."""
+        for experiments in self._experiments:
+            experiments.close()
 
     def minimumSizeHint(self) -> QSize:
         return QSize(round(240 * self.workspace.scale), round(120 * self.workspace.scale))
+
+
+def note_label(name: str = "") -> QLabel:
+    """A label of some lines; ``name`` is the style's, such as "muted" or "section"."""
+    label = QLabel()
+    label.setObjectName(name)
+    label.setWordWrap(True)
+    return label
+
+
+def pages(*widgets: QWidget) -> tuple[QWidget, QStackedLayout]:
+    """A widget that shows one of several at a time, and the layout that chooses which."""
+    whole = QWidget()
+    stack = QStackedLayout(whole)
+    for widget in widgets:
+        stack.addWidget(widget)
+    return whole, stack

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from app.experiments.runner import Poll, Runner
+from app.experiments.runner import Poll
 from app.lessons.interactives.base import Interactive
 from app.plotting.axis import Scale
 from app.plotting.legend import Entry
@@ -20,7 +19,7 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.ensemble import ensembles
 from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from grpo_core.lessons import Offer
 from grpo_core.text import tr
@@ -71,12 +70,7 @@ class BetaSweep(Interactive):
         super().__init__(workspace, parent)
         self._base = Settings()
         self._names: tuple[str, ...] = ()
-        self._done: dict[Settings, tuple[float, float]] = {}
-        self._coming: list[Settings] = []
-        self._problem = ""
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self.trained = self.experiments(_trained)
         self.plots: dict[str, LineChart] = {}
         self.twins: list[TwinStack] = []
         column = QVBoxLayout(self)
@@ -97,32 +91,30 @@ class BetaSweep(Interactive):
     def take(self, state: Mapping[str, Any]) -> None:
         self._names = tuple(name for name in state.get("curves", ()) if name in CURVES)[: len(MEANINGS)]
 
-    def _points(self, name: str) -> list[Settings]:
-        """The settings of a curve's dots."""
-        return [self._base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]
-
     @property
     def ready(self) -> bool:
-        wanted = {point for name in self._names for point in self._points(name)}
-        return wanted <= self._done.keys() or bool(self._problem)
+        return bool(self.trained.problem) or not self._missing
+
+    @property
+    def _missing(self) -> str:
+        """A curve that is asked for and has not been trained; empty where none is."""
+        return next((name for name in self._names if not self.trained.complete((self._base, name))), "")
 
     @property
     def said(self) -> str:
-        if self._problem:
-            return self._problem
-        wanted = [point for name in self._names for point in self._points(name)]
-        done = sum(point in self._done for point in wanted)
-        return (
-            tr("{done} of {count} places of β done, {count2} runs each.").format(
-                done=done, count=len(wanted), count2=len(SEEDS)
-            )
-            if done < len(wanted)
-            else ""
+        if self.trained.problem or self.ready:
+            return self.trained.problem
+        done = sum(len(self.trained.results((self._base, name))) for name in self._names)
+        return tr("{done} of {count} places of β done, {seeds} runs each.").format(
+            done=done, count=len(self._names) * len(BETAS), seeds=len(SEEDS)
         )
 
     def draw(self, view: View) -> None:
-        self._base = view.next_settings
-        self._compute()
+        if view.next_settings != self._base:
+            self._base = view.next_settings
+            self.trained.retry()
+        if self._missing:
+            self.trained.want((self._base, self._missing))
         theory = [tilt_measures(self._base, beta) for beta in BETAS]
         for twin, (key, plot) in zip(self.twins, self.plots.items(), strict=True):
             twin.set_look(view.theme, view.scale)
@@ -134,8 +126,9 @@ class BetaSweep(Interactive):
         self.foot.setText(self.summary(view))
 
     def _values(self, name: str, key: str) -> np.ndarray:
-        place = {"kl": 0, "reward": 1}[key]
-        return np.array([self._done.get(point, (math.nan, math.nan))[place] for point in self._points(name)])
+        """ "kl" or "reward" of a curve at every β (n,), mean of its runs; NaN where it is not known yet."""
+        known = [means[key] for means in self.trained.results((self._base, name))]
+        return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])
 
     def summary(self, view: View) -> str:
         gaps = [f"{name}: {self._gap(name):.3f}" for name in self._names if not math.isnan(self._gap(name))]
@@ -144,35 +137,6 @@ class BetaSweep(Interactive):
             if gaps
             else tr("Training…")
         )
-
-    # -- runs ----------------------------------------------------------------------------------------------------------
-
-    def _compute(self) -> None:
-        """Train what is wanted and not there yet; what is being trained for another step is given up."""
-        missing = [p for name in self._names for p in self._points(name) if p not in self._done]
-        if not missing or missing == self._coming or (self._coming and set(missing) <= set(self._coming)):
-            return
-        self._coming, self._problem = list(dict.fromkeys(missing)), ""
-
-        def trained(poll: Poll) -> Iterator[object]:
-            with np.errstate(over="ignore", invalid="ignore"):
-                yield from ensembles(self._coming, SEEDS, UPDATES, poll=poll)
-
-        self._runner.start(trained)
-
-    @Slot(object)
-    def _on_arrived(self, runs: Ensemble) -> None:
-        last = runs.measures["kl"][-1], runs.measures["reward"][-1]
-        self._done[runs.settings] = float(last[0].mean()), float(last[1].mean())
-        self.touched.emit()
-
-    @Slot(str)
-    def _on_ended(self, sentence: str) -> None:
-        self._coming, self._problem = [], sentence
-        self.touched.emit()
-
-    def let_go(self) -> None:
-        self._runner.close()
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
@@ -195,3 +159,12 @@ class BetaSweep(Interactive):
             "reward_at_half": lambda: at(0.5, "reward"),
             "rise_from_half_to_one": lambda: at(1.0) - at(0.5),
         }
+
+
+def _trained(key: tuple[Settings, str], poll: Poll) -> Iterator[dict[str, float]]:
+    """Means over the seeds after the last update, at one β after the other, of a curve by its name."""
+    base, name = key
+    points = [base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for runs in ensembles(points, SEEDS, UPDATES, poll=poll):
+            yield {measure: float(runs.measures[measure][-1].mean()) for measure in ("kl", "reward")}

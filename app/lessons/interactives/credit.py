@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll
-from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.base import Interactive, note_label, pages
 from app.lessons.interactives.credit_rows import first_and_rest, laid_out
-from app.lessons.interactives.findings import Findings
 from app.lessons.interactives.line_pictures import over_updates
 from app.panels.tokens.grid import TokenGrid
 from app.panels.tokens.legend import Legend
@@ -52,25 +51,17 @@ class Credit(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.asked, self.foot = QLabel(), QLabel()
-        self.foot.setWordWrap(True)
+        self.asked, self.foot = QLabel(), note_label()
         self.grid, self.legend = TokenGrid(), Legend()
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)
         self.plot = LineChart(tr("Expected length"))
         self.twin = TwinStack(self.plot)
-        pictures = QWidget()
-        self._stack = QStackedLayout(pictures)
-        self._stack.addWidget(self._tokens())
-        self._stack.addWidget(self.twin)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(pictures, 1)
-        column.addWidget(self.foot)
+        pictures, self._stack = pages(self._tokens(), self.twin)
+        self.lay_out((pictures, 1), self.foot, spacing=6)
         self._view: StepView | None = None
         self._wanted: Settings | None = None
-        self.findings: Findings[Settings, Lengths] = Findings(self, _tried, self.touched)
+        self.trained = self.experiments(_trained)
 
     def _tokens(self) -> QWidget:
         whole = QWidget()
@@ -86,16 +77,16 @@ class Credit(Interactive):
     @property
     def lengths(self) -> Lengths | None:
         """What the seeds have come to under the settings shown."""
-        return self.findings.get(self._wanted)
+        return self.trained.latest(self._wanted)
 
     @property
     def ready(self) -> bool:
-        return self.step.show != "lengths" or self.lengths is not None or bool(self.findings.problem)
+        return self.shows != "lengths" or self.lengths is not None or bool(self.trained.problem)
 
     @property
     def said(self) -> str:
-        if self.findings.problem:
-            return self.findings.problem
+        if self.trained.problem:
+            return self.trained.problem
         waiting = tr("{seeds} runs of {updates} updates are being computed…").format(seeds=len(SEEDS), updates=UPDATES)
         return "" if self.ready else waiting
 
@@ -103,14 +94,14 @@ class Credit(Interactive):
         own = settings.replace({"seed": 0})  # they have seeds of their own
         if own != self._wanted:
             self._wanted = own
-            self.findings.again()
-        self.findings.want(own)
+            self.trained.retry()
+        self.trained.want(own)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
         self._view = view.step
-        what = self.step.show or SHOWS[0]
+        what = self.shows
         if what == "lengths":
             self._train(view.wanted)
             self.twin.set_look(view.theme, view.scale)
@@ -153,7 +144,7 @@ class Credit(Interactive):
         self.workspace.explain(Quantity("gradient", passed=self.workspace.view.step.passed, row=row, token=token))
 
     def summary(self, view: View) -> str:
-        if (self.step.show or SHOWS[0]) != "lengths":
+        if self.shows != "lengths":
             return ""
         found = self.lengths
         if found is None:
@@ -205,9 +196,6 @@ class Credit(Interactive):
         short, long = view.gradient[wrong[count.argmin()], 0], view.gradient[wrong[count.argmax()], 0]
         return float(short / long) if long else math.nan
 
-    def let_go(self) -> None:
-        self.findings.close()
 
-
-def _tried(settings: Settings, poll: Poll) -> Lengths:
-    return lengths.tried(settings, poll=poll)
+def _trained(settings: Settings, poll: Poll) -> Iterator[Lengths]:
+    yield lengths.tried(settings, poll=poll)

@@ -10,7 +10,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.experiments.runner import Poll, Runner
+from app.experiments.runner import Poll
 from app.lessons.interactives.base import Interactive
 from app.lessons.interactives.family_list import FamilyList
 from app.lessons.interactives.line_pictures import over_updates
@@ -65,13 +65,8 @@ class FamilyTree(Interactive):
         row.addWidget(self.tree)
         row.addLayout(right, 1)
         self.member = member(FIRST)
-        self.problem = ""
         self._settings: Settings | None = None
-        self._asked = ""
-        self._done: dict[str, Compared] = {}
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self.comparisons = self.experiments(_compared)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -88,7 +83,7 @@ class FamilyTree(Interactive):
     @property
     def result(self) -> Compared | None:
         """What has come of the comparison that is looked at."""
-        return self._done.get(self.member.name)
+        return None if self._settings is None else self.comparisons.latest((self.member.name, self._settings))
 
     @property
     def _left(self) -> int:
@@ -98,12 +93,14 @@ class FamilyTree(Interactive):
 
     @property
     def ready(self) -> bool:
-        return bool(self.problem) or (self._settings is not None and (not self.member.preset or not self._left))
+        return bool(self.comparisons.problem) or (
+            self._settings is not None and (not self.member.preset or not self._left)
+        )
 
     @property
     def said(self) -> str:
-        if self.problem or self.ready:
-            return self.problem
+        if self.comparisons.problem or self.ready:
+            return self.comparisons.problem
         before = forebear(self.member)
         against = f"{self.member.name}, {before.name}" if before is not None else self.member.name
         return tr("{members}: {seeds} seeds each, {left} switches to go…").format(
@@ -111,30 +108,12 @@ class FamilyTree(Interactive):
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute what is looked at and has not been computed; other settings begin again."""
+        """Compute what is looked at and has not been computed."""
         if settings != self._settings:
-            self._settings, self._done, self._asked, self.problem = settings, {}, "", ""
-        name = self.member.name
-        if not self.member.preset or self.ready or self._asked == name:
-            return
-        self._asked = name
-
-        def compute(poll: Poll) -> Iterator[object]:
-            return ((name, settings, found) for found in compared(name, settings, poll=poll))
-
-        self._runner.start(compute)
-
-    @Slot(object)
-    def _on_arrived(self, result: tuple[str, Settings, Compared]) -> None:
-        name, settings, found = result
-        if settings == self._settings:
-            self._done[name] = found
-            self.touched.emit()
-
-    @Slot(str)
-    def _on_ended(self, sentence: str) -> None:
-        self._asked, self.problem = "", sentence
-        self.touched.emit()
+            self._settings = settings
+            self.comparisons.retry()
+        if self.member.preset:
+            self.comparisons.want((self.member.name, settings))
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -226,8 +205,10 @@ class FamilyTree(Interactive):
             "switches": lambda: float(len(found.turned)),
         }
 
-    def let_go(self) -> None:
-        self._runner.close()
+
+def _compared(key: tuple[str, Settings], poll: Poll) -> Iterator[Compared]:
+    """The comparison of a member, by its name, after each switch."""
+    return compared(*key, poll=poll)
 
 
 def _columns() -> list[Column]:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.experiments.runner import Poll, Runner
+from app.experiments.runner import Poll
 from app.lessons.interactives.bar_pictures import compared
-from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.base import Interactive, note_label, pages
 from app.lessons.interactives.dials import Dials
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
@@ -31,6 +30,10 @@ SHOWS = ("dials", "remedies")
 TREATED = BarSeries(name=tr("this alone put right"), meaning="policy")
 ILL = BarSeries(name=tr("as it is"), meaning="push_down", style="level")
 
+NOTHING = np.empty(0)
+Key = tuple[Settings, int, bool]
+"""What results are known by: the settings, the right action (from 0), and whether remedies are tried."""
+
 
 class FlightDeck(Interactive):
     """Dials of the lesson's run; on the other page six remedies, each tried alone on the same seeds."""
@@ -42,27 +45,12 @@ class FlightDeck(Interactive):
         self.dials = Dials(workspace)
         self.plot = BarChart(tr("Right answers at the end"))
         self.twin = TwinStack(self.plot, [TREATED.entry, ILL.entry])
-        self.note = QLabel()
-        self.note.setWordWrap(True)
-        pictures = QWidget()
-        self._stack = QStackedLayout(pictures)
-        self._stack.addWidget(self.dials)
-        self._stack.addWidget(self.twin)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(pictures, 1)
-        column.addWidget(self.note)
+        self.note = note_label()
+        pictures, self._stack = pages(self.dials, self.twin)
+        self.lay_out((pictures, 1), self.note, spacing=6)
         self._right = 1
         self._settings: Settings | None = None
-        self._seen: tuple[Settings, int] | None = None
-        self._asked = ""
-        self.audit = np.empty(0)
-        self.runs: dict[str, Ensemble] = {}
-        self.problem = ""
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self.examined = self.experiments(_examined)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -72,61 +60,48 @@ class FlightDeck(Interactive):
         self._right = right if isinstance(right, int) and right > 0 else 1
 
     @property
-    def _what(self) -> str:
-        return self.step.show or SHOWS[0]
+    def _key(self) -> Key | None:
+        """What is computed for the page that is shown."""
+        return None if self._settings is None else (self._settings, self._right - 1, self.shows == "remedies")
+
+    @property
+    def audit(self) -> np.ndarray:
+        """Probability of the right action after every update (U + 1,); empty before it is known."""
+        return next((found for _, found in self.examined.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
+
+    @property
+    def runs(self) -> dict[str, Ensemble]:
+        """Remedy -> its runs, and those without any under the empty name, as far as they have come."""
+        return {name: found for name, found in self.examined.results(self._key) if isinstance(found, Ensemble)}
+
+    @property
+    def problem(self) -> str:
+        """Why there is nothing to see, in a sentence; empty where there is."""
+        if not self.examined.problem and self.examined.complete(self._key) and not len(self.audit):
+            return tr("The dials are those of a bandit with the right action among its own.")
+        return self.examined.problem
 
     @property
     def ready(self) -> bool:
         if self.problem:
             return True
-        treated = self._what != "remedies" or len(self.runs) == 1 + len(REMEDIES)
-        return self._settings is not None and len(self.audit) > 0 and treated
+        return self.examined.complete(self._key) if self.shows == "remedies" else len(self.audit) > 0
 
     @property
     def said(self) -> str:
-        if self.problem or self.ready or self._what != "remedies":
+        if self.problem or self.ready or self.shows != "remedies":
             return self.problem
         return tr("{seeds} seeds each: {done} of {all} remedies tried…").format(
             seeds=len(SEEDS), done=max(len(self.runs) - 1, 0), all=len(REMEDIES)
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute what the page needs and does not have; other settings begin again."""
-        if (settings, self._right) != self._seen:
-            self._seen, self._settings, self._asked = (settings, self._right), settings, ""
-            self.audit, self.runs, self.problem = np.empty(0), {}, ""
-        if self.ready or self._asked == self._what:
-            return
-        self._asked = self._what
-        right, treat = self._right - 1, self._what == "remedies"
-
-        def compute(poll: Poll) -> Iterator[object]:
-            if settings.is_language or right >= settings.bandit.actions:
-                return
-            yield settings, "", audits(settings, right)
-            if treat:
-                for name, runs in checkup(settings, right, poll=poll):
-                    yield settings, name, runs
-
-        self._runner.start(compute)
-
-    @Slot(object)
-    def _on_arrived(self, result: tuple[Settings, str, np.ndarray | Ensemble]) -> None:
-        settings, name, found = result
+        """Compute what the page needs and does not have."""
         if settings != self._settings:
-            return
-        if isinstance(found, Ensemble):
-            self.runs[name] = found
-        else:
-            self.audit = found
-        self.touched.emit()
-
-    @Slot(str)
-    def _on_ended(self, sentence: str) -> None:
-        if not sentence and not self.ready:
-            sentence = tr("The dials are those of a bandit with the right action among its own.")
-        self._asked, self.problem = "", sentence
-        self.touched.emit()
+            self._settings = settings
+            self.examined.retry()
+        if self._key is not None:
+            self.examined.want(self._key)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -136,7 +111,7 @@ class FlightDeck(Interactive):
         self.dials.set_look(theme, scale)
         self.twin.set_look(theme, scale)
         self.note.setFont(theme.font("strong", scale))
-        on_dials = self._what == "dials"
+        on_dials = self.shows == "dials"
         self._stack.setCurrentIndex(0 if on_dials else 1)
         self.note.setVisible(not on_dials)
         if on_dials and not self.problem:
@@ -165,7 +140,7 @@ class FlightDeck(Interactive):
         """What the dials stand at, or what helps, in a sentence."""
         if self.problem:
             return self.problem
-        if self._what == "dials":
+        if self.shows == "dials":
             return "; ".join(self.dials.told(name) for name in self.dials.plots) + "."
         if len(self.runs) <= len(REMEDIES):
             return ""
@@ -186,5 +161,12 @@ class FlightDeck(Interactive):
             "treated": lambda: max(self._mean(name) for name in REMEDIES) if whole else math.nan,
         }
 
-    def let_go(self) -> None:
-        self._runner.close()
+
+def _examined(key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
+    """The audit, and with remedies the runs under each; nothing where the run has no such action."""
+    settings, right, treat = key
+    if settings.is_language or right >= settings.bandit.actions:
+        return
+    yield "", audits(settings, right)
+    if treat:
+        yield from checkup(settings, right, poll=poll)

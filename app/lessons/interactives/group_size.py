@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
-from app.experiments.runner import Poll, Runner
+from app.experiments.runner import Poll
 from app.lessons.interactives.bar_pictures import Spans, compared
-from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.base import Interactive, note_label, pages
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -50,9 +50,13 @@ PICTURES = {
 """Title, vertical axis and parts of each picture."""
 
 
+Key = tuple[Settings, str]
+"""What runs are known by: their settings and the budget."""
+
+
 @lru_cache(maxsize=1)
 def left_by_own_mean() -> np.ndarray:
-    """The same at every look: it depends on nothing that can be set here."""
+    """Length of the average step with the group's own mean over that with leave-one-out, by group size."""
     return group_sizes.left_by_own_mean(SMALL)
 
 
@@ -72,26 +76,12 @@ class GroupSize(Interactive):
             name: TwinStack(plot, [part.entry for part in PICTURES[name][2]]) for name, plot in self.plots.items()
         }
         self.switch = self._switch()
-        self.note = QLabel()
-        self.note.setWordWrap(True)
-        pictures = QWidget()
-        self._stack = QStackedLayout(pictures)
-        for twin in self.twins.values():
-            self._stack.addWidget(twin)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(self.switch)
-        column.addWidget(pictures, 1)
-        column.addWidget(self.note)
+        self.note = note_label()
+        pictures, self._stack = pages(*self.twins.values())
+        self.lay_out(self.switch, (pictures, 1), self.note, spacing=6)
         self._kinds: tuple[str, ...] = KINDS[:1]
         self._settings: Settings | None = None
-        self._coming = ""
-        self.runs: dict[str, dict[int, Ensemble]] = {}
-        self.problem = ""
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self.trained = self.experiments(_trained)
 
     def _switch(self) -> QHBoxLayout:
         """A button a budget; those that are pressed are shown side by side."""
@@ -122,56 +112,42 @@ class GroupSize(Interactive):
         self._kinds = pressed or self._kinds  # one at least is shown
         self.touched.emit()
 
+    def runs(self, kind: str) -> dict[int, Ensemble]:
+        """Group size -> its runs under a budget, as far as they have come."""
+        return {} if self._settings is None else dict(self.trained.results((self._settings, kind)))
+
     @property
     def _missing(self) -> str:
         """A budget that is asked for and has not been computed."""
-        return next((kind for kind in self._kinds if len(self.runs.get(kind, {})) < len(SIZES)), "")
+        wanted = ((self._settings, kind) for kind in self._kinds if self._settings is not None)
+        return next((kind for settings, kind in wanted if not self.trained.complete((settings, kind))), "")
 
     @property
     def ready(self) -> bool:
-        return bool(self.problem) or (self._settings is not None and not self._missing)
+        return bool(self.trained.problem) or (self._settings is not None and not self._missing)
 
     @property
     def said(self) -> str:
-        if self.problem or self.ready or not self._coming:
-            return self.problem
-        done = len(self.runs.get(self._coming, {}))
-        return tr("{count} runs at each group size: {done} of {count2} sizes done…").format(
-            count=len(SEEDS), done=done, count2=len(SIZES)
+        if self.trained.problem or self.ready or self.trained.coming is None:
+            return self.trained.problem
+        return tr("{count} runs at each group size: {done} of {sizes} sizes done…").format(
+            count=len(SEEDS), done=len(self.trained.results(self.trained.coming)), sizes=len(SIZES)
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute what is missing, one budget after the other; other settings begin again."""
-        own = settings.replace({"seed": 0, "learner.group_size": SIZES[0]})  # neither is of any account here
+        """Compute what is missing, one budget after the other."""
+        own = settings.replace({"seed": 0, "learner.group_size": SIZES[0]})  # the experiment chooses both itself
         if own != self._settings:
-            self._settings, self.runs, self.problem, self._coming = own, {}, "", ""
-        kind = self._missing
-        if not kind or kind == self._coming or self.problem:
-            return
-        self._coming, self.runs[kind] = kind, {}
-
-        def compute(poll: Poll) -> Iterator[object]:
-            return ((kind, own, *done) for done in group_sizes.tried(own, kind, poll=poll))
-
-        self._runner.start(compute)
-
-    @Slot(object)
-    def _on_arrived(self, result: tuple[str, Settings, int, Ensemble]) -> None:
-        kind, settings, size, runs = result
-        if settings == self._settings:
-            self.runs.setdefault(kind, {})[size] = runs
-            self.touched.emit()
-
-    @Slot(str)
-    def _on_ended(self, sentence: str) -> None:
-        self._coming, self.problem = "", sentence
-        self.touched.emit()
+            self._settings = own
+            self.trained.retry()
+        if self._missing:
+            self.trained.want((own, self._missing))
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
         self._train(view.wanted)
-        what = self.step.show or SHOWS[0]
+        what = self.shows
         twin = self.twins[what]
         for kind, button in self.buttons.items():
             button.setChecked(kind in self._kinds)
@@ -181,7 +157,7 @@ class GroupSize(Interactive):
             left = left_by_own_mean()
             self._show(what, {LEFT.name: left, WHOLE.name: np.ones(len(left))}, SMALL)
         elif what == "silent":
-            runs = self.runs.get(self._kinds[0], {})
+            runs = self.runs(self._kinds[0])
             silent = np.array([group_sizes.silent(runs[g]) if g in runs else math.nan for g in SIZES])
             self._show(what, {SILENT.name: silent}, SIZES)
         else:
@@ -202,7 +178,7 @@ class GroupSize(Interactive):
         nothing = np.full(len(SIZES), np.nan)
         heights, spans = {}, {}
         for kind, part in PARTS.items():
-            runs = self.runs.get(kind, {}) if kind in self._kinds else {}
+            runs = self.runs(kind) if kind in self._kinds else {}
             bands = [band(group_sizes.last_rewards(runs[g])) if g in runs else (np.nan,) * 3 for g in SIZES]
             heights[part.name], low, high = np.array(bands, dtype=float).T if runs else (nothing,) * 3
             spans[part.name] = low, high
@@ -215,7 +191,7 @@ class GroupSize(Interactive):
             values = {g: shown(float(share)) for g, share in zip(SMALL, left_by_own_mean(), strict=True)}
             return _ends(tr("Own mean over leave-one-out"), values)
         kind = self._kinds[0 if what == "silent" else -1]
-        runs = self.runs.get(kind, {})
+        runs = self.runs(kind)
         if what == "silent":
             return _ends(SILENT.name.capitalize(), {g: percent(group_sizes.silent(e)) for g, e in runs.items()})
         return _ends(PARTS[kind].name, {g: shown(group_sizes.middle(e)) for g, e in runs.items()})
@@ -226,14 +202,16 @@ class GroupSize(Interactive):
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
-        gains = {f"{kind}_gain": (lambda kind=kind: group_sizes.gain(self.runs.get(kind, {}))) for kind in KINDS}
-        runs = self.runs.get(self._kinds[0], {})
+        gains = {f"{kind}_gain": (lambda kind=kind: group_sizes.gain(self.runs(kind))) for kind in KINDS}
+        runs = self.runs(self._kinds[0])
         silent = {f"silent_{g}": (lambda g=g: group_sizes.silent(runs[g]) if g in runs else math.nan) for g in (2, 64)}
         left = {f"left_{g}": (lambda g=g: float(left_by_own_mean()[SMALL.index(g)])) for g in (2, 4)}
         return {**gains, **silent, **left}
 
-    def let_go(self) -> None:
-        self._runner.close()
+
+def _trained(key: Key, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
+    settings, kind = key
+    return group_sizes.tried(settings, kind, poll=poll)
 
 
 def _known(kinds: object) -> tuple[str, ...]:

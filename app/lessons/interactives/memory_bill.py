@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from app.experiments.runner import Runner
+from app.experiments.runner import Poll
 from app.lessons.interactives.bar_pictures import compared
-from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.base import Interactive, note_label, pages
 from app.lessons.interactives.bill_picture import BillPicture, in_words, size_of
 from app.lessons.interactives.real_ledger import Counted, counted
 from app.panels.controls.row import Row
@@ -33,6 +33,8 @@ from grpo_core.memory import WORDS, Training, total
 from grpo_core.text import tr
 
 SHOWS = ("bill", "compute", "real")
+REAL = "real"
+"""The one key of the ledger that is counted."""
 REAL_CHECKS = ("real_mib", "real_optimizer_share")
 MIB = 2.0**20
 SWITCHES = ("critic", "reward_model", "reference")
@@ -66,42 +68,27 @@ class MemoryBill(Interactive):
         self.work = BarChart(tr("Operations for one prompt, from sampling to the gradient"))
         self.twin = TwinStack(self.work, [part.entry for part in WORK])
         self.rows = rows()
-        self.total, self.formula = QLabel(), QLabel()
-        for label in (self.total, self.formula):
-            label.setWordWrap(True)
+        self.total, self.formula = note_label(), note_label()
         self._knobs: tuple[str, ...] = KNOBS[:2]
-        self.real: Counted | None = None
-        self.problem = ""
-        self._asked = False
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_counted)
-        self._runner.ended.connect(self._on_ended)
+        self.ledgers = self.experiments(_counted, waits=False)
+        self._drawn_ledger: Counted | None = None
         self._build()
 
     def _build(self) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(self.total)
-        pictures = QWidget()
-        self._stack = QStackedLayout(pictures)
-        self._stack.addWidget(self.picture)
-        self._stack.addWidget(self.twin)
-        column.addWidget(pictures, 1)
-        column.addWidget(self.formula)
+        pictures, self._stack = pages(self.picture, self.twin)
         self._switches = QWidget()
-        for names, holder in ((SWITCHES, self._switches), (KNOBS, None)):
-            line = QHBoxLayout()
-            line.setContentsMargins(0, 0, 0, 0)
-            line.setSpacing(24)
-            for name in names:
-                self.rows[name].edited.connect(self._on_edited)
-                line.addWidget(self.rows[name], 1)
-            if holder is not None:
-                holder.setLayout(line)
-                column.addWidget(holder)
-            else:
-                column.addLayout(line)
+        self._switches.setLayout(self._line_of(SWITCHES))
+        self.lay_out(self.total, (pictures, 1), self.formula, self._switches, self._line_of(KNOBS), spacing=6)
+
+    def _line_of(self, names: Sequence[str]) -> QHBoxLayout:
+        """Rows side by side."""
+        line = QHBoxLayout()
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(24)
+        for name in names:
+            self.rows[name].edited.connect(self._on_edited)
+            line.addWidget(self.rows[name], 1)
+        return line
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -130,34 +117,19 @@ class MemoryBill(Interactive):
             self.picture.show_blocks(self.bill.blocks, self.bill.all_four)
 
     @property
-    def shows(self) -> str:
-        """What the step wants to be seen."""
-        return self.step.show or SHOWS[0]
+    def real(self) -> Counted | None:
+        """The ledger of the model that was really trained, once it has been counted."""
+        return self.ledgers.latest(REAL)
 
     @property
     def ready(self) -> bool:
-        return self.shows != "real" or self.real is not None or bool(self.problem)
+        return self.shows != "real" or self.real is not None or bool(self.ledgers.problem)
 
     @property
     def said(self) -> str:
         if self.shows != "real" or self.real is not None:
             return ""
-        return self.problem or tr("The language model makes one update, and its tensors are counted…")
-
-    @Slot(object)
-    def _on_counted(self, found: Counted) -> None:
-        self.real = found
-        self._draw_blocks()
-        self.touched.emit()
-
-    @Slot(str)
-    def _on_ended(self, sentence: str) -> None:
-        self.problem = sentence
-        self.touched.emit()
-
-    def let_go(self) -> None:
-        self._runner.ended.disconnect(self._on_ended)
-        self._runner.cancel()  # not waited for: a process that is still loading takes seconds to end
+        return self.ledgers.problem or tr("The language model makes one update, and its tensors are counted…")
 
     @Slot(tuple, object, object)
     def _on_edited(self, paths: tuple[str, ...], value: object, gesture: object) -> None:
@@ -179,9 +151,11 @@ class MemoryBill(Interactive):
 
     def draw(self, view: View) -> None:
         what = self.shows
-        if what == "real" and not self._asked:
-            self._asked = True
-            self._runner.start(counted)
+        if what == "real":
+            self.ledgers.want(REAL)
+        if self.real is not self._drawn_ledger:
+            self._drawn_ledger = self.real
+            self._draw_blocks()
         self.picture.set_look(view.theme, view.scale)
         self.twin.set_look(view.theme, view.scale)
         self._stack.setCurrentWidget(self.twin if what == "compute" else self.picture)
@@ -253,3 +227,7 @@ class MemoryBill(Interactive):
             "real_mib": lambda: total(blocks) / MIB,
             "real_optimizer_share": lambda: total(states) / total(blocks),
         }
+
+
+def _counted(key: str, poll: Poll) -> Iterator[Counted]:
+    return counted(poll)

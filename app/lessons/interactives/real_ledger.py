@@ -26,7 +26,7 @@ class Counted:
     allocated: int | None
 
 
-def counted(poll: Poll) -> Iterator[object]:
+def counted(poll: Poll) -> Iterator[Counted]:
     """The ledger of the shipped model after its first update.
 
     Raises:

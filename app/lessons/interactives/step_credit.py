@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll
-from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.base import Interactive, note_label, pages
 from app.lessons.interactives.credit_rows import judged
-from app.lessons.interactives.findings import Findings
 from app.lessons.interactives.line_pictures import over_updates
 from app.panels.tokens.grid import TokenGrid
 from app.panels.tokens.legend import Legend
@@ -55,30 +54,23 @@ class StepCredit(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.foot = QLabel()
-        self.foot.setWordWrap(True)
+        self.foot = note_label()
         self.grid, self.legend = TokenGrid(), Legend()
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)
         self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
         self.twins = {name: TwinStack(plot) for name, plot in self.plots.items()}
-        tokens, pictures = QWidget(), QWidget()
+        tokens = QWidget()
         column = QVBoxLayout(tokens)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.grid, 1)
         column.addWidget(self.legend)
-        self._stack = QStackedLayout(pictures)
-        for widget in (tokens, *self.twins.values()):
-            self._stack.addWidget(widget)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(6)
-        whole.addWidget(pictures, 1)
-        whole.addWidget(self.foot)
+        pictures, self._stack = pages(tokens, *self.twins.values())
+        self.lay_out((pictures, 1), self.foot, spacing=6)
         self._lanes: tuple[str, ...] = CREDITS
         self._updates = 100
         self._base: Settings | None = None
-        self.findings: Findings[Key, Course] = Findings(self, _tried, self.touched)
+        self.trained = self.experiments(_trained)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -94,18 +86,18 @@ class StepCredit(Interactive):
 
     def course(self, lane: str) -> Course | None:
         """What the seeds of one kind of credit have come to."""
-        return self.findings.get(self._key(lane))
+        return self.trained.latest(self._key(lane))
 
     @property
     def ready(self) -> bool:
-        if (self.step.show or SHOWS[0]) == "tokens" or self.findings.problem:
+        if self.shows == "tokens" or self.trained.problem:
             return True
         return all(self.course(lane) is not None for lane in self._lanes)
 
     @property
     def said(self) -> str:
-        if self.findings.problem or self.ready:
-            return self.findings.problem
+        if self.trained.problem or self.ready:
+            return self.trained.problem
         return tr("{seeds} runs of {updates} updates are being computed…").format(
             seeds=len(SEEDS), updates=self._updates
         )
@@ -115,15 +107,15 @@ class StepCredit(Interactive):
         base = settings.replace({"seed": 0, "objective.credit": "outcome"})  # seeds and lanes are this picture's own
         if base != self._base:
             self._base = base
-            self.findings.again()
-        missing = next((key for lane in self._lanes if (key := self._key(lane)) and not self.findings.get(key)), None)
+            self.trained.retry()
+        missing = next((key for lane in self._lanes if (key := self._key(lane)) and not self.trained.latest(key)), None)
         if missing is not None:
-            self.findings.want(missing)
+            self.trained.want(missing)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        what = self.step.show or SHOWS[0]
+        what = self.shows
         if what == "tokens":
             self._draw_tokens(view)
         else:
@@ -170,10 +162,10 @@ class StepCredit(Interactive):
         self.workspace.explain(Quantity("advantage", row=row, token=token))
 
     def summary(self, view: View) -> str:
-        what = self.step.show or SHOWS[0]
+        what = self.shows
         if what == "tokens":
             return ""
-        if not self.ready or self.findings.problem:
+        if not self.ready or self.trained.problem:
             return self.said
         if what == "race":
             ends = [f"{LINES[lane].label} {_updates(self._needed(lane))}" for lane in self._lanes]
@@ -204,13 +196,10 @@ class StepCredit(Interactive):
             "outcome_lead": lambda: float(self._right("outcome")[-1] - self._right("process")[-1]),
         }
 
-    def let_go(self) -> None:
-        self.findings.close()
 
-
-def _tried(key: Key, poll: Poll) -> Course:
+def _trained(key: Key, poll: Poll) -> Iterator[Course]:
     base, lane, updates = key
-    return chain.tried(base.replace({"objective.credit": lane}), updates, poll=poll)
+    yield chain.tried(base.replace({"objective.credit": lane}), updates, poll=poll)
 
 
 def _updates(count: float) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QStackedLayout, QWidget
 
-from app.experiments.runner import Runner
-from app.lessons.interactives.base import Interactive
+from app.experiments.runner import Poll
+from app.lessons.interactives.base import Interactive, note_label
 from app.lessons.interactives.line_pictures import over_temperature
 from app.lessons.interactives.temperature_samples import (
     CLIPPED,
@@ -49,6 +48,8 @@ LOW = 330
 LANGUAGE_SIZE = language_at(1.0).learner.group_size
 COLD, ONE = 0, TEMPERATURES.index(1.0)
 """Places of the coldest temperature and of 1."""
+LANGUAGE, LANGUAGE_PARTS = "language", (DISTINCT, LIVE, REWARD)
+"""The one key of what is sampled from the language model, and what is known of each temperature."""
 GROUP_CHECKS = {"distinct": DISTINCT, "live": LIVE, "reward": REWARD}
 PASS_CHECKS = {"praised": PRAISED, "punished": PUNISHED, "clipped": CLIPPED}
 
@@ -81,19 +82,11 @@ class Temperature(Interactive):
         for name, plots in self.plots.items():
             self._add_page(name, [*plots.values()])
         self._add_page("scoring", [self.ratio, self.clipped])
-        self.note = QLabel()
-        self.note.setWordWrap(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(pictures, 1)
-        column.addWidget(self.note)
+        self.note = note_label()
+        self.lay_out((pictures, 1), self.note, spacing=6)
         self._settings, self._scored_at = Settings(), 1.0
-        self.language: dict[str, np.ndarray] = {}
-        self.problem, self._language_problem, self._asked = "", "", False
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self.problem = ""
+        self.sampled = self.experiments(_sampled, waits=False)
 
     def _add_page(self, name: str, plots: list[LineChart]) -> None:
         page = self.pages[name] = QWidget()
@@ -113,18 +106,22 @@ class Temperature(Interactive):
         self._scored_at = float(wanted) if isinstance(wanted, (int, float)) and 0.01 <= wanted <= 100 else 1.0
 
     @property
-    def shows(self) -> str:
-        """What the step wants to be seen."""
-        return self.step.show or SHOWS[0]
+    def language(self) -> dict[str, np.ndarray]:
+        """Part -> its value for the language model at every temperature of the grid (n,), NaN where it is not known."""
+        known = {part.name: np.full(len(TEMPERATURES), np.nan) for part in LANGUAGE_PARTS}
+        for temperature, values in self.sampled.results(LANGUAGE):
+            for part, value in zip(LANGUAGE_PARTS, values, strict=True):
+                known[part.name][TEMPERATURES.index(temperature)] = value
+        return known
 
     @property
     def _done(self) -> int:
         """Temperatures at which the language model has been sampled."""
-        return int(np.isfinite(self.language[LIVE.name]).sum()) if self.language else 0
+        return len(self.sampled.results(LANGUAGE))
 
     @property
     def ready(self) -> bool:
-        done = self._done == len(LANGUAGE_TEMPERATURES) or bool(self._language_problem)
+        done = self._done == len(LANGUAGE_TEMPERATURES) or bool(self.sampled.problem)
         return self.shows != "language" or done
 
     @property
@@ -132,32 +129,10 @@ class Temperature(Interactive):
         if self.shows != "language":
             return ""
         if self.ready:
-            return self._language_problem
+            return self.sampled.problem
         return tr("The language model is sampled: {done} of {count} temperatures done…").format(
             done=self._done, count=len(LANGUAGE_TEMPERATURES)
         )
-
-    def _ask_model(self) -> None:
-        """Have the language model sampled, once."""
-        if not self._asked:
-            self._asked = True
-            self.language = {part.name: np.full(len(TEMPERATURES), np.nan) for part in (DISTINCT, LIVE, REWARD)}
-            self._runner.start(language_groups)
-
-    @Slot(object)
-    def _on_arrived(self, result: tuple[float, tuple[float, float, float]]) -> None:
-        temperature, values = result
-        place = TEMPERATURES.index(temperature)
-        known = {name: array.copy() for name, array in self.language.items()}
-        for part, value in zip((DISTINCT, LIVE, REWARD), values, strict=True):
-            known[part.name][place] = value
-        self.language = known
-        self.touched.emit()
-
-    @Slot(str)
-    def _on_ended(self, sentence: str) -> None:
-        self._language_problem = sentence
-        self.touched.emit()
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -189,9 +164,10 @@ class Temperature(Interactive):
 
     def _draw(self) -> None:
         if self.shows == "language":
-            self._ask_model()
+            self.sampled.want(LANGUAGE)
+            known = self.language
             for part, plot in self.plots["language"].items():
-                self._show(plot, [part], self.language, 1.0, [], top=LANGUAGE_SIZE if part is DISTINCT else 0.0)
+                self._show(plot, [part], known, 1.0, [], top=LANGUAGE_SIZE if part is DISTINCT else 0.0)
             return
         settings = self._settings
         if settings.is_language:
@@ -231,7 +207,7 @@ class Temperature(Interactive):
         if self.problem:
             return self.problem
         if self.shows == "language":
-            return told_of_model(self.language) if self.ready and not self._language_problem else self.said
+            return told_of_model(self.language) if self.ready and not self.sampled.problem else self.said
         if self.shows == "scoring":
             return told_of_scoring(self._settings, self._scored_at)
         return told_of_groups(self._settings)
@@ -244,7 +220,7 @@ class Temperature(Interactive):
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         if self.shows == "language":
-            return self._of_model() if self.ready and not self._language_problem else {}
+            return self._of_model() if self.ready and not self.sampled.problem else {}
         settings, score = self._settings, self._scored_at
         groups = {name: lambda part=part: at(settings)[part.name] for name, part in GROUP_CHECKS.items()}
         passes = {name: lambda part=part: scored_here(settings, score)[part.name] for name, part in PASS_CHECKS.items()}
@@ -261,6 +237,6 @@ class Temperature(Interactive):
             "language_rise": lambda: float(reward[ONE] - reward[COLD]),
         }
 
-    def let_go(self) -> None:
-        self._runner.ended.disconnect(self._on_ended)
-        self._runner.cancel()  # not waited for: a process that is still loading takes seconds to end
+
+def _sampled(key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
+    return language_groups(poll)

@@ -71,7 +71,7 @@ def _of_pass(found: FirstPass) -> dict[str, np.ndarray]:
     return {PRAISED.name: found.praised, PUNISHED.name: found.punished, CLIPPED.name: found.clipped}
 
 
-def language_groups(poll: Poll) -> Iterator[object]:
+def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
     """(T, its groups) of the shipped language model, in a process of its own, one temperature after the other.
 
     Raises:

@@ -153,5 +153,5 @@ def test_without_torch_the_real_ledger_says_how_to_get_it(pupil: Pupil, monkeypa
     pupil.press(Key.Key_S)
     bill = pupil.picture
     assert isinstance(bill, MemoryBill)
-    assert bill.problem == NO_TORCH
+    assert bill.ledgers.problem == NO_TORCH
     assert bill.total.text() == NO_TORCH

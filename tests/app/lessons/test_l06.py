@@ -58,11 +58,11 @@ def test_leaving_while_it_computes_stops_it_and_other_settings_begin_again(pupil
     pupil.open("group_size")
     picture = pupil.picture
     assert isinstance(picture, GroupSize)
-    assert set(picture.runs["updates"]) == set(SIZES)
+    assert set(picture.runs("updates")) == set(SIZES)
     assert picture.answer("silent_64") < picture.answer("silent_2")
     pupil.walk_to(2)
     pupil.press(Key.Key_S)
-    before = picture.runs["updates"]
+    before = picture.runs("updates")
     assert picture.ready
     assert "40 updates: " in picture.note.text()
     pupil.lesson_player.turn({"optimizer.learning_rate": 0.1})
@@ -70,11 +70,11 @@ def test_leaving_while_it_computes_stops_it_and_other_settings_begin_again(pupil
     assert np.isnan(picture.answer("samples_gain"))
     pupil.driver.qtbot.waitUntil(lambda: "sizes done" in pupil.page.note.text() or picture.ready, timeout=5000)
     pupil.wait()
-    assert picture.runs["updates"] is not before
+    assert picture.runs("updates") != before
     pupil.lesson_player.turn({"optimizer.learning_rate": 0.2})
     pupil.press(Key.Key_Escape)
     assert pupil.lesson_player.lesson is None
-    assert not picture._runner.busy
+    assert not picture.trained.busy
 
 
 def test_the_budget_is_switched_by_keyboard(pupil: Pupil) -> None:

@@ -149,9 +149,9 @@ def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
     assert math.isnan(picture.answer("language_best"))
     pupil.lesson_player.leave()
     pupil.driver.settle()
-    assert not picture._runner.busy
+    assert not picture.sampled.busy
     assert pupil.lesson_player.lesson is None
-    thread = picture._runner._thread
+    thread = picture.sampled._runner._thread
     assert thread is not None
     pupil.driver.qtbot.waitUntil(lambda: not thread.is_alive(), timeout=20_000)
 

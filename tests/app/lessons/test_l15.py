@@ -142,7 +142,7 @@ def test_another_task_says_so_and_leaving_stops_the_runs(pupil: Pupil) -> None:
     assert "free length" in picture.said
     assert np.isnan(picture.answer("wrong_growth"))
     picture.let_go()
-    assert not picture.findings.busy
+    assert not picture.trained.busy
 
 
 def test_answers_are_walked_and_explained_and_the_reduction_is_turned(pupil: Pupil) -> None:

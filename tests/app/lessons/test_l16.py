@@ -137,7 +137,7 @@ def test_another_task_and_a_wrong_state_are_taken_in_a_sentence(pupil: Pupil) ->
         assert "chain" in picture.said
         assert np.isnan(picture.answer("needed_ratio"))
     picture.let_go()
-    assert not picture.findings.busy
+    assert not picture.trained.busy
 
 
 def test_a_longer_chain_is_turned_and_a_decision_is_explained(pupil: Pupil) -> None:
