@@ -159,15 +159,14 @@ def _paint_dots(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, 
         painter.drawEllipse(at, half, half)
 
 
-def _paint_notes(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:
-    """Texts above bars that go up and below those that go down, clear of a diamond over the same place."""
+def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: float) -> list[tuple[str, QPointF]]:
+    """Notes and the middles of their left ends: above bars that go up, below those that go down, clear of a diamond
+    over the same place."""
     if not any(picture.notes):
-        return
-    painter.setFont(theme.font("small", factor))
-    metrics = QFontMetricsF(painter.font())
+        return []
     line, pitch = metrics.height(), axes.area.width() / (axes.x[1] - axes.x[0])
     narrow = max(metrics.horizontalAdvance(text) for text in picture.notes) + 4 > pitch
-    painter.setPen(theme.ink("text"))
+    found = []
     for place, text in enumerate(picture.notes):
         if not text or (narrow and place not in picture.kept):
             continue
@@ -179,5 +178,13 @@ def _paint_notes(painter: QPainter, picture: BarPicture, axes: Axes, theme: Them
                 at, gap = axes.at_y(float(marker.heights[place])), line / 2 + MARKER * factor
                 y = at - gap if abs(y - at) < gap else y
         if y - line / 2 >= 0:  # else there is no room above the diamond either
-            wide = metrics.horizontalAdvance(text)
-            painter.drawText(QPointF(axes.at_x(place + 1) - wide / 2, y - line / 2 + metrics.ascent()), text)
+            found.append((text, QPointF(axes.at_x(place + 1) - metrics.horizontalAdvance(text) / 2, y)))
+    return found
+
+
+def _paint_notes(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:
+    painter.setFont(theme.font("small", factor))
+    painter.setPen(theme.ink("text"))
+    metrics = QFontMetricsF(painter.font())
+    for text, at in notes_of(picture, axes, metrics, factor):
+        painter.drawText(at + QPointF(0, metrics.ascent() - metrics.height() / 2), text)

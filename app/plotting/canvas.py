@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,28 +14,15 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.plotting.axis import Axis, Scale
 from app.plotting.curve import Curve
 from app.plotting.frame import Frame
-from app.plotting.items import Bars, Levels, Marks, Points
-from app.plotting.labels import Word, Words, line_ends
+from app.plotting.items import Marks, Points
+from app.plotting.labels import Words, line_ends
 from app.plotting.pyramid import Pyramid
 from app.plotting.ranges import held_range
 from app.theme.tokens import LIGHT, Theme
 
 Item = TypeVar("Item")
-MARKER = 8.0
-"""Pixels from the middle of a marker to a text beside it."""
 PAD = 7.0
 """Pixels kept free above and below, so that lines and markers at the end of a range are whole."""
-
-
-@dataclass(frozen=True)
-class Note:
-    """A short text centred above the point (x, y) of the data, and above a marker at ``clear_of`` if they meet."""
-
-    x: float
-    y: float
-    text: str
-    meaning: str = "text"
-    clear_of: float = math.nan
 
 
 class Canvas(pg.GraphicsView):  # type: ignore[misc]
@@ -56,7 +42,6 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.theme, self.factor = LIGHT, 1.0
         self.curves: list[Curve] = []
         self._items: list[Any] = []
-        self._notes: Sequence[Note] = ()
         self._extent: tuple[float, float] | None = None
         self._held: dict[str, tuple[float, float] | None] = {"x": None, "y": None}
         self._y_range: tuple[float, float, float] | None = None
@@ -88,14 +73,6 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.view_box.addItem(curve, ignoreBounds=True)
         self._dress_margins()
         return curve
-
-    def add_bars(self, x: np.ndarray, width: float, meaning: str, style: str = "filled") -> Bars:
-        """Bars: "filled", "outline" or "hatch"."""
-        return self.add_item(Bars(x, width, meaning, style))
-
-    def add_levels(self, x: np.ndarray, width: float, meaning: str) -> Levels:
-        """A short horizontal line at each place."""
-        return self.add_item(Levels(x, width, meaning), z=15)
 
     def add_points(self, meaning: str, symbol: str = "o", size: float = 8.0, filled: bool | None = None) -> Points:
         """Markers."""
@@ -134,12 +111,8 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         """Events on the x axis, (n,), sorted."""
         self.marks.set_places(x)
 
-    def set_notes(self, notes: Sequence[Note]) -> None:
-        """Short texts at points of the data."""
-        self._notes = notes
-
     def set_extent(self, low: float, high: float) -> None:
-        """The y values that bars and markers span, where the y axis has no fixed ends."""
+        """The y values that markers and lines besides the curves span, where the y axis has no fixed ends."""
         self._extent = (low, high)
 
     def set_scales(self, x: Scale | None = None, y: Scale | None = None) -> None:
@@ -233,19 +206,8 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
 
     def _place_words(self) -> None:
         ends = [(c, c.end()) for c in self.curves if c.isVisible() and c.label]
-        placed = line_ends(
-            [(c.label, c.meaning, self.to_pixels(*end)) for c, end in ends if end is not None], self.words, self._room()
-        )
-        for note in self._notes:
-            at = self.to_pixels(note.x, note.y) - QPointF(self.words.width(note.text) / 2, self.words.line * 0.6)
-            if math.isfinite(note.clear_of):
-                gap, marker = self.words.line / 2 + MARKER * self.factor, self.to_pixels(note.x, note.clear_of).y()
-                if abs(at.y() - marker) < gap:
-                    at.setY(marker - gap)
-                    if at.y() < self.words.line / 2:  # no room above it either
-                        continue
-            placed.append(Word(note.text, at, note.meaning))
-        self.words.place(placed)
+        placed = [(c.label, c.meaning, self.to_pixels(*end)) for c, end in ends if end is not None]
+        self.words.place(line_ends(placed, self.words, self._room()))
 
     def _dress_margins(self) -> None:
         self._margin = max((self.words.width(c.label) + 12 for c in self.curves if c.label), default=0.0)

@@ -1,4 +1,4 @@
-"""What a plot is made of besides curves. Each item is created once, dressed by its plot, and then only given data."""
+"""Markers, events and cursor lines of a plot. Each is created once, dressed by its plot, and then only given data."""
 
 from __future__ import annotations
 
@@ -8,59 +8,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush
 
 from app.theme.tokens import CUES, Cue, Theme
-
-
-class Bars(pg.BarGraphItem):  # type: ignore[misc]
-    """Bars of one meaning from a common base.
-
-    ``style``: "filled", "outline" (a thin frame, as for the policy before the update) or "hatch" (clipped).
-    """
-
-    def __init__(self, x: np.ndarray, width: float, meaning: str, style: str = "filled") -> None:
-        self.meaning, self.style = meaning, style
-        super().__init__(x=np.asarray(x, float), height=np.zeros(len(x)), width=width, pen=None, brush=None)
-
-    def set_heights(self, heights: np.ndarray, x: np.ndarray | None = None) -> None:
-        """Give the bars (n,) heights, and other places if their number changes. NaN draws no bar."""
-        heights = np.nan_to_num(np.asarray(heights, float), nan=0.0, posinf=0.0, neginf=0.0)
-        if x is None:
-            self.setOpts(height=heights)
-        else:
-            self.setOpts(height=heights, x=np.asarray(x, float))
-
-    def set_width(self, width: float) -> None:
-        """Width of each bar in units of x."""
-        self.setOpts(width=width)
-
-    def dress(self, theme: Theme, scale: float) -> None:
-        frame = theme.pen(self.meaning, 2.0 if theme.bold else 1.2 * scale, Qt.PenStyle.SolidLine)
-        if self.style == "filled":
-            self.setOpts(brush=QBrush(theme.colour(self.meaning)), pen=pg.mkPen(None))
-        elif self.style == "hatch":
-            self.setOpts(brush=theme.hatch(self.meaning), pen=frame)
-        else:
-            self.setOpts(brush=QBrush(Qt.BrushStyle.NoBrush), pen=frame)
-
-
-class Levels(pg.PlotCurveItem):  # type: ignore[misc]
-    """A short horizontal line over each place: a reference that the bars are compared with."""
-
-    def __init__(self, x: np.ndarray, width: float, meaning: str) -> None:
-        super().__init__(connect="pairs", antialias=True)
-        self.meaning = meaning
-        self._x, self._width = np.asarray(x, float), width
-
-    def set_heights(self, heights: np.ndarray, x: np.ndarray | None = None) -> None:
-        """Give the lines (n,) heights, and other places if their number changes. NaN draws no line."""
-        if x is not None:
-            self._x = np.asarray(x, float)
-        heights = np.asarray(heights, float)
-        there = np.isfinite(heights)
-        ends = self._x[there, None] + np.array([-0.5, 0.5]) * self._width
-        self.setData(ends.reshape(-1), np.repeat(heights[there], 2))
-
-    def dress(self, theme: Theme, scale: float) -> None:
-        self.setPen(theme.pen(self.meaning, 3.0 if theme.bold else 1.6 * scale))
 
 
 class Points(pg.ScatterPlotItem):  # type: ignore[misc]

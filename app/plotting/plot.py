@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import (
@@ -18,7 +17,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
-from app.plotting import picture
 from app.plotting.axis import Scale
 from app.plotting.canvas import Canvas
 from app.plotting.items import Band
@@ -100,15 +98,6 @@ class Plot(Canvas):
         columns = [Column("x", self.x_scale.label or "x", chars=8, decimals=0 if self.x_scale.whole else 3)]
         columns += [Column(c.key, c.label, chars=9, help=c.label) for c in self.curves]
         return columns, SeriesRows([(c.series, c.first) for c in self.curves], whole=self.x_scale.whole)
-
-    def render_to(self, path: Path) -> None:
-        """Write the plot as it stands to a .png, .svg or .pdf file.
-
-        Raises:
-            OSError: the file cannot be written.
-            ValueError: another ending.
-        """
-        picture.render(self, path)
 
     def reset_view(self) -> None:
         """Show the whole range again after zooming."""

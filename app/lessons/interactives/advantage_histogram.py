@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from app.lessons.interactives.bar_pictures import distribution, histogram, told
-from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.base import Interactive, note_label
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
@@ -60,8 +60,7 @@ class AdvantageHistogram(Interactive):
         self.top = TwinStack(self.rewards, [AVERAGE.entry])
         self.below = TwinStack(self.histogram)
         self.groups = TableTwin(COLUMNS, title=tr("The groups behind the bar"))
-        self.numbers = QLabel()
-        self.numbers.setWordWrap(True)
+        self.numbers = note_label()
         self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._opened = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._lower = QWidget()
@@ -80,11 +79,7 @@ class AdvantageHistogram(Interactive):
         self._parts.setSpacing(4)
         self._parts.addWidget(self.top, 2)
         self._parts.addWidget(self._lower, 3)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(self.numbers)
-        column.addLayout(self._parts, 1)
+        self.lay_out(self.numbers, (self._parts, 1))
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -143,7 +138,7 @@ class AdvantageHistogram(Interactive):
             return
         table = found.batches.action_rewards
         names = view.step.origin.vocabulary[: len(table)]
-        drawn = (self.step.show or SHOWS[0]) == "histogram"
+        drawn = (self.shows) == "histogram"
         low, opened = self.height() < 330 * view.scale, drawn and self.bar is not None
         directions = QBoxLayout.Direction
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)

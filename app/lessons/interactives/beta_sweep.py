@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll
-from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.base import Interactive, note_label
 from app.plotting.axis import Scale
 from app.plotting.legend import Entry
 from app.plotting.line_chart import LineChart
@@ -81,9 +81,7 @@ class BetaSweep(Interactive):
             self.plots[key] = plot
             self.twins.append(TwinStack(plot, LEGEND))
             column.addWidget(self.twins[-1], 1)
-        self.foot = QLabel()
-        self.foot.setObjectName("muted")
-        self.foot.setWordWrap(True)
+        self.foot = note_label("muted")
         column.addWidget(self.foot)
 
     # -- state ---------------------------------------------------------------------------------------------------------

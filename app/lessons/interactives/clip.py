@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QWidget
 
 from app.lessons.interactives.base import Interactive
 from app.panels.calm import CalmSlider
@@ -104,12 +104,7 @@ class Clip(Interactive):
         drag = QHBoxLayout()
         drag.addWidget(self.name)
         drag.addWidget(self.slider, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(grid, 1)
-        column.addLayout(drag)
-        column.addWidget(self.foot)
+        self.lay_out((grid, 1), drag, self.foot, spacing=6)
 
     # -- what it shows -------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from app.lessons.interactives.base import Interactive
 from app.lessons.interactives.tiles import Tiles
@@ -89,13 +89,7 @@ class DeadGroups(Interactive):
         drag = QHBoxLayout()
         drag.addWidget(self.name)
         drag.addWidget(self.slider, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(self.tiles, 3)
-        column.addLayout(drag)
-        column.addWidget(self.foot)
-        column.addWidget(self.curve, 2)
+        self.lay_out((self.tiles, 3), drag, self.foot, (self.curve, 2), spacing=6)
 
     # -- what it shows -------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from app.lessons.interactives.base import Interactive
 from app.panels.experiments.race.controller import RaceController
@@ -52,12 +52,7 @@ class FairRace(Interactive):
         self.head, self.foot = QLabel(), QLabel()
         self.head.setObjectName("section")
         self.foot.setWordWrap(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(self.head)
-        column.addWidget(self.twin, 1)
-        column.addWidget(self.foot)
+        self.lay_out(self.head, (self.twin, 1), self.foot)
         self.twin.title.hide()
 
     # -- state ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QStackedLayout, QWidget
 
 from app.lessons.interactives.bar_pictures import FRAME, STEPS, compared, distribution, told
 from app.lessons.interactives.base import Interactive
@@ -91,12 +91,7 @@ class KlExplorer(Interactive):
         self._parts.setSpacing(4)
         self._parts.addLayout(self._both, 5)
         self._parts.addWidget(self.below, 5)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(self.numbers)
-        column.addLayout(self._parts, 1)
-        column.addWidget(self.note)
+        self.lay_out(self.numbers, (self._parts, 1), self.note)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -139,7 +134,7 @@ class KlExplorer(Interactive):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        found, what = self.found, self.step.show or SHOWS[0]
+        found, what = self.found, self.shows
         names = [str(n + 1) for n in range(len(found.logp))]
         prob, ref = np.exp(found.logp), np.exp(found.ref_logp)
         for twin in (*self.tops, *self.twins.values()):

@@ -90,18 +90,10 @@ class OneUpdate(Interactive):
         self._below.setSpacing(16)
         self._below.addWidget(self.table, 3)
         self._below.addLayout(right, 2)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(self.bars, 2)
-        column.addLayout(self._below, 3)
-
-    @property
-    def _stage(self) -> str:
-        return self.step.show or SHOWS[0]
+        self.lay_out((self.bars, 2), (self._below, 3), spacing=6)
 
     def _reached(self, stage: str) -> bool:
-        return SHOWS.index(stage) <= SHOWS.index(self._stage)
+        return SHOWS.index(stage) <= SHOWS.index(self.shows)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -111,14 +103,14 @@ class OneUpdate(Interactive):
         for part in (self.bars, self.table, self.reduced):
             part.set_look(view.theme, view.scale)
         drawn = picture(view.step, 0, view.run.origin.action_rewards)
-        self._fit(view.scale, drawn is not None and self._stage != "reductions")
+        self._fit(view.scale, drawn is not None and self.shows != "reductions")
         if drawn is not None:
             show_policy(self.bars, drawn, view.selection.action)
         if self._step is None or numbers is None:
             self.table.set_rows([])
             return
         row = min(view.selection.row or 0, len(self._step.group) - 1)
-        if self._stage == "reductions":
+        if self.shows == "reductions":
             self._draw_reductions(numbers)
         else:
             self.table.set_columns(COLUMNS)
@@ -131,10 +123,10 @@ class OneUpdate(Interactive):
         narrow, low = self.width() < 600 * scale, self.height() < 380 * scale
         directions = QBoxLayout.Direction
         self._below.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
-        about_bars = self._stage in ("sample", "bars")
+        about_bars = self.shows in ("sample", "bars")
         self.bars.setVisible(bars and (about_bars or not low))
         self.table.setVisible(not (low and about_bars))
-        self.reduced.setVisible(self._stage == "reductions")
+        self.reduced.setVisible(self.shows == "reductions")
 
     def _row(self, numbers: Numbers, row: int) -> list[object]:
         assert self._step is not None
@@ -163,15 +155,15 @@ class OneUpdate(Interactive):
     def _draw_formula(self, numbers: Numbers, row: int, view: View) -> None:
         assert self._step is not None
         node: Node | None = None
-        if self._stage == "bars":
+        if self.shows == "bars":
             action = view.selection.action
             action = int(self._step.tokens[row, 0]) if action is None else action
             node = explain_from(numbers, Quantity("new_probability", context=0, action=action))
-        elif self._stage in QUANTITIES:
-            node = explain_from(numbers, self._address(QUANTITIES[self._stage], row))
+        elif self.shows in QUANTITIES:
+            node = explain_from(numbers, self._address(QUANTITIES[self.shows], row))
         for label in (self.general, self.values):
             label.setVisible(node is not None and bool(node.latex))
-        if self._stage == "bars":  # ten terms in one line would be too small to read
+        if self.shows == "bars":  # ten terms in one line would be too small to read
             self.values.hide()
         self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
         if node is None:
@@ -191,7 +183,7 @@ class OneUpdate(Interactive):
         if self._step is None:
             return tr("No update yet.")
         return tr("Stage {stage}, {count} samples. {text} {text2}").format(
-            stage=self._stage, count=len(self._step.group), text=self.name.text(), text2=self.foot.text()
+            stage=self.shows, count=len(self._step.group), text=self.name.text(), text2=self.foot.text()
         )
 
     # -- answers and input ---------------------------------------------------------------------------------------------
@@ -203,7 +195,7 @@ class OneUpdate(Interactive):
 
     @Slot(int)
     def _on_row(self, row: int) -> None:
-        if self._step is not None and self._stage != "reductions" and row < len(self._step.group):
+        if self._step is not None and self.shows != "reductions" and row < len(self._step.group):
             self.workspace.select(row=row, action=int(self._step.tokens[row, 0]))
 
     @Slot(int)
@@ -213,5 +205,5 @@ class OneUpdate(Interactive):
 
     @Slot(int, str)
     def _on_cell(self, row: int, key: str) -> None:
-        if self._stage != "reductions":
+        if self.shows != "reductions":
             self.workspace.explain(self._address("reward" if key == "sample" else key, row))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from app.lessons.interactives.bar_pictures import (
     FRAME,
@@ -18,7 +18,7 @@ from app.lessons.interactives.bar_pictures import (
     ratio_bars,
     told,
 )
-from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.base import Interactive, note_label
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.legend import Entry
@@ -51,17 +51,12 @@ class RatioExplorer(Interactive):
         self._powers = LEAST_POWERS
         self.top = TwinStack(self.policy, [Entry(tr("π now"), "policy"), OLD.entry])
         self.below = TwinStack(self.ratios, [Entry(tr("clip range"), "reference", "line")])
-        self.numbers = QLabel()
-        self.numbers.setWordWrap(True)
+        self.numbers = note_label()
         self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._parts.setSpacing(4)
         self._parts.addWidget(self.top, 1)
         self._parts.addWidget(self.below, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(self._parts, 1)
-        column.addWidget(self.numbers)
+        self.lay_out((self._parts, 1), self.numbers)
         self._old: np.ndarray | None = None
         self._objective = Objective()
         self._moves: list[tuple[int, float]] = []
@@ -113,7 +108,7 @@ class RatioExplorer(Interactive):
         self._show(view)
 
     def _show(self, view: View) -> None:
-        found, what = self.found, self.step.show or SHOWS[0]
+        found, what = self.found, self.shows
         assert found is not None
         names = view.step.origin.vocabulary[: len(found.logp)]
         old = np.exp(found.old_logp)

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.examples import RECORDED
 from app.help.published import PARTS
 from app.help.published_view import WHOSE, PublishedView
-from app.lessons.interactives.base import Interactive
+from app.lessons.interactives.base import Interactive, note_label, pages
 from app.panels.evolution import EvolutionPanel
 from app.workspace.answers import watched
 from app.workspace.view import View
@@ -34,25 +34,12 @@ class Reported(Interactive):
         self.evolution.place = CHOSEN
         self.page = PublishedView()
         self.page.refused.connect(self._on_refused)
-        self.note = QLabel()
-        self.note.setObjectName("muted")
-        self.note.setWordWrap(True)
-        pictures = QWidget()
-        self._stack = QStackedLayout(pictures)
-        self._stack.addWidget(self.evolution)
-        self._stack.addWidget(self.page)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(pictures, 1)
-        column.addWidget(self.note)
-
-    @property
-    def _what(self) -> str:
-        return self.step.show or ANSWERS
+        self.note = note_label("muted")
+        pictures, self._stack = pages(self.evolution, self.page)
+        self.lay_out((pictures, 1), self.note, spacing=6)
 
     def draw(self, view: View) -> None:
-        answers = self._what == ANSWERS
+        answers = self.shows == ANSWERS
         self._stack.setCurrentWidget(self.evolution if answers else self.page)
         self.note.setFont(view.theme.font("body", view.scale))
         self.note.setText(view.run.read_only)
@@ -60,11 +47,11 @@ class Reported(Interactive):
         if answers:
             self.evolution.on_frame()
         else:
-            self.page.show_part(self._what, view.theme, view.scale)
+            self.page.show_part(self.shows, view.theme, view.scale)
 
     def summary(self, view: View) -> str:
-        if self._what != ANSWERS:
-            return f"{PARTS[self._what]}. {WHOSE}"
+        if self.shows != ANSWERS:
+            return f"{PARTS[self.shows]}. {WHOSE}"
         return f"{self.evolution.summary(view)} {RECORDED if view.run.read_only else ''}".strip()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:

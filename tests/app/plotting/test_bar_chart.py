@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QFontMetricsF, QImage
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import STYLES, BarPicture, BarSeries, side_by_side
+from app.plotting.bar_painter import notes_of
 from app.plotting.export import Paper, drawn
 from app.plotting.twin_stack import TwinStack
 from app.theme.tokens import DARK, LIGHT, Theme
@@ -190,6 +191,21 @@ def test_what_is_read_and_the_table_hold_the_numbers_that_the_heights_stand_for(
     qtbot.addWidget(twin)
     twin.toggle()
     assert twin.table.table.text(0, 1) == "10.000"
+
+
+@pytest.mark.parametrize("height", [150, 200, 500])
+@pytest.mark.parametrize("marker", [0.9, 0.97, 1.0])
+def test_a_note_stands_clear_of_a_marker_and_inside_the_chart(qtbot: QtBot, height: int, marker: float) -> None:
+    bar = BarSeries(name="now", meaning="policy", heights=np.array([0.92]))
+    reward = BarSeries(name="reward", meaning="reward", style="diamond", heights=np.array([marker]))
+    what = BarPicture(names=("a",), label="action", series=(bar, reward), y=Scale(low=0, high=1.1), notes=("0.92",))
+    made = chart(qtbot, what)
+    made.resize(300, height)
+    metrics = QFontMetricsF(LIGHT.font("small", 1.0))
+    ((text, at),) = notes_of(what, made.axes(), metrics, 1.0)
+    assert text == "0.92"
+    assert abs(at.y() - made.pixel_at(0, marker).y()) >= metrics.height() / 2 + 5.5  # half a diamond
+    assert at.y() - metrics.height() / 2 >= 0
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])

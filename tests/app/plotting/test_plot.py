@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import gc
-from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtCore import QByteArray, QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.plotting.axis import Scale
-from app.plotting.canvas import Note
+from app.plotting.export import FORMATS, Paper, drawn
 from app.plotting.legend import Entry, Legend
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
@@ -138,68 +137,30 @@ def test_an_empty_plot_says_what_will_appear(qtbot: QtBot) -> None:
     assert plot.cursor_x is None
 
 
-def test_bars_with_everything_on_them_are_drawn(qtbot: QtBot) -> None:
-    x = np.arange(1, 11)
-    plot = Plot("Policy", Scale(low=0.4, high=10.6, whole=True), Scale(low=0, high=1))
-    qtbot.addWidget(plot)
-    plot.add_bars(x, 0.6, "policy").set_heights(np.append(np.full(9, 0.05), np.nan))
-    plot.add_bars(x, 0.6, "clipped", "hatch").set_heights(np.full(10, 0.3))
-    plot.add_levels(x, 0.6, "reference").set_heights(np.full(10, 0.1))
-    plot.add_points("reward", "d").set_points(x, np.append(np.linspace(0, 1, 9), np.nan))
-    plot.set_notes([Note(7, 0.8, "0.83")])
-    plot.set_x_names([(float(a), f"a{a}") for a in x])
-    plot.resize(500, 300)
-    plot.show()
-    plot.refresh()
-    image = picture(plot)
-    assert all(has_colour(image, LIGHT.colour(name)) for name in ("policy", "push_down"))
-    assert plot.places() == (1, 10)
-    assert [word.text for word in plot.words._words] == ["0.83"]
-
-
-@pytest.mark.parametrize("height", [150, 200, 500])
-@pytest.mark.parametrize("marker", [0.9, 0.97, 1.0])
-def test_a_note_stands_clear_of_a_marker_and_inside_the_plot(qtbot: QtBot, height: int, marker: float) -> None:
-    plot = Plot("Bars", Scale(low=0, high=2), Scale(low=0, high=1.1))
-    qtbot.addWidget(plot)
-    plot.resize(300, height)
-    plot.show()
-    plot.set_look(LIGHT, 1.0)
-    plot.set_notes([Note(1.0, 0.95, "0.92", clear_of=marker)])
-    plot.refresh()
-    (word,) = plot.words._words
-    assert abs(word.at.y() - plot.to_pixels(1.0, marker).y()) >= plot.words.line / 2 + 5.5  # half a diamond
-    assert word.at.y() - plot.words.line / 2 >= 0
-
-
 def test_a_plot_has_a_name_and_a_sentence_for_screen_readers(qtbot: QtBot) -> None:
     plot = history(qtbot, np.arange(3.0), shown=False)
     plot.set_summary("Reward rose from 0 to 2.")
     assert (plot.accessibleName(), plot.accessibleDescription()) == ("Training history", "Reward rose from 0 to 2.")
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
-def test_a_plot_is_written_to_a_file(qtbot: QtBot, tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_plot_is_written_to_a_file(qtbot: QtBot, kind: str) -> None:
     plot = history(qtbot, np.arange(30.0))
-    path = tmp_path / f"plot.{ending}"
-    plot.render_to(path)
-    if ending == "png":
-        image = QImage(str(path))
-        assert image.width() == 2 * plot.viewport().width()
+    data = drawn(plot, kind, Paper(theme=LIGHT, density=2.0))
+    if kind == "png":
+        image = QImage.fromData(data)
+        assert image.width() == 2 * plot.width()
         assert image.pixelColor(2, 2) == LIGHT.colour("ground")
-    elif ending == "svg":
-        assert QSvgRenderer(str(path)).isValid()
-        assert "update" in path.read_text()
+    elif kind == "svg":
+        assert QSvgRenderer(QByteArray(data)).isValid()
+        assert "update" in data.decode()
     else:
-        assert path.read_bytes().startswith(b"%PDF")
+        assert data.startswith(b"%PDF")
 
 
-def test_a_file_that_cannot_be_written_is_said_at_once(qtbot: QtBot, tmp_path: Path) -> None:
-    plot = history(qtbot, np.arange(3.0), shown=False)
-    with pytest.raises(OSError, match=r"missing"):
-        plot.render_to(tmp_path / "missing" / "plot.svg")
-    with pytest.raises(ValueError, match=r"end the name in \.png, \.svg or \.pdf"):
-        plot.render_to(tmp_path / "plot.bmp")
+def test_a_kind_of_file_that_there_is_not_is_refused(qtbot: QtBot) -> None:
+    with pytest.raises(ValueError, match=r"choose one of png, svg, pdf"):
+        drawn(history(qtbot, np.arange(3.0), shown=False), "bmp", Paper(theme=LIGHT))
 
 
 def test_the_button_changes_between_plot_and_table_and_the_focus_goes_along(qtbot: QtBot) -> None:
