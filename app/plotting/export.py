@@ -112,7 +112,7 @@ def _paint(widget: QWidget, device: QPaintDevice, size: QSize, paper: Paper) -> 
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.fillRect(QRect(QPoint(), size), paper.theme.colour("ground"))
     with _plain(widget):
-        widget.render(painter, QPoint(), QRegion(), PARTS)
+        QWidget.render(widget, painter, QPoint(), QRegion(), PARTS)  # a plot has another method of that name
     if paper.caption:
         edge = round(MARGIN * paper.scale)
         painter.setFont(paper.theme.font("small", paper.scale))

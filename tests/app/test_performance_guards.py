@@ -61,9 +61,9 @@ def test_a_panel_behind_a_tab_draws_when_it_comes_to_the_front(driver: Driver) -
     driver.run(7)
     assert panel.isVisible()
     assert not panel.seen
-    assert len(panel.scatter.points.data) == 0
+    assert panel.scatter.picture.points == ()
     window.docks["kl_over_beta"].raise_()
-    driver.qtbot.waitUntil(lambda: len(panel.scatter.points.data) == 7)
+    driver.qtbot.waitUntil(lambda: [len(some.x) for some in panel.scatter.picture.points if some.name == "own"] == [7])
 
 
 @pytest.mark.parametrize("frames", [100, pytest.param(2000, marks=[pytest.mark.long, pytest.mark.timeout(300)])])
