@@ -71,6 +71,8 @@ def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) 
     assert np.array_equal(panel.scatter.lines[row_line(0)].y, kl.middle)
     assert np.array_equal(panel.views.reward.lines[row_line(0)].y, reward.middle)
     assert "β 0 KL is" in panel.accessibleDescription()
+    solid = {name: line.style is Qt.PenStyle.SolidLine for name, line in panel.scatter.lines.items()}
+    assert solid == {row_line(0): True, OPTIMUM: False}, "only theory is dashed"
 
 
 def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(

@@ -28,6 +28,8 @@ OWN_POINTS = 700
 """Points drawn of the run that is shown, over training."""
 LEAST = 0.1
 """What an axis of KL or reward reaches at least."""
+SOLID = Qt.PenStyle.SolidLine
+"""Only theory is dashed here, whatever the measure is elsewhere."""
 OPTIMUM = "optimum"
 """Name of the line of theory."""
 
@@ -103,7 +105,7 @@ def _row_of_setting(results: SweepResults, row: int, measure: str, only: int | N
     named = sweep.across is not None
     marker = MARKERS[row % len(MARKERS)] if only is None else "o"
     return Line(
-        name=row_line(row), meaning=measure, label=name(sweep.rows[row]) if named and only is None else "",
+        name=row_line(row), meaning=measure, style=SOLID, label=name(sweep.rows[row]) if named and only is None else "",
         title=name(sweep.rows[row]) if named else TITLES[measure], label_meaning="" if front else "muted",
         x=np.arange(len(spread.middle), dtype=float), y=spread.middle, low=spread.low, high=spread.high,
         marker=marker, filled=marker == "o", strength=1.0 if front else BEHIND, z=12 if front else 8,
@@ -201,7 +203,7 @@ def _row_of_frontier(results: SweepResults, row: int, *, front: bool) -> Line:
     kl, reward, sweep = results.final("kl", row), results.final("reward", row), results.sweep
     marker = MARKERS[row % len(MARKERS)]
     line = Line(
-        name=row_line(row), meaning="kl", label="" if sweep.across is None else name(sweep.rows[row]),
+        name=row_line(row), meaning="kl", style=SOLID, label="" if sweep.across is None else name(sweep.rows[row]),
         title=tr("reward"), label_meaning="" if front else "muted", x=kl.middle, y=reward.middle, marker=marker,
         filled=marker == "o", strength=1.0 if front else BEHIND,
     )  # fmt: skip
@@ -268,6 +270,7 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
         held_text, last = name(_value(state.runs, sweep)), max(last, sweep.updates)
         lines.append(
             Line(name="held", label=f"{sweep.over.symbol} {held_text}", title=tr("median"), meaning=measure, z=14,
+                 style=SOLID,
                  x=np.arange(len(spread.middle), dtype=float), y=spread.middle, low=spread.low, high=spread.high)
         )  # fmt: skip
     others = [_course_behind(text, spread, measure, named=text != held_text) for text, spread in behind]
@@ -320,7 +323,8 @@ def _courses(state: SweepState, measure: str) -> list[tuple[str, Spread]]:
 
 def _course_behind(text: str, spread: Spread, measure: str, *, named: bool) -> Line:
     return Line(
-        name=f"at {text}", label=text if named else "", label_meaning="muted", meaning=measure, strength=0.6, z=6,
+        name=f"at {text}", label=text if named else "", label_meaning="muted", meaning=measure, style=SOLID, z=6,
+        strength=0.6,
         x=np.arange(len(spread.middle), dtype=float), y=spread.middle, low=spread.low, high=spread.high, listed=False,
     )  # fmt: skip
 
