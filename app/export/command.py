@@ -60,7 +60,7 @@ def panels_named(name: str) -> list[PanelSpec[Panel]]:
     from app.panels.registry import PANELS
 
     if name == "all":
-        return [spec for spec in PANELS if spec.tells_run]
+        return [spec for spec in PANELS if spec.shows_recorded]
     known = {_plain(word): spec for spec in PANELS for word in (spec.title, spec.id)}
     if _plain(name) in known:
         return [known[_plain(name)]]

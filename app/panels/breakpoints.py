@@ -109,7 +109,7 @@ class BreakpointsPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.rows: list[BreakpointRow] = []
-        self._found: dict[str, Found] = {}
+        self._searches: dict[str, Found] = {}
         self._run: RunHandle | None = None
         self.refusal = QLabel()
         self.refusal.setObjectName("refusal")
@@ -188,12 +188,12 @@ class BreakpointsPanel(Panel):
             row.show_on(one.on)
         if view.run is not self._run:
             self._run = view.run
-            self._found.clear()
+            self._searches.clear()
         for row in self.rows:
-            found = self._found.get(row.one.text)
-            if found is None:
-                found = self._found[row.one.text] = Found(row.one, view.run.series[row.one.series])
-            row.show_place(found.look())
+            search = self._searches.get(row.one.text)
+            if search is None:
+                search = self._searches[row.one.text] = Found(row.one, view.run.series[row.one.series])
+            row.show_place(search.look())
 
     def _build_rows(self) -> None:
         """A row for each; the focus stays at its place in the list."""
@@ -246,6 +246,6 @@ class BreakpointsPanel(Panel):
 
     @Slot(int)
     def _on_visited(self, place: int) -> None:
-        first = self._found[self.rows[place].one.text].first
+        first = self._searches[self.rows[place].one.text].first
         if first is not None:
             self.workspace.move_to(first)

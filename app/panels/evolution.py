@@ -140,7 +140,7 @@ class EvolutionPanel(Panel):
             if evolution.complete
             else tr(" Read {read:,} of {head:,} updates.").format(read=evolution.read, head=view.head)
         )
-        self.note.setText(f"{self._told(view, now)}{read}")
+        self.note.setText(f"{self._status_text(view, now)}{read}")
 
     def _now(self, view: View, evolution: Evolution) -> list[Change | None]:
         """The answers at the cursor: of the step itself, however far the others have been read."""
@@ -149,7 +149,7 @@ class EvolutionPanel(Panel):
             return [None for _ in places]
         return [Change(step.step, *watched(step, place, view.run.origin)) for place in places]
 
-    def _told(self, view: View, now: list[Change | None]) -> str:
+    def _status_text(self, view: View, now: list[Change | None]) -> str:
         """How many answers are right at the cursor."""
         if not view.cursor.step:
             return tr("Answers are recorded with every update; move to one.")
@@ -190,7 +190,7 @@ class EvolutionPanel(Panel):
         evolution = self._of_run()
         if evolution is None or not view.head:
             return tr("No answers yet.")
-        return self._told(view, self._now(view, evolution))
+        return self._status_text(view, self._now(view, evolution))
 
     # -- input -------------------------------------------------------------------------------------------------------
 

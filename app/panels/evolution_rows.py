@@ -113,18 +113,18 @@ class EvolutionRows(QWidget):
     def _paint_row(self, painter: QPainter, place: int, prompt: str) -> None:
         assert self._theme is not None and self._evolution is not None
         theme = self._theme
-        asked, strip, answer = (box.translated(0, place * self.line) for box in self._columns())
+        prompt_box, strip, answer = (box.translated(0, place * self.line) for box in self._columns())
         if place == self._selected:
-            band = QRectF(4, asked.top(), self.width() - 8, self.line)
+            band = QRectF(4, prompt_box.top(), self.width() - 8, self.line)
             painter.fillRect(band, theme.colour("surface"))
-            painter.fillRect(QRectF(4, asked.top(), 3, self.line), theme.colour("selection"))
+            painter.fillRect(QRectF(4, prompt_box.top(), 3, self.line), theme.colour("selection"))
             if self.hasFocus():
                 painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRect(band.adjusted(0, 1, 0, -1))
         painter.setFont(theme.font("mono", self._scale))
         painter.setPen(theme.colour("text"))
-        painter.drawText(asked, LEFT, _elided(painter, prompt, asked.width()))
+        painter.drawText(prompt_box, LEFT, _elided(painter, prompt, prompt_box.width()))
         self._paint_strip(painter, strip, self._evolution.columns(place, max(int(strip.width() / COLUMN), 1)))
         self._paint_answer(painter, answer, self._now[place])
 
@@ -191,12 +191,12 @@ class EvolutionRows(QWidget):
         if event.buttons() & Qt.MouseButton.LeftButton and step:
             self.jumped.emit(step)
         change = self._evolution.at(place, step) if self._evolution and place >= 0 else None
-        told = (
+        tooltip = (
             tr("Update {step}: {text} {words}").format(step=step, text=change.text, words=change.verdict.words).rstrip()
             if change
             else ""
         )
-        QToolTip.showText(event.globalPosition().toPoint(), told, self)
+        QToolTip.showText(event.globalPosition().toPoint(), tooltip, self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if self._evolution is None or not self._evolution.prompts:

@@ -42,7 +42,7 @@ LONGEST_AGO = 1000
 SHARES = ("clip_fraction", "dead_groups", "accuracy", "accuracy_greedy", "accuracy_sampled")
 
 
-class Card(QWidget):
+class MetricCard(QWidget):
     """One number.
 
     Attributes:
@@ -88,13 +88,13 @@ class Card(QWidget):
             self._value = shown(value, METRICS[self.name].decimals)
         self._chip = reason.chip if reason else self.note
         metric = METRICS.get(self.name)
-        told = [metric.help if metric else tr("Updates computed so far.")]
+        sentences = [metric.help if metric else tr("Updates computed so far.")]
         if self.language and self.name in ("kl", "entropy"):
-            told.append(PER_TOKEN)
+            sentences.append(PER_TOKEN)
         if value == value and metric:
-            told.append(tr("Full precision: {value}.").format(value=full(value)))
-        told += [reason.sentence] if reason else []
-        explain_on_hover(self, title, " ".join(told))
+            sentences.append(tr("Full precision: {value}.").format(value=full(value)))
+        sentences += [reason.sentence] if reason else []
+        explain_on_hover(self, title, " ".join(sentences))
         self.setAccessibleName(f"{title} {self._value}")
         self.update()
 
@@ -202,7 +202,7 @@ class MetricsPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.cards = [Card(name) for name in CARDS]
+        self.cards = [MetricCard(name) for name in CARDS]
         self._suits: tuple[str, ...] = CARDS
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -243,8 +243,8 @@ class MetricsPanel(Panel):
         self.redraw()
 
     def summary(self, view: View) -> str:
-        said = [f"{METRICS[c.name].title} {shown(view.step.metrics[c.name])}" for c in self.cards[1:]]
-        return tr("Update {step}: ").format(step=view.cursor.step) + ", ".join(said) + "."
+        parts = [f"{METRICS[c.name].title} {shown(view.step.metrics[c.name])}" for c in self.cards[1:]]
+        return tr("Update {step}: ").format(step=view.cursor.step) + ", ".join(parts) + "."
 
     def _on_activated(self, name: str) -> None:
         if name in METRICS:

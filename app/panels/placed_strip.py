@@ -110,8 +110,8 @@ class PlacedStrip(QWidget):
         painter.setFont(small)
         painter.setPen(theme.colour("muted"))
         if width >= needed:
-            for lines, said in ((2, tr("log π")), (1, "likeliest")):
-                painter.drawText(QRectF(area.left(), area.bottom() - lines * line, left, line), 0, said)
+            for lines, text in ((2, tr("log π")), (1, "likeliest")):
+                painter.drawText(QRectF(area.left(), area.bottom() - lines * line, left, line), 0, text)
         for i, token in enumerate(answer.tokens):
             cell = QRectF(area.left() + left + i * width, area.top(), width - 2, area.height())
             self._paint_token(painter, cell, int(token), i, numbers=width >= needed)
@@ -135,9 +135,9 @@ class PlacedStrip(QWidget):
         )
         likeliest = int(self._answer.dist_logp[place].argmax())
         chance = float(np.exp(self._answer.dist_logp[place, likeliest]))
-        said = "·" if likeliest == token else f"{self._words[likeliest]} {chance:.2f}"
+        text = "·" if likeliest == token else f"{self._words[likeliest]} {chance:.2f}"
         painter.setPen(theme.colour("muted"))
-        painter.drawText(cell.adjusted(0, cell.height() - line, 0, 0), _TOP, said)
+        painter.drawText(cell.adjusted(0, cell.height() - line, 0, 0), _TOP, text)
 
     def _paint_group(self, painter: QPainter, area: QRectF) -> None:
         """Hollow below zero, filled above; under each place the reward that leads there, and how often."""
@@ -176,8 +176,8 @@ class PlacedStrip(QWidget):
         assert self._theme is not None
         metrics = QFontMetricsF(painter.font())
         count, until = Counter(places), -np.inf
-        found = sorted({x: i for i, x in enumerate(places)}.items())
-        for x, i in found if len(found) <= 4 else (found[0], found[-1]):
+        ticks = sorted({x: i for i, x in enumerate(places)}.items())
+        for x, i in ticks if len(ticks) <= 4 else (ticks[0], ticks[-1]):
             advantage, paid = shown(float(self._advantages[i])), f"R {shown(float(self._rewards[i]))} ×{count[x]}"
             width = max(map(metrics.horizontalAdvance, (advantage, paid)))
             if x - width / 2 < until:

@@ -51,8 +51,8 @@ class QueuePanel(Panel):
         self.empty.setObjectName("muted")
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.says = QLabel()
-        self.says.setWordWrap(True)
+        self.status = QLabel()
+        self.status.setWordWrap(True)
         self.proceed = QPushButton(tr("Pause"))
         self.proceed.clicked.connect(self._on_proceed)
         self.cancel = QPushButton(tr("Cancel"))
@@ -61,7 +61,7 @@ class QueuePanel(Panel):
         self.form.browse.clicked.connect(self.browse_wanted)
         line = QHBoxLayout()
         line.setSpacing(8)
-        line.addWidget(self.says, 1)
+        line.addWidget(self.status, 1)
         for button in (self.proceed, self.cancel):
             line.addWidget(button)
         lower = QWidget()
@@ -103,8 +103,8 @@ class QueuePanel(Panel):
         self.proceed.setVisible(under_way or state is QueueState.CANCELLED)
         self.proceed.setText(tr("Pause") if state in (QueueState.WORKING, QueueState.STOPPING) else tr("Resume"))
         self.proceed.setEnabled(state is not QueueState.STOPPING)
-        self.says.setText(_told(background))
-        self.says.setVisible(bool(self.says.text()))
+        self.status.setText(_status_text(background))
+        self.status.setVisible(bool(self.status.text()))
         self._stack.setCurrentIndex(0 if background is None or background.queue is None else 1)
         if background is not None and background.queue is not None:
             self._fill(background, background.queue)
@@ -120,7 +120,7 @@ class QueuePanel(Panel):
         self.table.set_rows(rows(queue, background.far, background.place, background.left_of, asleep))
 
     def summary(self, view: View) -> str:
-        return _told(self.background) or EMPTY
+        return _status_text(self.background) or EMPTY
 
     def focus_form(self) -> None:
         """Ready to be read, or to begin a queue."""
@@ -176,7 +176,7 @@ class QueuePanel(Panel):
             )
 
 
-def _told(background: BackgroundQueue | None) -> str:
+def _status_text(background: BackgroundQueue | None) -> str:
     """What becomes of the queue, in a sentence or two; empty without one."""
     if background is None or background.queue is None:
         return ""

@@ -55,17 +55,17 @@ class Share(str):
 
 def columns(queue: Queue) -> list[Column]:
     """The columns of ``queue``."""
-    found = []
+    columns = []
     for path in queue.axes:
         rule = described_at(path)
-        found.append(Column(path, rule.symbol or rule.title, chars=8, help=f"{rule.title}. {rule.help}", kind="text"))
-    found.append(Column("seed", tr("seed"), chars=4, help=tr("The seed of the run.")))
-    found.append(Column(UPDATES, tr("updates"), chars=16, kind="text", help=tr("Updates done, and wanted.")))
+        columns.append(Column(path, rule.symbol or rule.title, chars=8, help=f"{rule.title}. {rule.help}", kind="text"))
+    columns.append(Column("seed", tr("seed"), chars=4, help=tr("The seed of the run.")))
+    columns.append(Column(UPDATES, tr("updates"), chars=16, kind="text", help=tr("Updates done, and wanted.")))
     for name, title in MEASURES:
         help = tr("{title}, as last measured. {help}").format(title=METRICS[name].title, help=METRICS[name].help)
-        found.append(Column(name, title, chars=6.5, unit=METRICS[name].unit, help=help))
-    found.append(Column("left", tr("left"), chars=13, kind="text", help=tr("Time that the run still takes.")))
-    return found
+        columns.append(Column(name, title, chars=6.5, unit=METRICS[name].unit, help=help))
+    columns.append(Column("left", tr("left"), chars=13, kind="text", help=tr("Time that the run still takes.")))
+    return columns
 
 
 def rows(

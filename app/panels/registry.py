@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.panels.base import Panel
-from app.panels.spec import Area, Layout, PanelSpec, at
+from app.panels.spec import Area, LayoutVariant, PanelSpec, at
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
@@ -43,7 +43,7 @@ def _timeline(workspace: Workspace) -> TimelinePanel:
 
 TIMELINE = PanelSpec(
     id="timeline", title=tr("Timeline"), factory=_timeline,
-    area=Area.TOP, eager=True, size=(1366, 28), tells_run=True,
+    area=Area.TOP, eager=True, size=(1366, 28), shows_recorded=True,
     help=tr("Which update is shown among all of the run, with its events and branches."),
 )  # fmt: skip
 
@@ -56,7 +56,7 @@ def _controls(workspace: Workspace) -> ControlsPanel:
 
 CONTROLS = PanelSpec(
     id="controls", title=tr("Controls"), factory=_controls,
-    area=Area.LEFT, eager=True, size=(256, 640), tells_run=True, in_lessons=True,
+    area=Area.LEFT, eager=True, size=(256, 640), shows_recorded=True, in_lessons=True,
     help=tr("The settings of the run, and what a change of each one means."),
     shown=at(Area.LEFT),
 )  # fmt: skip
@@ -70,7 +70,7 @@ def _metrics(workspace: Workspace) -> MetricsPanel:
 
 METRICS = PanelSpec(
     id="metrics", title=tr("Metric cards"), factory=_metrics,
-    area=Area.STRIP, eager=True, size=(768, 64), tells_run=True, in_lessons=True,
+    area=Area.STRIP, eager=True, size=(768, 64), shows_recorded=True, in_lessons=True,
     help=tr("Numbers of the update that is shown, each with its course over the run."),
     shown=at(Area.STRIP),
 )  # fmt: skip
@@ -84,7 +84,7 @@ def _pipeline(workspace: Workspace) -> PipelinePanel:
 
 PIPELINE = PanelSpec(
     id="pipeline", title=tr("Pipeline"), factory=_pipeline,
-    area=Area.STRIP, eager=True, size=(768, 92), tells_run=True, in_lessons=True,
+    area=Area.STRIP, eager=True, size=(768, 92), shows_recorded=True, in_lessons=True,
     help=tr("The stages of an update, and the terms of the objective that is maximised."),
     shown=at(Area.STRIP),
 )  # fmt: skip
@@ -98,9 +98,10 @@ def _policy_bars(workspace: Workspace) -> PolicyBarsPanel:
 
 POLICY_BARS = PanelSpec(
     id="policy_bars", title=tr("Policy π(a)"), factory=_policy_bars,
-    eager=True, size=(768, 260), tells_run=True, kind="bandit", in_lessons=True,
+    eager=True, size=(768, 260), shows_recorded=True, kind="bandit", in_lessons=True,
     help=tr("The probability of each action before and after the update, with the rewards."),
-    shown=at(Area.CENTRE, Layout.BANDIT, Layout.PRESENT_BANDIT) | at(Area.BOTTOM, Layout.COMPARE_BANDIT, rank=-1),
+    shown=at(Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.PRESENT_BANDIT)
+    | at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, rank=-1),
 )  # fmt: skip
 
 
@@ -112,7 +113,7 @@ def _training_history(workspace: Workspace) -> TrainingHistoryPanel:
 
 TRAINING_HISTORY = PanelSpec(
     id="training_history", title=tr("Training history"), factory=_training_history,
-    eager=True, size=(768, 220), tells_run=True, in_lessons=True,
+    eager=True, size=(768, 220), shows_recorded=True, in_lessons=True,
     help=tr("Series of the run over its updates."),
     shown=at(Area.BOTTOM),
 )  # fmt: skip
@@ -126,9 +127,9 @@ def _evolution(workspace: Workspace) -> EvolutionPanel:
 
 EVOLUTION = PanelSpec(
     id="evolution", title=tr("Evolution"), factory=_evolution,
-    size=(768, 220), tells_run=True, kind="language", in_lessons=True,
+    size=(768, 220), shows_recorded=True, kind="language", in_lessons=True,
     help=tr("Held-out prompts, and how the model's answers to them change over the run."),
-    shown=at(Area.BOTTOM, Layout.LANGUAGE, Layout.COMPARE_LANGUAGE, Layout.PRESENT_LANGUAGE),
+    shown=at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE, LayoutVariant.PRESENT_LANGUAGE),
 )  # fmt: skip
 
 
@@ -142,7 +143,7 @@ SCORE_YOUR_OWN = PanelSpec(
     id="score_your_own", title=tr("Score your own"), factory=_score_your_own,
     size=(768, 220), kind="language", in_lessons=True,
     help=tr("A completion that you type, scored by the model and the reward."),
-    shown=at(Area.BOTTOM, Layout.LANGUAGE, Layout.COMPARE_LANGUAGE),
+    shown=at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE),
 )  # fmt: skip
 
 
@@ -156,8 +157,8 @@ KL_OVER_BETA = PanelSpec(
     id="kl_over_beta", title=tr("KL over β"), factory=_kl_over_beta,
     size=(768, 220), in_lessons=True,
     help=tr("A sweep: the same training at several values of one setting."),
-    shown=at(Area.BOTTOM, Layout.BANDIT, Layout.LANGUAGE)
-    | at(Area.CENTRE, Layout.COMPARE_BANDIT, Layout.COMPARE_LANGUAGE, rank=1),
+    shown=at(Area.BOTTOM, LayoutVariant.BANDIT, LayoutVariant.LANGUAGE)
+    | at(Area.CENTRE, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE, rank=1),
 )  # fmt: skip
 
 
@@ -171,8 +172,8 @@ COMPARISON = PanelSpec(
     id="comparison", title=tr("Comparison"), factory=_comparison,
     size=(768, 260), in_lessons=True,
     help=tr("A race: several algorithms on the same task from the same seeds."),
-    shown=at(Area.BOTTOM, Layout.BANDIT, Layout.PRESENT_BANDIT)
-    | at(Area.CENTRE, Layout.COMPARE_BANDIT, Layout.COMPARE_LANGUAGE),
+    shown=at(Area.BOTTOM, LayoutVariant.BANDIT, LayoutVariant.PRESENT_BANDIT)
+    | at(Area.CENTRE, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE),
 )  # fmt: skip
 
 
@@ -184,11 +185,11 @@ def _token_inspector(workspace: Workspace) -> TokenInspectorPanel:
 
 TOKEN_INSPECTOR = PanelSpec(
     id="token_inspector", title=tr("Token inspector"), factory=_token_inspector,
-    size=(768, 260), tells_run=True, in_lessons=True,
+    size=(768, 260), shows_recorded=True, in_lessons=True,
     help=tr("The completions of a group, tinted by what the update does to each token."),
-    shown=at(Area.CENTRE, Layout.LANGUAGE, Layout.PRESENT_LANGUAGE)
-    | at(Area.BOTTOM, Layout.BANDIT, Layout.COMPARE_BANDIT)
-    | at(Area.BOTTOM, Layout.COMPARE_LANGUAGE, rank=-1),
+    shown=at(Area.CENTRE, LayoutVariant.LANGUAGE, LayoutVariant.PRESENT_LANGUAGE)
+    | at(Area.BOTTOM, LayoutVariant.BANDIT, LayoutVariant.COMPARE_BANDIT)
+    | at(Area.BOTTOM, LayoutVariant.COMPARE_LANGUAGE, rank=-1),
 )  # fmt: skip
 
 
@@ -202,7 +203,7 @@ WHAT_IF = PanelSpec(
     id="what_if", title=tr("What if"), factory=_what_if,
     size=(768, 260), in_lessons=True,
     help=tr("The update as it was, beside the update that other settings would have made of the same batch."),
-    shown=at(Area.BOTTOM, Layout.COMPARE_BANDIT, Layout.COMPARE_LANGUAGE, rank=-2),
+    shown=at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE, rank=-2),
 )  # fmt: skip
 
 
@@ -227,10 +228,10 @@ def _step_detail(workspace: Workspace) -> StepDetailPanel:
 
 STEP_DETAIL = PanelSpec(
     id="step_detail", title=tr("Step detail"), factory=_step_detail,
-    area=Area.RIGHT, eager=True, size=(700, 330), tells_run=True, in_lessons=True,
+    area=Area.RIGHT, eager=True, size=(700, 330), shows_recorded=True, in_lessons=True,
     help=tr("Every number of each completion of the update, in a table."),
-    shown=at(Area.RIGHT, Layout.BANDIT, Layout.COMPARE_BANDIT)
-    | at(Area.BOTTOM, Layout.LANGUAGE, Layout.COMPARE_LANGUAGE),
+    shown=at(Area.RIGHT, LayoutVariant.BANDIT, LayoutVariant.COMPARE_BANDIT)
+    | at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE),
 )  # fmt: skip
 
 
@@ -242,7 +243,7 @@ def _explain(workspace: Workspace) -> ExplainPanel:
 
 EXPLAIN = PanelSpec(
     id="explain", title=tr("Explain"), factory=_explain,
-    area=Area.RIGHT, eager=True, size=(560, 460), tells_run=True, in_lessons=True,
+    area=Area.RIGHT, eager=True, size=(560, 460), shows_recorded=True, in_lessons=True,
     help=tr("How the chosen number is computed: its formula, its inputs, and why it is what it is."),
     shown=at(Area.RIGHT),
 )  # fmt: skip

@@ -35,7 +35,7 @@ from grpo_core.texts import prompt_text
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
+class Submission:
     """A question under way or answered.
 
     Attributes:
@@ -65,15 +65,15 @@ class ScorePanel(Panel):
         self.button = QPushButton(tr("Score"))
         self.button.clicked.connect(self.ask)
         self.strip = PlacedStrip()
-        self.says = QLabel()
-        self.says.setWordWrap(True)
-        self.says.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.status = QLabel()
+        self.status.setWordWrap(True)
+        self.status.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.empty = QLabel(tr("Type a completion of your own here once a language model has made its first update."))
         self.empty.setObjectName("muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
         self._group = 0
-        self._asked: Asked | None = None
+        self._submission: Submission | None = None
         self._answer: Answer | None = None
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())
@@ -93,7 +93,7 @@ class ScorePanel(Panel):
         column.setSpacing(8)
         column.addLayout(row)
         column.addWidget(self.strip, 1)
-        column.addWidget(self.says)
+        column.addWidget(self.status)
         return inside
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -111,38 +111,38 @@ class ScorePanel(Panel):
             self._group = int(step.group[row])
         self._group = min(self._group, len(groups) - 1)
         fill(self.prompt, [prompt_text(step, g, view.run.origin) for g in groups], self._group)
-        if self._asked is not None and self._asked.run != view.run.id:
+        if self._submission is not None and self._submission.run != view.run.id:
             self._forget()
-        if self._asked is None or self._answer is None:
+        if self._submission is None or self._answer is None:
             self.strip.show_nothing(view.theme, view.scale)
             return
         stale = self._stale(step)
-        rewards, advantages = placed(self._asked.step, self._asked.question.group, self._answer)
+        rewards, advantages = placed(self._submission.step, self._submission.question.group, self._answer)
         vocabulary = view.run.origin.vocabulary
         self.strip.show_answer(view.theme, view.scale, vocabulary, self._answer, rewards, advantages, stale=stale)
-        asked = self._asked
-        prompt = prompt_text(asked.step, asked.question.group, view.run.origin)
-        words = answers.words_for(prompt, asked.question.completion, view.run.origin)
-        told = _told(self._answer, words, asked.step.settings, rewards, advantages, view.run.origin)
-        self.says.setText(f"{told} {self._of_then(step, view.run.origin)}" if stale else told)
-        self.says.setEnabled(not stale)
+        submission = self._submission
+        prompt = prompt_text(submission.step, submission.question.group, view.run.origin)
+        words = answers.words_for(prompt, submission.question.completion, view.run.origin)
+        text = _summary(self._answer, words, submission.step.settings, rewards, advantages, view.run.origin)
+        self.status.setText(f"{text} {self._origin_of_stale(step, view.run.origin)}" if stale else text)
+        self.status.setEnabled(not stale)
 
     def _stale(self, step: Step) -> bool:
         """Whether the answer belongs to another update or prompt than those shown."""
-        assert self._asked is not None
-        return (self._asked.step.step, self._asked.question.group) != (step.step, self._group)
+        assert self._submission is not None
+        return (self._submission.step.step, self._submission.question.group) != (step.step, self._group)
 
-    def _of_then(self, step: Step, origin: Origin) -> str:
+    def _origin_of_stale(self, step: Step, origin: Origin) -> str:
         """Where the dimmed answer comes from, and how to get the one that belongs here."""
-        assert self._asked is not None
-        then = self._asked
-        prompt = prompt_text(then.step, then.question.group, origin)
+        assert self._submission is not None
+        submission = self._submission
+        prompt = prompt_text(submission.step, submission.question.group, origin)
         return tr("That was {prompt} at update {step}; press Enter to score it here, at update {step2}.").format(
-            prompt=prompt, step=then.step.step, step2=step.step
+            prompt=prompt, step=submission.step.step, step2=step.step
         )
 
     def summary(self, view: View) -> str:
-        return self.says.text() or tr("Nothing has been scored.")
+        return self.status.text() or tr("Nothing has been scored.")
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -154,12 +154,12 @@ class ScorePanel(Panel):
         if step is None or not self._known(text):
             return
         if not text:
-            self._say(tr("Type a completion first, such as 2+12=14."))
+            self._show_status(tr("Type a completion first, such as 2+12=14."))
             return
         question = Question(step=step.step, group=self._group, completion=text)
         self._forget()
-        self._asked = Asked(question=question, step=step, run=view.run.id)
-        self._say(tr("Asking the model as it was before this update…"))
+        self._submission = Submission(question=question, step=step, run=view.run.id)
+        self._show_status(tr("Asking the model as it was before this update…"))
         self.workspace.ask(question)
         self.redraw()
 
@@ -169,7 +169,7 @@ class ScorePanel(Panel):
             encode(text)
         except GrpoError as error:
             self._mark(True)
-            self._say(str(error))
+            self._show_status(str(error))
             return False
         self._mark(False)
         return True
@@ -180,33 +180,33 @@ class ScorePanel(Panel):
             self.field.setProperty("refused", refused)
             self.field.style().polish(self.field)
 
-    def _say(self, sentence: str) -> None:
-        self.says.setEnabled(True)
-        self.says.setText(sentence)
+    def _show_status(self, sentence: str) -> None:
+        self.status.setEnabled(True)
+        self.status.setText(sentence)
 
     def _forget(self) -> None:
-        self._asked = self._answer = None
-        self.says.setText("")
+        self._submission = self._answer = None
+        self.status.setText("")
 
     @Slot(str)
     def _on_typed(self, text: str) -> None:
         """Say at once what the model cannot read; once it can, say again what was said before."""
         before = bool(self.field.property("refused"))
         if self._known(text) and before:
-            self.says.setText("")
+            self.status.setText("")
             self.redraw()
 
     @Slot(object, object)
     def _on_answered(self, question: Question, answer: Answer) -> None:
-        if self._asked is not None and question == self._asked.question:
+        if self._submission is not None and question == self._submission.question:
             self._answer = answer
             self.redraw()
 
     @Slot(object, str)
     def _on_refused(self, question: Question, sentence: str) -> None:
-        if self._asked is not None and question == self._asked.question:
+        if self._submission is not None and question == self._submission.question:
             self._forget()
-            self._say(sentence)
+            self._show_status(sentence)
 
     @Slot(int)
     def _on_prompt(self, index: int) -> None:
@@ -216,7 +216,7 @@ class ScorePanel(Panel):
             self.workspace.select(row=int((step.group == index).argmax()))
 
 
-def _told(
+def _summary(
     answer: Answer, words: str, settings: Settings, rewards: np.ndarray, advantages: np.ndarray, origin: Origin
 ) -> str:
     """What became of the completion, in a few sentences."""
@@ -243,11 +243,11 @@ def _told(
 
 def _parts(answer: Answer, settings: Settings, origin: Origin) -> str:
     """The parts of the reward that pay anything, such as “1 × right answer”, with their weights where not 1."""
-    told = []
+    parts = []
     for name, value, weight in zip(origin.reward_names, answer.parts, settings.language.part_weights, strict=True):
         if weight:
-            told.append(f"{value:g} × {name}" + (f" × {weight:g}" if weight != 1 else ""))
-    return ", ".join(told) or tr("no part of it pays")
+            parts.append(f"{value:g} × {name}" + (f" × {weight:g}" if weight != 1 else ""))
+    return ", ".join(parts) or tr("no part of it pays")
 
 
 def _odds(total: float) -> str:

@@ -29,7 +29,7 @@ class Area(Enum):
     """One below the other. In a narrow window, and in layouts without a right side, tabs at the bottom."""
 
 
-class Layout(Enum):
+class LayoutVariant(Enum):
     """A named layout for one kind of run.
 
     The layouts "Compare" and "Present" follow the kind of the run that is shown; the other two are made for one kind.
@@ -44,7 +44,7 @@ class Layout(Enum):
 
 
 @dataclass(frozen=True)
-class Place:
+class DockPlace:
     """Where a panel stands in a layout.
 
     Attributes:
@@ -57,9 +57,9 @@ class Place:
     rank: int = 0
 
 
-def at(area: Area, *layouts: Layout, rank: int = 0) -> dict[Layout, Place]:
+def at(area: Area, *layouts: LayoutVariant, rank: int = 0) -> dict[LayoutVariant, DockPlace]:
     """The same place in several layouts; without ``layouts`` in all of them."""
-    return dict.fromkeys(layouts or tuple(Layout), Place(area, rank))
+    return dict.fromkeys(layouts or tuple(LayoutVariant), DockPlace(area, rank))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,10 +85,10 @@ class PanelSpec(Generic[P_co]):
     help: str
     factory: Callable[[Workspace], P_co]
     area: Area = Area.BOTTOM
-    shown: Mapping[Layout, Place] = field(default_factory=dict)
+    shown: Mapping[LayoutVariant, DockPlace] = field(default_factory=dict)
     eager: bool = False
     size: tuple[int, int] = (480, 480)
-    tells_run: bool = False
+    shows_recorded: bool = False
     kind: str = ""
     in_lessons: bool = False
 

@@ -200,16 +200,16 @@ def _foot(step: Step, revealed: tuple[str, ...] | None, view: View) -> str:
     """Mean and standard deviation of each group's rewards, once they are known."""
     if revealed is not None and "reward" not in revealed:
         return tr("Rewards come with the next stage.")
-    said = []
+    parts = []
     groups = step_table.groups(step, origin=view.run.origin)
     for group in groups[:4]:
         name = f"{group.prompt}: " if len(groups) > 1 else ""
         dead = tr(" · no signal") if group.silent else ""
-        said.append(
+        parts.append(
             tr("{name}mean R {mean} · std R {std}{dead}").format(
                 name=name, mean=shown(group.mean), std=shown(group.std), dead=dead
             )
         )
     if len(groups) > 4:
-        said.append(tr("and {count} more groups").format(count=len(groups) - 4))
-    return "   ".join(said)
+        parts.append(tr("and {count} more groups").format(count=len(groups) - 4))
+    return "   ".join(parts)

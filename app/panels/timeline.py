@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import (
+    QFontMetrics,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QToolTip, QWidget
 
 from app.panels.base import Panel
 from app.plotting.numbers import shown
-from app.workspace.events import next_event
+from app.workspace.events import EVENTS, next_event
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -19,9 +29,17 @@ from grpo_core.runs.thinning import stretch_at, told
 from grpo_core.text import tr
 
 PREVIEW = ("reward_mean", "kl", "entropy", "max_prob", "clip_fraction")
+VERBS = (tr("Update"), tr("Viewing"))
+"""While the newest update is followed, and while another one is looked at."""
+GAPS = 72
+"""Pixels of the margins and spaces in the row."""
+RESERVED = 99_999
+"""Room is kept for an update's number of so many digits, so that the line does not shrink while a run grows."""
+SHORTEST = 320
+"""Pixels at 100 % that the line has at least before the words beside it go."""
 
 
-class Track(QWidget):
+class TimelineTrack(QWidget):
     """The line itself.
 
     Signals:
@@ -144,17 +162,14 @@ class Track(QWidget):
 class TimelinePanel(Panel):
     """Where the cursor stands among all updates, what is marked there, and the way to the next event.
 
-    Signals:
-        branch_wanted: begin a new run at the update shown.
+    Nothing beside the line changes its width with the cursor: one place on the line means one update.
     """
-
-    branch_wanted = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.place = QLabel()
         self.place.setTextFormat(Qt.TextFormat.RichText)
-        self.track = Track()
+        self.track = TimelineTrack()
         self.track.moved.connect(workspace.move_to)
         self.track.walked.connect(self._on_walked)
         self.next_button = QToolButton()
@@ -163,10 +178,6 @@ class TimelinePanel(Panel):
         self.next_button.clicked.connect(self.go_to_next)
         self.behind = QLabel()
         self.behind.setObjectName("muted")
-        self.branch = QToolButton()
-        self.branch.setText(tr("Branch here"))
-        self.branch.setProperty("quiet", True)
-        self.branch.clicked.connect(self.branch_wanted)
         self.next_button.setProperty("quiet", True)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 0, 12, 0)
@@ -174,40 +185,51 @@ class TimelinePanel(Panel):
         row.addWidget(self.place)
         row.addWidget(self.track, 1)
         row.addWidget(self.behind)
-        row.addWidget(self.branch)
         row.addWidget(self.next_button)
 
     def draw(self, view: View) -> None:
-        verb = tr("Update") if view.following else tr("Viewing")
+        verb = VERBS[0] if view.following else VERBS[1]
         self.place.setText(
             tr("{verb} <b>{step:,}</b> of {head:,}").format(verb=verb, step=view.cursor.step, head=view.head)
         )
-        metrics = QFontMetrics(view.theme.font("strong", view.scale))
-        longest = (tr("{verb} <b>{step:,}</b> of {head:,}").replace("<b>", "").replace("</b>", "")).format
-        wide = max(
-            metrics.horizontalAdvance(longest(verb=each, step=view.head, head=view.head))
-            for each in (tr("Update"), tr("Viewing"))
-        )
-        # of a fixed size, so that no digit makes the toolbars lay themselves out again
-        self.place.setFixedSize(wide, round(metrics.height() * 1.4))
+        self._keep_widths(view)
         self.track.show_view(view)
         self.setFixedHeight(round(self.fontMetrics().height() * 1.7))
-        away = not view.at_head
-        self.behind.setText(tr("controls apply to update {head}").format(head=view.head + 1) if away else "")
-        self.behind.setVisible(away)
-        self.branch.setVisible(away)
+        behind = "" if view.at_head else tr("controls apply to update {head:,}").format(head=view.head + 1)
+        self.behind.setText(behind)
+        self.place.setToolTip(behind)
         event = next_event(view.run, view.cursor.step) if not view.running else None
         self.next_button.setEnabled(event is not None)
         self.next_button.setText(tr("Next: {event} ›").format(event=event[1]) if event else tr("No later event"))
-        width = self.next_button.fontMetrics().horizontalAdvance(tr("Next: settings changed ›")) + 16
-        self.next_button.setMinimumWidth(width)
+
+    def _keep_widths(self, view: View) -> None:
+        """Widths by the longest texts that can stand there, whatever stands there now."""
+        most = max(view.head, RESERVED)
+        metrics = QFontMetrics(view.theme.font("strong", view.scale))
+        longest = tr("{verb} <b>{step:,}</b> of {head:,}").replace("<b>", "").replace("</b>", "")
+        place = _widest(metrics, [longest.format(verb=verb, step=most, head=most) for verb in VERBS])
+        self.place.setFixedSize(place, round(metrics.height() * 1.4))
+        metrics = self.behind.fontMetrics()
+        behind = _widest(metrics, [tr("controls apply to update {head:,}").format(head=most)])
+        self.behind.setFixedWidth(behind)
+        metrics = self.next_button.fontMetrics()
+        texts = [tr("Next: {event} ›").format(event=event) for event in EVENTS]
+        following = _widest(metrics, [*texts, tr("No later event")]) + round(16 * view.scale)
+        self.next_button.setFixedWidth(following)
+        room = self.width() - place - behind - following - GAPS
+        self.behind.setVisible(room >= SHORTEST * view.scale)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.redraw()
 
     def summary(self, view: View) -> str:
         marks = len(view.run.changes) - 1
-        said = tr("Update {step} of {head}; settings changed {marks} times.").format(
+        sentence = tr("Update {step} of {head}; settings changed {marks} times.").format(
             step=view.cursor.step, head=view.head, marks=marks
         )
-        return f"{said} {told(view.run.thinned)}".rstrip()
+        return f"{sentence} {told(view.run.thinned)}".rstrip()
 
     @Slot(int)
     def _on_walked(self, by: int) -> None:
@@ -228,6 +250,11 @@ class TimelinePanel(Panel):
         event = next_event(view.run, view.cursor.step, forwards)
         if event is not None:
             self.workspace.move_to(event[0])
+
+
+def _widest(metrics: QFontMetrics, texts: Sequence[str]) -> int:
+    """Pixels that the longest of ``texts`` takes, and a little for the label's own margins."""
+    return max(map(metrics.horizontalAdvance, texts)) + 4
 
 
 def preview(run: RunHandle, step: int) -> str:

@@ -47,7 +47,7 @@ LABELS = {
 }
 
 
-class Chart(Plot):
+class HistoryChart(Plot):
     """One of the stacked plots: the series that share an axis."""
 
     def __init__(self, title: str, y: Scale, names: tuple[str, ...], last: bool) -> None:
@@ -74,9 +74,9 @@ class TrainingHistoryPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.charts = (
-            Chart(tr("Rewards and shares over updates"), Scale(low=0, high=1), UNIT, last=False),
-            Chart(tr("KL and entropy over updates, in nats"), Scale(unit="nats", low=0), NATS, last=True),
-            Chart(tr("Other series over updates"), Scale(), OTHER, last=True),
+            HistoryChart(tr("Rewards and shares over updates"), Scale(low=0, high=1), UNIT, last=False),
+            HistoryChart(tr("KL and entropy over updates, in nats"), Scale(unit="nats", low=0), NATS, last=True),
+            HistoryChart(tr("Other series over updates"), Scale(), OTHER, last=True),
         )
         self.boxes: dict[str, QCheckBox] = {}
         for chart in self.charts:
@@ -201,7 +201,7 @@ class TrainingHistoryPanel(Panel):
     def _on_explain(self, x: float) -> None:
         """Explain the first series of the plot at the update under the cursor."""
         chart = self.sender()
-        shown_now = [c.key for c in chart.curves if c.isVisible()] if isinstance(chart, Chart) else []
+        shown_now = [c.key for c in chart.curves if c.isVisible()] if isinstance(chart, HistoryChart) else []
         self.workspace.move_to(round(x))
         if shown_now:
             self.workspace.explain(Quantity(shown_now[0]))
@@ -210,8 +210,8 @@ class TrainingHistoryPanel(Panel):
     def _on_menu(self, point: QPoint) -> None:
         """Offer to stop where the series under the pointer crosses this height."""
         chart = self.sender()
-        choices = history_menu.offered(chart, point) if isinstance(chart, Chart) else []
-        if isinstance(chart, Chart) and (choices or self.actions()):
+        choices = history_menu.offered(chart, point) if isinstance(chart, HistoryChart) else []
+        if isinstance(chart, HistoryChart) and (choices or self.actions()):
             shown_now = history_menu.menu(choices, self)
             shown_now.addSeparator()
             shown_now.addActions(self.actions())

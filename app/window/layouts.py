@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMainWindow
 
 from app.panels.base import Panel, in_window
 from app.panels.registry import PANELS
-from app.panels.spec import Area, Layout, PanelSpec
+from app.panels.spec import Area, LayoutVariant, PanelSpec
 from app.window.docks import Dock, dress_tabs
 from grpo_core.text import tr
 
@@ -21,10 +21,10 @@ LAYOUTS = {BANDIT: tr("Bandit"), LANGUAGE: tr("Language model"), COMPARE: tr("Co
 ONE_COLUMN = (COMPARE, PRESENT)
 """Layouts without a right side: its panels are tabs at the bottom."""
 _KINDS = {
-    BANDIT: (Layout.BANDIT, Layout.BANDIT),
-    LANGUAGE: (Layout.LANGUAGE, Layout.LANGUAGE),
-    COMPARE: (Layout.COMPARE_BANDIT, Layout.COMPARE_LANGUAGE),
-    PRESENT: (Layout.PRESENT_BANDIT, Layout.PRESENT_LANGUAGE),
+    BANDIT: (LayoutVariant.BANDIT, LayoutVariant.BANDIT),
+    LANGUAGE: (LayoutVariant.LANGUAGE, LayoutVariant.LANGUAGE),
+    COMPARE: (LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE),
+    PRESENT: (LayoutVariant.PRESENT_BANDIT, LayoutVariant.PRESENT_LANGUAGE),
 }
 """For a bandit's run and for a language model's."""
 
@@ -74,7 +74,7 @@ def arrangement(
 
     A layout of the user's own has no places here: until it is restored, the one made for the kind of run stands.
     """
-    layout = _KINDS.get(name, (Layout.BANDIT, Layout.LANGUAGE))[language]
+    layout = _KINDS.get(name, (LayoutVariant.BANDIT, LayoutVariant.LANGUAGE))[language]
     docked = [spec for spec in panels if spec.area is not Area.TOP]
     shown = sorted((spec for spec in docked if layout in spec.shown), key=lambda spec: spec.shown[layout].rank)
 

@@ -7,7 +7,8 @@ from bisect import bisect_left, bisect_right
 from app.workspace.run_handle import RunHandle
 from grpo_core.text import tr
 
-CLIP, DEAD, BEST, CHANGED = "clip", tr("dead group"), tr("new best action"), tr("settings changed")
+CLIP, DEAD, BEST, CHANGED = tr("clip"), tr("dead group"), tr("new best action"), tr("settings changed")
+EVENTS = (CLIP, DEAD, BEST, CHANGED)
 
 
 def next_event(run: RunHandle, step: int, forwards: bool = True) -> tuple[int, str] | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from app.panels.tokens.cells import Note
-from app.panels.tokens.grid import Rows
+from app.panels.tokens.grid import TokenRows
 from app.panels.tokens.rows import rows_of
 from app.panels.tokens.terms import marked
 from app.panels.tokens.tints import Tint
@@ -20,7 +20,7 @@ EITHER = " / "
 """Between the two things that an action of the length toy may mean: as the answer, and after it."""
 
 
-def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarray | None) -> Rows:
+def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarray | None) -> TokenRows:
     """The completions of ``group``, the best first and among equals the shortest, with the notes for ``what``."""
     rows, step = rows_of(view, group, tint, values), view.step
     assert step is not None
@@ -28,7 +28,7 @@ def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarr
     order = np.lexsort((rows.index, count, -reward))
     notes = {"ledger": _ledger, "critic": _two}.get(what)
     index = rows.index[order]
-    return Rows(
+    return TokenRows(
         index=index,
         texts=[_words(rows.texts[n]) for n in order],
         share=rows.share[order],
@@ -96,7 +96,7 @@ def _two(view: StepView, row: int) -> list[Note]:
     ]
 
 
-def judged(view: StepView, group: int, tint: Tint, values: np.ndarray | None) -> Rows:
+def judged(view: StepView, group: int, tint: Tint, values: np.ndarray | None) -> TokenRows:
     """The completions of ``group``, the best first, with a tick on every step that was paid for.
 
     Beside them reward and advantage; where steps are rewarded, the advantages of the first and the last token.

@@ -15,7 +15,7 @@ from app.lessons.interactives.base import Interactive, note_label, pages
 from app.lessons.interactives.credit_rows import judged
 from app.lessons.interactives.line_pictures import over_updates
 from app.panels.tokens.grid import TokenGrid
-from app.panels.tokens.legend import Legend
+from app.panels.tokens.legend import TintLegend
 from app.panels.tokens.tints import TINTS
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
@@ -55,7 +55,7 @@ class StepCredit(Interactive):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.foot = note_label()
-        self.grid, self.legend = TokenGrid(), Legend()
+        self.grid, self.legend = TokenGrid(), TintLegend()
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)
         self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}

@@ -20,7 +20,7 @@ TOP = 4.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rows:
+class TokenRows:
     """What the grid draws: one row a completion.
 
     Attributes:
@@ -62,7 +62,7 @@ class TokenGrid(QAbstractScrollArea):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
-        self._rows: Rows | None = None
+        self._rows: TokenRows | None = None
         self._cells: Cells | None = None
         self._selected: tuple[int, int] | None = None
         self._flows: list[Flow] = []
@@ -79,7 +79,7 @@ class TokenGrid(QAbstractScrollArea):
         )
         self._look: tuple[Theme, float] | None = None
 
-    def show_rows(self, rows: Rows, theme: Theme, scale: float, selected: tuple[int, int] | None) -> None:
+    def show_rows(self, rows: TokenRows, theme: Theme, scale: float, selected: tuple[int, int] | None) -> None:
         """Draw these rows with a ring around the selected (row of the record, token)."""
         if self._look != (theme, scale):
             self._look, self._cells = (theme, scale), Cells(theme, scale)
@@ -125,11 +125,11 @@ class TokenGrid(QAbstractScrollArea):
         y = point.y() + self.verticalScrollBar().value()
         for n, (top, end) in enumerate(pairwise(self._tops)):
             if top <= y < end:
-                found = self._flows[n].nearest(int((y - top) // self._cells.line), point.x())
+                hit = self._flows[n].nearest(int((y - top) // self._cells.line), point.x())
                 reach = self._cells.gap + 1
-                if found is None or not self.box(n, found).adjusted(-reach, -99, reach, 99).contains(point.x(), y):
+                if hit is None or not self.box(n, hit).adjusted(-reach, -99, reach, 99).contains(point.x(), y):
                     return n, None
-                return n, found
+                return n, hit
         return None
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -175,20 +175,20 @@ class TokenGrid(QAbstractScrollArea):
 
     def viewportEvent(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip and self._rows is not None:
-            found = self._at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), self._rows.tip(*found) if found else "", self.viewport())
+            hit = self._at(QPointF(event.pos()))
+            QToolTip.showText(event.globalPos(), self._rows.tip(*hit) if hit else "", self.viewport())
             return True
         return super().viewportEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        found = self._at(event.position())
-        if found and self._rows is not None:
-            self.chosen.emit(int(self._rows.index[found[0]]), found[1] or 0)
+        hit = self._at(event.position())
+        if hit and self._rows is not None:
+            self.chosen.emit(int(self._rows.index[hit[0]]), hit[1] or 0)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        found = self._at(event.position())
-        if found and self._rows is not None:
-            self.activated.emit(int(self._rows.index[found[0]]), found[1] or 0)
+        hit = self._at(event.position())
+        if hit and self._rows is not None:
+            self.activated.emit(int(self._rows.index[hit[0]]), hit[1] or 0)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if self._rows is None or not len(self._rows.index):

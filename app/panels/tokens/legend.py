@@ -15,7 +15,7 @@ STOPS = 24
 """Colours of the scale that are given; Qt mixes those between."""
 
 
-class Legend(QWidget):
+class TintLegend(QWidget):
     """A labelled colour scale."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -74,9 +74,9 @@ class Legend(QWidget):
         x = bar.right() + 8
         x = self._word(painter, x, f"{high} ▲" if self._signed else high)
         room = round(self.width() - x - 8)
-        said = tr("{extent}    hatched: clipped").format(extent=extent)
+        text = tr("{extent}    hatched: clipped").format(extent=extent)
         painter.drawText(
-            QPointF(x + 8, self._base(painter)), metrics.elidedText(said, Qt.TextElideMode.ElideRight, room)
+            QPointF(x + 8, self._base(painter)), metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
         )
 
     def _base(self, painter: QPainter) -> float:

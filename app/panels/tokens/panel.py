@@ -22,7 +22,7 @@ from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.tokens.detail import TokenDetail
 from app.panels.tokens.grid import TokenGrid
-from app.panels.tokens.legend import Legend
+from app.panels.tokens.legend import TintLegend
 from app.panels.tokens.rows import rows_of
 from app.panels.tokens.terms import kl_share
 from app.panels.tokens.tints import DEFAULT, TINTS
@@ -56,16 +56,16 @@ class TokenInspectorPanel(Panel):
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)
         self.grid.turned.connect(self._on_turned)
-        self.asked = QLabel()
-        self.asked.setAccessibleName(tr("Prompt of these completions"))
-        self.asked.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.prompt_label = QLabel()
+        self.prompt_label.setAccessibleName(tr("Prompt of these completions"))
+        self.prompt_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.tally = QLabel()
         self.tally.setObjectName("muted")
         self.tally.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.legend = Legend()
-        self.says = QLabel()
-        self.says.setObjectName("muted")
-        self.says.setWordWrap(True)
+        self.legend = TintLegend()
+        self.remark_label = QLabel()
+        self.remark_label.setObjectName("muted")
+        self.remark_label.setWordWrap(True)
         self.detail = TokenDetail()
         self.detail.wanted.connect(workspace.explain)
         self.beside = QScrollArea()
@@ -93,19 +93,19 @@ class TokenInspectorPanel(Panel):
         for row in (self._prompt_row, *others):
             top.addWidget(row)
         top.addStretch(1)
-        asked = QHBoxLayout()
-        asked.setSpacing(16)
-        asked.addWidget(self.asked)
-        asked.addWidget(self.tally, 1)
+        prompt_label = QHBoxLayout()
+        prompt_label.setSpacing(16)
+        prompt_label.addWidget(self.prompt_label)
+        prompt_label.addWidget(self.tally, 1)
         left = QWidget()
         column = QVBoxLayout(left)
         column.setContentsMargins(8, 8, 8, 8)
         column.setSpacing(8)
         column.addLayout(top)
-        column.addLayout(asked)
+        column.addLayout(prompt_label)
         column.addWidget(self.grid, 1)
         column.addWidget(self.legend)
-        column.addWidget(self.says)
+        column.addWidget(self.remark_label)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(left)
         split.addWidget(self.beside)
@@ -151,8 +151,8 @@ class TokenInspectorPanel(Panel):
         self.grid.show_rows(rows, view.theme, view.scale, self._selected(view))
         self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
         remark = _remark(view.step, self.group)
-        self.says.setText(remark)
-        self.says.setVisible(bool(remark))
+        self.remark_label.setText(remark)
+        self.remark_label.setVisible(bool(remark))
         row, token = self._selected(view) or (int(np.flatnonzero(step.group == self.group)[0]), 0)
         self.beside.setMinimumWidth(round(246 * view.scale))
         self.detail.show_token(view, row, token)
@@ -164,16 +164,16 @@ class TokenInspectorPanel(Panel):
         right = answers.right(step, view.run.origin)
         here = step.group == self.group
         prompt = prompt_text(step, self.group, view.run.origin)
-        for label in (self.asked, self.tally):
+        for label in (self.prompt_label, self.tally):
             label.setVisible(step.prompt_tokens is not None)
-        self.asked.setFont(view.theme.font("mono", view.scale * 1.4))
-        self.asked.setText(_short(prompt))
+        self.prompt_label.setFont(view.theme.font("mono", view.scale * 1.4))
+        self.prompt_label.setText(_short(prompt))
         self.tally.setText(
             ""
             if right is None
             else tr("{right} of {count} right").format(right=int(right[here].sum()), count=int(here.sum()))
         )
-        self.asked.setToolTip(prompt)
+        self.prompt_label.setToolTip(prompt)
 
     def _selected(self, view: View) -> tuple[int, int] | None:
         row, step = view.selection.row, view.step.step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.panels.tokens.cells import Note
-from app.panels.tokens.grid import Rows
+from app.panels.tokens.grid import TokenRows
 from app.panels.tokens.terms import marked
 from app.panels.tokens.tints import Tint
 from app.plotting.numbers import shown
@@ -14,7 +14,7 @@ from app.workspace.step_view import StepView, advantage_of
 from grpo_core.text import tr
 
 
-def rows_of(view: StepView, group: int, tint: Tint, values: np.ndarray | None, *, limit: float | None = None) -> Rows:
+def rows_of(view: StepView, group: int, tint: Tint, values: np.ndarray | None, *, limit: float | None = None) -> TokenRows:
     """The completions of ``group``, tinted by ``values`` (B, T) or, where there are none, not at all.
 
     ``limit`` is the value of full tint, by default the tint's own.
@@ -32,12 +32,12 @@ def rows_of(view: StepView, group: int, tint: Tint, values: np.ndarray | None, *
         row = int(index[n])
         if token is not None:
             return _of_token(view, row, token, texts[n][token], tint, values)
-        said = answers.words(step, row, view.origin)
-        return tr("Completion {row}: {said}. Reward {rewards}.").format(
-            row=row + 1, said=said or tr("reward"), rewards=shown(float(step.rewards[row]))
+        words = answers.words(step, row, view.origin)
+        return tr("Completion {row}: {words}. Reward {reward}.").format(
+            row=row + 1, words=words or tr("reward"), reward=shown(float(step.rewards[row]))
         )
 
-    return Rows(
+    return TokenRows(
         index=index,
         texts=texts,
         share=np.nan_to_num(share),

@@ -55,7 +55,7 @@ def lines(view: StepView, row: int, token: int) -> list[Line]:
     push = -float(view.gradient[row, token])
     rest = -math.expm1(float(step.logp[view.passed, row, token]))
     branch = tr("clip: stopped") if bool(terms.clipped[row, token]) else _branch(view, float(terms.ratio[row, token]))
-    told: list[Line] = [
+    lines: list[Line] = [
         (tr("Reward R"), shown(float(step.rewards[row])), "reward", door("reward")),
         (tr("Advantage A"), marked(advantage), _colour(advantage), door("advantage")),
         (tr("Ratio r"), shown(float(terms.ratio[row, token])), "text", door("ratio")),
@@ -68,18 +68,18 @@ def lines(view: StepView, row: int, token: int) -> list[Line]:
         ("1 − π", shown(rest), "text", door("logp")),
         (tr("Push on the choice"), marked(push * rest), _colour(push), door("gradient")),
     ]
-    return [*told, *_entropy(view, row, token)]
+    return [*lines, *_entropy(view, row, token)]
 
 
 def _of_kl(view: StepView, row: int, token: int, door: Quantity) -> list[Line]:
     assert view.terms is not None
     if view.terms.kl is None:
         return []
-    told: list[Line] = [(tr("KL estimate"), shown(float(view.terms.kl[row, token])), "kl", door)]
+    lines: list[Line] = [(tr("KL estimate"), shown(float(view.terms.kl[row, token])), "kl", door)]
     share = kl_share(view)
     if share is not None and share.size > 1:
-        told.append((tr("KL share of the batch"), f"{100 * share[row, token]:.1f} %", "kl", door))
-    return told
+        lines.append((tr("KL share of the batch"), f"{100 * share[row, token]:.1f} %", "kl", door))
+    return lines
 
 
 def _entropy(view: StepView, row: int, token: int) -> list[Line]:
@@ -88,9 +88,9 @@ def _entropy(view: StepView, row: int, token: int) -> list[Line]:
     if step is None or step.context is None:
         return []
     both = [recompute.exact_entropy(step, passed) for passed in (0, view.updated)]
-    said = " → ".join(shown(float(found[row, token])) for found in both if found is not None)
+    values = " → ".join(shown(float(entropy[row, token])) for entropy in both if entropy is not None)
     door = Quantity(name="entropy", passed=0, context=int(step.context[row, token]))
-    return [(tr("Entropy here"), said, "entropy", door)] if said else []
+    return [(tr("Entropy here"), values, "entropy", door)] if values else []
 
 
 def _branch(view: StepView, ratio: float) -> str:

@@ -29,7 +29,7 @@ PATHS = (
 )
 
 
-class Editor(QScrollArea):
+class SettingsEditor(QScrollArea):
     """A column of fields.
 
     Attributes:

@@ -23,7 +23,7 @@ LATER = Missing(tr("it needs the model"))
 def fill(table: TableTwin, w: WhatIf, passed: int) -> None:
     """Show both sides of pass ``passed``."""
     table.set_columns(COLUMNS)
-    rows: list[list[object]] = [[d.title, worded(d.ran), _asked(d)] for d in w.differences]
+    rows: list[list[object]] = [[d.title, worded(d.ran), _wanted_text(d)] for d in w.differences]
     rows += [[row.title, row.ran, LATER if row.other is None else row.other] for row in compared(w, passed)]
     table.set_rows(rows)
 
@@ -33,7 +33,7 @@ def width_of(table: TableTwin) -> int:
     return sum(table.columnWidth(n) for n in range(len(COLUMNS))) + table.verticalScrollBar().sizeHint().width() + 2
 
 
-def _asked(difference: Difference) -> str:
+def _wanted_text(difference: Difference) -> str:
     """The value asked for; in brackets where it cannot act on a batch that is drawn."""
-    said = worded(difference.wanted)
-    return said if difference.replayed else f"({said})"
+    text = worded(difference.wanted)
+    return text if difference.replayed else f"({text})"

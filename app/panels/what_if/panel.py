@@ -15,13 +15,13 @@ from PySide6.QtWidgets import (
 
 from app.panels.base import Panel
 from app.panels.what_if import numbers
-from app.panels.what_if.asking import Asking
-from app.panels.what_if.batch import Batch, centred
-from app.panels.what_if.editor import Editor
-from app.panels.what_if.head import Head
-from app.panels.what_if.question import Picture, WhatIfQuestion
+from app.panels.what_if.batch_view import BatchView, centred
+from app.panels.what_if.editor import SettingsEditor
+from app.panels.what_if.header import WhatIfHeader
+from app.panels.what_if.model_replay import ModelReplay
+from app.panels.what_if.question import WhatIfPicture, WhatIfQuestion
 from app.panels.what_if.tokens import offered
-from app.panels.what_if.words import differing, headline, said
+from app.panels.what_if.words import description, differing, headline
 from app.plotting.table_twin import TableTwin
 from app.workspace.cursor import Stage
 from app.workspace.view import View
@@ -43,29 +43,29 @@ class WhatIfPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.question = WhatIfQuestion()
-        self.picture: Picture | None = None
+        self.picture: WhatIfPicture | None = None
         self.shows: str | None = None
         self.tint_name = "push"
         self._further: int | None = None
         self._shared_at = 0.0
-        self.asking = Asking(workspace, self.question, self)
-        self.asking.changed.connect(self.redraw)
-        self.head = Head()
-        self.head.preset_chosen.connect(self._on_preset)
-        self.head.pass_chosen.connect(self._on_pass)
-        self.head.shown.connect(self._on_show)
-        self.head.tinted.connect(self._on_tint)
-        self.head.asked.connect(self.asking.ask)
-        self.head.settings.toggled.connect(self._on_settings)
-        self.editor = Editor()
+        self.model_replay = ModelReplay(workspace, self.question, self)
+        self.model_replay.changed.connect(self.redraw)
+        self.header = WhatIfHeader()
+        self.header.preset_chosen.connect(self._on_preset)
+        self.header.pass_chosen.connect(self._on_pass)
+        self.header.shown.connect(self._on_show)
+        self.header.tinted.connect(self._on_tint)
+        self.header.asked.connect(self.model_replay.ask)
+        self.header.settings.toggled.connect(self._on_settings)
+        self.editor = SettingsEditor()
         self.editor.edited.connect(self._on_edited)
         self.editor.hide()
         self.table = TableTwin(title=tr("Settings that differ, and numbers of both sides"))
-        self.batch = Batch(workspace)
-        self.says = QLabel()
-        self.says.setWordWrap(True)
-        self.says.setTextFormat(Qt.TextFormat.PlainText)
-        self.says.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.batch = BatchView(workspace)
+        self.notes = QLabel()
+        self.notes.setWordWrap(True)
+        self.notes.setTextFormat(Qt.TextFormat.PlainText)
+        self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.empty = centred("muted")
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())
@@ -78,24 +78,24 @@ class WhatIfPanel(Panel):
             self.split.setStretchFactor(place, int(widget is self.batch))
         self.split.setChildrenCollapsible(False)
         self.below = QScrollArea()
-        self.below.setWidget(self.says)
+        self.below.setWidget(self.notes)
         self.below.setWidgetResizable(True)
         self.below.setFrameShape(QFrame.Shape.NoFrame)
         self.below.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.below.setAccessibleName(tr("What does not change, and what cannot be told"))
-        self.says.setContentsMargins(12, 2, 12, 6)
+        self.notes.setContentsMargins(12, 2, 12, 6)
         whole = QWidget()
         column = QVBoxLayout(whole)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self.head)
+        column.addWidget(self.header)
         column.addWidget(self.split, 1)
         column.addWidget(self.below)
         return whole
 
     def focus_choice(self) -> None:
         """Give the keyboard to the preset."""
-        self.head.preset.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.header.preset.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -107,12 +107,12 @@ class WhatIfPanel(Panel):
             self.picture = None
             return
         self.table.set_look(view.theme, view.scale)
-        self.says.setFont(view.theme.font("body", view.scale))
+        self.notes.setFont(view.theme.font("body", view.scale))
         lines = 3 if self.height() > 250 * view.scale else 2
-        self.below.setFixedHeight(lines * self.says.fontMetrics().lineSpacing() + 4)
+        self.below.setFixedHeight(lines * self.notes.fontMetrics().lineSpacing() + 4)
         preset = PRESETS.get(self.question.preset)
         tip = "" if preset is None else f"{preset.source}. {preset.not_covered}"
-        self.head.show_choice(self.question.preset, bool(self.question.changes), tip)
+        self.header.show_choice(self.question.preset, bool(self.question.changes), tip)
         try:
             self.picture = self._evaluated(view, step)
             self.editor.show_settings(self.question.wanted(step.settings), step.settings)
@@ -122,7 +122,7 @@ class WhatIfPanel(Panel):
             return
         self._show(view, self.picture)
 
-    def _evaluated(self, view: View, step: Step) -> Picture:
+    def _evaluated(self, view: View, step: Step) -> WhatIfPicture:
         """Both sides in the pass shown everywhere, or in a further one that only the what-if has."""
         picture = self.question.picture(view, step, view.step.passed if self._further is None else self._further)
         if self._further is not None and self._further >= picture.what_if.other.step.passes:
@@ -130,36 +130,36 @@ class WhatIfPanel(Panel):
             picture = self.question.picture(view, step, view.step.passed)
         return picture
 
-    def _show(self, view: View, picture: Picture) -> None:
+    def _show(self, view: View, picture: WhatIfPicture) -> None:
         w = picture.what_if
-        self.head.show_passes(max(side.step.passes for side in w.sides), picture.passed)
+        self.header.show_passes(max(side.step.passes for side in w.sides), picture.passed)
         shows, tints = self._offered(picture), offered(picture)
         here = self.shows if self.shows in shows else shows[0]
         self.tint_name = self.tint_name if self.tint_name in tints else tints[0]
-        self.head.show_views(shows, here, tints, self.tint_name)
-        self._show_asking(picture.step, needed=not w.other.whole)
+        self.header.show_views(shows, here, tints, self.tint_name)
+        self._show_model_button(picture.step, needed=not w.other.whole)
         numbers.fill(self.table, w, picture.passed)
         self._share_out(view.scale)
         self.table.set_summary(self.summary(view))
         self.batch.show_picture(picture, view, here, self.tint_name)
-        told = said(picture, self.question.preset)
-        refused = self.asking.refusal(picture.step)
-        self.says.setText(f"{refused}\n{told}" if refused else told)
+        text = description(picture, self.question.preset)
+        refused = self.model_replay.refusal(picture.step)
+        self.notes.setText(f"{refused}\n{text}" if refused else text)
 
     def _show_problem(self, step: Step, sentence: str) -> None:
         """These settings cannot be computed from the record; of a language model, the model may still know."""
-        self.batch.show_problem(self.asking.refusal(step) or sentence)
+        self.batch.show_problem(self.model_replay.refusal(step) or sentence)
         self.table.set_rows([])
-        self.says.setText("")
-        self._show_asking(step, needed=True)
+        self.notes.setText("")
+        self._show_model_button(step, needed=True)
 
-    def _show_asking(self, step: Step, *, needed: bool) -> None:
-        self.head.ask.setVisible(needed and step.settings.is_language)
-        waits = self.asking.waits(step)
-        self.head.ask.setEnabled(not waits)
-        self.head.ask.setText(tr("Asking…") if waits else tr("Ask the model"))
+    def _show_model_button(self, step: Step, *, needed: bool) -> None:
+        self.header.ask.setVisible(needed and step.settings.is_language)
+        waits = self.model_replay.waits(step)
+        self.header.ask.setEnabled(not waits)
+        self.header.ask.setText(tr("Asking…") if waits else tr("Ask the model"))
 
-    def _offered(self, picture: Picture) -> list[str]:
+    def _offered(self, picture: WhatIfPicture) -> list[str]:
         """What can be looked at: the policy where it is a table known to its end, tokens where there are several."""
         whole = all(side.whole and side.step.dist_logp is not None for side in picture.what_if.sides)
         policy = ["policy"] if whole and not picture.step.settings.is_language else []

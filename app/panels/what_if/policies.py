@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QToolButton, QWi
 
 from app.panels.policy_chart import policy_chart, show_policy
 from app.panels.policy_data import picture as policy_picture
-from app.panels.what_if.question import Picture
+from app.panels.what_if.question import WhatIfPicture
 from app.panels.what_if.tokens import SIDES
 from app.plotting.bar_chart import BarChart
 from app.plotting.legend import Entry, Legend
@@ -21,7 +21,7 @@ from grpo_core.text import tr
 KEYS = (Entry(tr("after"), "policy"), Entry(tr("before"), "old", "outline"), Entry(tr("samples"), "text", "dot"))
 
 
-class Policies(QWidget):
+class PolicyPair(QWidget):
     """Two pictures of one context, on the same fixed axis.
 
     Signals:
@@ -84,7 +84,7 @@ class Policies(QWidget):
             else tr("Show both as tables; T turns the one in focus.")
         )
 
-    def show_picture(self, picture: Picture, view: View, context: int) -> None:
+    def show_picture(self, picture: WhatIfPicture, view: View, context: int) -> None:
         """Show both policies after their last pass, in one context."""
         for side, twin, of in zip(SIDES, self.twins, picture.views, strict=True):
             step = of.step

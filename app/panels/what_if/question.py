@@ -24,7 +24,7 @@ _NOTHING: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Picture:
+class WhatIfPicture:
     """Both sides of the update shown, ready to draw.
 
     Attributes:
@@ -59,7 +59,7 @@ class WhatIfQuestion:
         self.changes: dict[str, Any] = {}
         self._answers: OrderedDict[tuple[str, int, Settings], Replayed] = OrderedDict()
         self._record: tuple[tuple[object, ...], Step | None] = _NOTHING, None
-        self._picture: tuple[tuple[object, ...], Picture | None] = _NOTHING, None
+        self._picture: tuple[tuple[object, ...], WhatIfPicture | None] = _NOTHING, None
 
     def choose(self, preset: str) -> None:
         """Another preset, without changes on top."""
@@ -109,7 +109,7 @@ class WhatIfQuestion:
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
-    def picture(self, view: View, step: Step, passed: int) -> Picture:
+    def picture(self, view: View, step: Step, passed: int) -> WhatIfPicture:
         """Both sides in pass ``passed``; computed again only where something else is asked.
 
         Raises:
@@ -117,22 +117,22 @@ class WhatIfQuestion:
         """
         wanted = self.wanted(step.settings)
         answer = self.answer(view.run.id, step)
-        asked = (view.run.id, step, wanted, answer)
-        if asked != self._record[0] or self._record[1] is None:
+        record_key = (view.run.id, step, wanted, answer)
+        if record_key != self._record[0] or self._record[1] is None:
             self._record = _NOTHING, None
-            self._record = asked, replayed(step, wanted, _before(view, step), answer)
+            self._record = record_key, replayed(step, wanted, _before(view, step), answer)
         other = self._record[1]
         assert other is not None
-        key = (*asked, passed)
+        key = (*record_key, passed)
         if key != self._picture[0] or self._picture[1] is None:
             self._picture = _NOTHING, None
             here, there = (_revealed(view, record, passed) for record in (step, other))
             assert here.numbers is not None and there.numbers is not None
-            found = side_by_side(here.numbers, there.numbers, wanted, asked=answer is not None)
-            self._picture = key, Picture(what_if=found, ran=here, other=there, passed=passed, step=step)
-        made = self._picture[1]
-        assert made is not None
-        return made
+            what_if = side_by_side(here.numbers, there.numbers, wanted, asked=answer is not None)
+            self._picture = key, WhatIfPicture(what_if=what_if, ran=here, other=there, passed=passed, step=step)
+        picture = self._picture[1]
+        assert picture is not None
+        return picture
 
 
 def _before(view: View, step: Step) -> Step | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.panels.what_if.question import Picture
+from app.panels.what_if.question import WhatIfPicture
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.workspace.cursor import Selection
@@ -20,14 +20,14 @@ IF = "{} if"
 """Heading of the what-if's column."""
 
 
-class Samples(TableTwin):
+class SampleTable(TableTwin):
     """The table; rows are the record's, in sampling order."""
 
     def __init__(self) -> None:
         super().__init__(title=tr("Samples, as it ran and what if"))
         self._rows: list[step_table.Row] = []
 
-    def show_picture(self, picture: Picture, origin: Origin, selection: Selection) -> None:
+    def show_picture(self, picture: WhatIfPicture, origin: Origin, selection: Selection) -> None:
         """Show both sides of the pass shown."""
         known = step_table.columns(picture.step)
         words = [(i, c) for i, c in enumerate(known) if c.name in WORDS]

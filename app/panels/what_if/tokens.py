@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 
 from app.panels.tokens.cells import Note
-from app.panels.tokens.grid import TOP, Rows, TokenGrid
+from app.panels.tokens.grid import TOP, TokenGrid, TokenRows
 from app.panels.tokens.rows import rows_of
 from app.panels.tokens.terms import marked
 from app.panels.tokens.tints import TINTS, Tint
-from app.panels.what_if.question import Picture
+from app.panels.what_if.question import WhatIfPicture
 from app.plotting.numbers import share as percent
 from app.workspace.step_view import StepView, advantage_of
 from grpo_core.objective import Terms
@@ -43,19 +43,19 @@ class PairGrid(TokenGrid):
             bar.setValue(min(bar.value(), round(self.box(upper, token).top() - TOP)))
 
 
-def offered(picture: Picture) -> list[str]:
+def offered(picture: WhatIfPicture) -> list[str]:
     """The tints that both sides have: what has changed is known of whole updates only."""
     whole = all(side.whole for side in picture.what_if.sides)
     return [name for name in OFFERED if whole or name != "change"]
 
 
-def scale_of(picture: Picture, tint: Tint) -> tuple[float, bool]:
+def scale_of(picture: WhatIfPicture, tint: Tint) -> tuple[float, bool]:
     """The value of full tint for both sides, and whether there is anything to tint by."""
     known = all(tint.values(view) is not None for view in picture.views)
     return max(tint.limit(view) for view in picture.views), known
 
 
-def pairs_of(picture: Picture, group: int, tint_name: str) -> Rows:
+def pairs_of(picture: WhatIfPicture, group: int, tint_name: str) -> TokenRows:
     """The completions of ``group``, each as it ran and, below, what if."""
     tint = TINTS[tint_name]
     limit, _ = scale_of(picture, tint)
@@ -71,7 +71,7 @@ def pairs_of(picture: Picture, group: int, tint_name: str) -> Rows:
         ]
         for i in ran.index
     ]
-    return Rows(
+    return TokenRows(
         index=np.repeat(ran.index, 2),
         texts=list(chain.from_iterable((text, text) for text in ran.texts)),
         share=_woven(ran.share, other.share),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from app.panels.what_if.question import AS_IT_RAN, Picture
+from app.panels.what_if.question import AS_IT_RAN, WhatIfPicture
 from app.plotting.numbers import shown
 from grpo_core.text import tr
 from grpo_core.what_if import direction, notes, unchanged
 
 
-def headline(picture: Picture) -> str:
+def headline(picture: WhatIfPicture) -> str:
     """The pushes of both sides in one sentence."""
     w, passed = picture.what_if, picture.passed
     ran, other = (side.push(passed) for side in w.sides)
@@ -34,7 +34,7 @@ def headline(picture: Picture) -> str:
     )
 
 
-def said(picture: Picture, preset: str) -> str:
+def description(picture: WhatIfPicture, preset: str) -> str:
     """Everything there is to say, a paragraph a kind."""
     same = " ".join(unchanged(picture.what_if, picture.passed))
     beyond = " ".join(notes(picture.what_if, "" if preset == AS_IT_RAN else preset))
@@ -46,6 +46,6 @@ def said(picture: Picture, preset: str) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def differing(picture: Picture) -> str:
+def differing(picture: WhatIfPicture) -> str:
     """The settings that differ, in a clause."""
     return "; ".join(d.text for d in picture.what_if.differences if d.replayed) or tr("no setting differs")

@@ -138,12 +138,12 @@ def test_a_queue_is_made_watched_and_opened_in_the_panel(driver: Driver) -> None
     type_into(form.values[0], "0, 0.5")
     assert shown.background.state is QueueState.WORKING, form.refusal.text()
     driver.settle()
-    assert not form.isVisible() and shown.says.text() == "Loading the language model in a process of its own."
+    assert not form.isVisible() and shown.status.text() == "Loading the language model in a process of its own."
     driver.run(30)
     assert driver.head == 30, "the run in the window goes on meanwhile"
     until(driver.qtbot, shown.background, QueueState.DONE)
     driver.settle()
-    assert shown.says.text() == "Done: 2 runs of 2 updates."
+    assert shown.status.text() == "Done: 2 runs of 2 updates."
     table = shown.table.table
     keys = [column.key for column in table.columns]
     assert keys[:4] == ["objective.beta", "model.snapshot_every", "seed", "updates"]
@@ -185,10 +185,10 @@ def test_closing_the_program_ends_the_process_and_the_next_start_offers_the_rest
     qtbot.waitUntil(lambda: not background._reader.busy)
     second.settle()
     shown: Any = panel(second, "queue")
-    assert background.state is QueueState.PAUSED and shown.says.text().startswith("Paused at ")
+    assert background.state is QueueState.PAUSED and shown.status.text().startswith("Paused at ")
     QTest.mouseClick(shown.cancel, Qt.MouseButton.LeftButton)
     second.settle()
-    assert shown.says.text().endswith("what was done stays.") and shown.form.isVisible()
+    assert shown.status.text().endswith("what was done stays.") and shown.form.isVisible()
     shown.table.setCurrentIndex(shown.table.table.index(1, 0))
     QTest.keyClick(shown.table, Qt.Key.Key_Return)
     assert any("β 0.5, seed 0 has not begun yet." in text for text in second.messages)

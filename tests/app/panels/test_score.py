@@ -51,7 +51,7 @@ def score(driver: Driver, panel: ScorePanel, text: str) -> str:
     panel.field.setText(text)
     QTest.keyClick(panel.field, Qt.Key.Key_Return)
     driver.settle()
-    return panel.says.text()
+    return panel.status.text()
 
 
 def test_enter_scores_and_says_reward_odds_and_advantage(driver: Driver, panel: ScorePanel) -> None:
@@ -73,11 +73,11 @@ def test_a_wrong_completion_would_be_pushed_down(driver: Driver, panel: ScorePan
 
 def test_a_sign_that_the_model_does_not_know_is_said_while_typing(driver: Driver, panel: ScorePanel) -> None:
     panel.field.setText("2+x")
-    assert "does not know “x” (character 3" in panel.says.text()
+    assert "does not know “x” (character 3" in panel.status.text()
     assert panel.field.property("refused")
     assert not panel.button.isEnabled()
     panel.field.setText("2+1")
-    assert panel.says.text() == ""
+    assert panel.status.text() == ""
     assert not panel.field.property("refused")
     assert panel.button.isEnabled()
 
@@ -88,16 +88,16 @@ def test_nothing_typed_is_answered_with_what_to_do(driver: Driver, panel: ScoreP
 
 def test_an_answer_to_another_update_is_dimmed_and_says_so(driver: Driver, panel: ScorePanel) -> None:
     fresh = score(driver, panel, "2+9=11")
-    assert panel.says.isEnabled()
+    assert panel.status.isEnabled()
     driver.program.workspace.move_to(2)
     driver.settle()
-    assert panel.says.text().startswith(fresh)
-    assert "at update 3; press Enter to score it here, at update 2" in panel.says.text()
-    assert not panel.says.isEnabled()
+    assert panel.status.text().startswith(fresh)
+    assert "at update 3; press Enter to score it here, at update 2" in panel.status.text()
+    assert not panel.status.isEnabled()
     driver.program.workspace.move_to(3)
     driver.settle()
-    assert panel.says.text() == fresh
-    assert panel.says.isEnabled()
+    assert panel.status.text() == fresh
+    assert panel.status.isEnabled()
 
 
 def test_waiting_is_said_and_an_answer_to_something_else_is_left_alone(driver: Driver, panel: ScorePanel) -> None:
@@ -106,10 +106,10 @@ def test_waiting_is_said_and_an_answer_to_something_else_is_left_alone(driver: D
     assert score(driver, panel, "2+9=11").startswith("Asking the model")
     workspace.answered.emit(Question(step=3, group=1, completion="2"), answer_to("2", 0.0))
     driver.settle()
-    assert panel.says.text().startswith("Asking the model")
+    assert panel.status.text().startswith("Asking the model")
     workspace.answered.emit(Question(step=3, group=1, completion="2+9=11"), answer_to("2+9=11", 1.0))
     driver.settle()
-    assert panel.says.text().startswith("Right.")
+    assert panel.status.text().startswith("Right.")
 
 
 def test_a_refusal_is_shown_and_the_next_try_works(driver: Driver, panel: ScorePanel) -> None:

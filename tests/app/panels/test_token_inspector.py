@@ -168,10 +168,10 @@ def test_alternatives_stand_before_and_after_the_update_and_hold_the_sampled_tok
 
 
 def test_the_prompt_stands_large_above_its_completions(language: Driver, panel: TokenInspectorPanel) -> None:
-    assert panel.asked.text() in panel.prompt.currentText()
-    assert panel.asked.text().endswith("=")
+    assert panel.prompt_label.text() in panel.prompt.currentText()
+    assert panel.prompt_label.text().endswith("=")
     assert panel.tally.text() == "3 of 8 right"
-    assert panel.asked.font().pixelSize() > panel.findChildren(QLabel)[0].font().pixelSize()
+    assert panel.prompt_label.font().pixelSize() > panel.findChildren(QLabel)[0].font().pixelSize()
 
 
 def test_keys_walk_tokens_rows_groups_and_steps(language: Driver, panel: TokenInspectorPanel) -> None:
@@ -195,8 +195,8 @@ def test_keys_walk_tokens_rows_groups_and_steps(language: Driver, panel: TokenIn
 def test_a_dead_group_says_so(language: Driver, panel: TokenInspectorPanel) -> None:
     panel.prompt.activated.emit(1)
     language.settle()
-    assert panel.says.isVisible()
-    assert "All 8 rewards" in panel.says.text()
+    assert panel.remark_label.isVisible()
+    assert "All 8 rewards" in panel.remark_label.text()
 
 
 def test_a_click_selects_the_token_under_it(language: Driver, panel: TokenInspectorPanel) -> None:

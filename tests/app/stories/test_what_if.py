@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox
 
-from app.panels.what_if.head import SHOWS
+from app.panels.what_if.header import SHOWS
 from grpo_core import recompute
 from grpo_core.config import PRESETS
 from grpo_core.learners import learner
@@ -64,18 +64,18 @@ def language(driver: Driver, tmp_path: Path) -> Driver:
 
 def test_w_shows_the_panel_with_the_keyboard_on_the_preset_and_as_it_ran_nothing_differs(bandit: Driver) -> None:
     here = panel(bandit, "what_if")
-    assert here.seen and here.head.preset.hasFocus()
-    assert [here.head.preset.itemData(n) for n in range(here.head.preset.count())] == ["As it ran", *PRESETS]
-    choose(bandit, here.head.preset, "As it ran")
+    assert here.seen and here.header.preset.hasFocus()
+    assert [here.header.preset.itemData(n) for n in range(here.header.preset.count())] == ["As it ran", *PRESETS]
+    choose(bandit, here.header.preset, "As it ran")
     assert all(ran == other for ran, other in cells(bandit).values())
-    assert "Unchanged: Nothing differs" in here.says.text()
+    assert "Unchanged: Nothing differs" in here.notes.text()
 
 
 def test_other_presets_are_chosen_with_the_arrows_and_end_in_another_policy(bandit: Driver) -> None:
     here, workspace = panel(bandit, "what_if"), bandit.program.workspace
     step = workspace.view.step.step
     assert step is not None and workspace.run is not None
-    choose(bandit, here.head.preset, "Dr. GRPO")
+    choose(bandit, here.header.preset, "Dr. GRPO")
     shown = cells(bandit)
     assert shown["Standard deviation σ"] == ("sample", "none")
     assert shown["KL weight β"] == ("0.04", "0")
@@ -85,15 +85,15 @@ def test_other_presets_are_chosen_with_the_arrows_and_end_in_another_policy(band
     assert step.dist_logp is not None
     assert np.array_equal(plots[0].plot.heights["now"], np.exp(step.dist_logp[-1])[0])
     assert np.array_equal(plots[1].plot.heights["now"], np.exp(here.picture.other.step.dist_logp[-1])[0])
-    assert "Every token weighs the same: all completions have one length" in here.says.text()
-    assert here.head.ask.isHidden()
+    assert "Every token weighs the same: all completions have one length" in here.notes.text()
+    assert here.header.ask.isHidden()
     assert "under Dr. GRPO: Standard deviation σ: sample → none" in here.accessibleDescription()
 
 
 def test_settings_on_top_are_typed_and_what_is_wrong_is_said_beside_them(bandit: Driver) -> None:
     here = panel(bandit, "what_if")
-    choose(bandit, here.head.preset, "As it ran")
-    here.head.settings.setFocus()
+    choose(bandit, here.header.preset, "As it ran")
+    here.header.settings.setFocus()
     press(bandit, Qt.Key.Key_Space)
     assert here.editor.isVisible()
     row = next(row for row in here.editor.rows if row.paths == ("objective.clip_high",))
@@ -103,7 +103,7 @@ def test_settings_on_top_are_typed_and_what_is_wrong_is_said_beside_them(bandit:
     bandit.settle()
     assert row.error.isHidden()
     assert cells(bandit)["Clip range, high ε⁺"] == ("0.2", "0.01")
-    assert here.head.preset.currentText() == "As it ran *"
+    assert here.header.preset.currentText() == "As it ran *"
     assert here.picture.what_if.other.terms(3).clipped.sum() > here.picture.what_if.ran.terms(3).clipped.sum()
     assert bandit.program.workspace.editing.settings.objective.clip_high == 0.2, "the run itself is left alone"
     baseline = next(row for row in here.editor.rows if row.paths == ("objective.baseline",))
@@ -113,10 +113,10 @@ def test_settings_on_top_are_typed_and_what_is_wrong_is_said_beside_them(bandit:
 
 def test_the_pass_and_the_selection_are_those_of_every_panel(bandit: Driver) -> None:
     here, workspace = panel(bandit, "what_if"), bandit.program.workspace
-    choose(bandit, here.head.passes, "pass 1 of 4")
+    choose(bandit, here.header.passes, "pass 1 of 4")
     assert workspace.cursor.passed == 0
-    assert "First pass: every ratio is 1" in here.says.text()
-    choose(bandit, here.head.shows, SHOWS["samples"])
+    assert "First pass: every ratio is 1" in here.notes.text()
+    choose(bandit, here.header.shows, SHOWS["samples"])
     here.batch.samples.setFocus()
     press(bandit, Qt.Key.Key_Down)
     press(bandit, Qt.Key.Key_Down)
@@ -133,12 +133,12 @@ def test_passes_that_only_the_what_if_has_can_be_looked_at(bandit: Driver) -> No
     here = panel(bandit, "what_if")
     here.question.change(bandit.program.workspace.view.step.settings, ("learner.mu",), 6)
     here.redraw()
-    choose(bandit, here.head.passes, "pass 6 of 6")
+    choose(bandit, here.header.passes, "pass 6 of 6")
     w = here.picture.what_if
     assert here.picture.passed == 5 and w.other.pass_at(5) == 5 and w.ran.pass_at(5) == 3
     assert bandit.program.workspace.view.step.passed == 3
-    choose(bandit, here.head.preset, "DAPO")
-    assert here.head.passes.currentText() == "pass 4 of 4"
+    choose(bandit, here.header.preset, "DAPO")
+    assert here.header.passes.currentText() == "pass 4 of 4"
 
 
 def test_it_follows_the_cursor_and_has_nothing_before_the_first_update(driver: Driver) -> None:
@@ -162,7 +162,7 @@ def test_what_would_break_down_is_said_in_place_of_a_picture(bandit: Driver) -> 
     here.redraw()
     assert here.batch.problem.isVisible() and "would not be a finite number" in here.batch.problem.text()
     assert cells(bandit) == {}
-    choose(bandit, here.head.preset, "GSPO")
+    choose(bandit, here.header.preset, "GSPO")
     assert not here.batch.problem.isVisible() and cells(bandit)
 
 
@@ -173,7 +173,7 @@ def test_the_tokens_of_a_group_are_tinted_twice_on_one_scale_and_walked_by_compl
     here, workspace = panel(language, "what_if"), language.program.workspace
     workspace.select(row=17, token=0)
     for preset in ("DAPO", "Dr. GRPO", "GSPO"):
-        choose(language, here.head.preset, preset)
+        choose(language, here.header.preset, preset)
         step, rows = workspace.view.step.step, here.batch.grid._rows
         assert step is not None and rows.index.tolist() == [row for row in range(16, 24) for _ in (0, 1)]
         wanted = in_force(step, wanted_by(step, preset)).objective
@@ -195,41 +195,41 @@ def test_the_tokens_of_a_group_are_tinted_twice_on_one_scale_and_walked_by_compl
 
 def test_what_cannot_be_replayed_is_said_and_put_in_brackets(language: Driver) -> None:
     here = panel(language, "what_if")
-    choose(language, here.head.preset, "DAPO")
+    choose(language, here.header.preset, "DAPO")
     assert cells(language)["Resample dead groups"] == ("off", "(on)")
-    assert "groups again, because their rewards are equal" in here.says.text()
-    assert "Not covered of DAPO" in here.says.text()
-    assert "One pass: every ratio is 1, so no clip can differ." in here.says.text()
+    assert "groups again, because their rewards are equal" in here.notes.text()
+    assert "Not covered of DAPO" in here.notes.text()
+    assert "One pass: every ratio is 1, so no clip can differ." in here.notes.text()
     assert cells(language)["KL after"][1] == "—"
-    assert "change" not in [here.head.tint.itemData(n) for n in range(here.head.tint.count())]
+    assert "change" not in [here.header.tint.itemData(n) for n in range(here.header.tint.count())]
 
 
 def test_the_model_is_asked_and_its_answer_completes_the_other_side(language: Driver) -> None:
     here, workspace = panel(language, "what_if"), language.program.workspace
-    choose(language, here.head.preset, "Dr. GRPO")
+    choose(language, here.header.preset, "Dr. GRPO")
     step = workspace.view.step.step
     assert step is not None
     workspace.asked.disconnect()  # nobody answers yet
-    here.head.ask.setFocus()
+    here.header.ask.setFocus()
     press(language, Qt.Key.Key_Space)
-    assert (here.head.ask.text(), here.head.ask.isEnabled()) == ("Asking…", False)
+    assert (here.header.ask.text(), here.header.ask.isEnabled()) == ("Asking…", False)
     question = Replay(step=4, settings=in_force(step, wanted_by(step, "Dr. GRPO")))
     workspace.refused.emit(Replay(step=1, settings=question.settings), "Something else.")
-    assert here.head.ask.text() == "Asking…"
+    assert here.header.ask.text() == "Asking…"
     workspace.refused.emit(question, "The question was given up.")
     language.settle()
-    assert here.says.text().startswith("The question was given up.") and here.head.ask.isEnabled()
-    here.head.ask.click()
+    assert here.notes.text().startswith("The question was given up.") and here.header.ask.isEnabled()
+    here.header.ask.click()
     logp = np.stack([step.old_logp, step.old_logp + np.float32(0.01)])
     workspace.answered.emit(question, Replayed(arrays={"logp": logp}, measurements={"grad_norm": 0.125}))
     language.settle()
-    assert here.head.ask.isHidden() and here.picture.what_if.other.whole
+    assert here.header.ask.isHidden() and here.picture.what_if.other.whole
     assert cells(language)["Gradient norm"] == ("0.400", "0.125")
     assert cells(language)["Change of log π, A > 0"][1] == "0.010"
-    choose(language, here.head.tint, "Change of log π")
+    choose(language, here.header.tint, "Change of log π")
     workspace.move_to(3)
     language.settle()
-    assert here.head.ask.isVisible() and not here.picture.what_if.other.whole
+    assert here.header.ask.isVisible() and not here.picture.what_if.other.whole
     workspace.move_to(4)
     language.settle()
     assert here.picture.what_if.asked, "an answer that is at hand is not asked for again"
@@ -244,8 +244,8 @@ def test_an_answer_kept_in_the_file_needs_no_model(driver: Driver, tmp_path: Pat
         writer.keep_answer(question, Replayed(arrays={"logp": step.logp}, measurements={}))
     driver.program.run_manager.open(path)
     here = panel(driver, "what_if")
-    choose(driver, here.head.preset, "GSPO")
-    here.head.ask.click()
+    choose(driver, here.header.preset, "GSPO")
+    here.header.ask.click()
     driver.settle()
     assert here.picture.what_if.asked and np.array_equal(here.picture.other.step.logp, step.logp)
 
@@ -260,9 +260,9 @@ def test_settings_that_the_record_lacks_something_for_are_told_and_the_model_may
         writer.append(dataclasses.replace(lm_step(1, settings=bare), ref_logp=None, ref_dist_logp=None))
     driver.program.run_manager.open(path)
     here = panel(driver, "what_if")
-    choose(driver, here.head.preset, "GRPO (DeepSeekMath)")
+    choose(driver, here.header.preset, "GRPO (DeepSeekMath)")
     assert "without a reference policy there is no KL" in here.batch.problem.text()
-    assert here.head.ask.isVisible()
+    assert here.header.ask.isVisible()
     assert what_if(lm_step(1), "GRPO (DeepSeekMath)").differences == ()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.panels.base import Panel
 from app.panels.registry import PANELS
-from app.panels.spec import Area, Layout, PanelSpec, Place
+from app.panels.spec import Area, DockPlace, LayoutVariant, PanelSpec
 from app.window.layouts import LAYOUTS, Arrangement, arrangement
 from app.workspace.workspace import Workspace
 
@@ -81,7 +81,7 @@ def test_a_new_row_finds_its_place_in_every_layout() -> None:
     def never(workspace: Workspace) -> Panel:
         raise AssertionError("a layout makes no panel")
 
-    shown = {layout: Place(Area.RIGHT) for layout in Layout}
+    shown = {layout: DockPlace(Area.RIGHT) for layout in LayoutVariant}
     toy: PanelSpec[Panel] = PanelSpec(id="toy", title="Toy", help="A toy.", factory=never, shown=shown)
     hidden = dataclasses.replace(toy, id="hidden toy", shown={})
     for name in LAYOUTS:

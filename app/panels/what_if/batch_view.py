@@ -6,11 +6,11 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QLabel, QStackedWidget, QVBoxLayout, QWidget
 
-from app.panels.tokens.legend import Legend
+from app.panels.tokens.legend import TintLegend
 from app.panels.tokens.tints import TINTS
-from app.panels.what_if.policies import Policies
-from app.panels.what_if.question import Picture
-from app.panels.what_if.samples import PAIRS, Samples
+from app.panels.what_if.policies import PolicyPair
+from app.panels.what_if.question import WhatIfPicture
+from app.panels.what_if.samples import PAIRS, SampleTable
 from app.panels.what_if.tokens import PairGrid, pairs_of, scale_of
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -19,15 +19,15 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 
-class Batch(QStackedWidget):
+class BatchView(QStackedWidget):
     """One of three pictures, or a sentence in their place."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.workspace = workspace
-        self._picture: Picture | None = None
+        self._picture: WhatIfPicture | None = None
         self._tint = ""
-        self.samples = Samples()
+        self.samples = SampleTable()
         self.samples.selected.connect(self._on_sample)
         self.samples.activated_cell.connect(self._on_cell)
         self.grid = PairGrid()
@@ -35,8 +35,8 @@ class Batch(QStackedWidget):
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)
         self.grid.turned.connect(self._on_turned)
-        self.legend = Legend()
-        self.policies = Policies()
+        self.legend = TintLegend()
+        self.policies = PolicyPair()
         self.policies.chosen.connect(self._on_action)
         self.problem = centred("refusal")
         tokens = QWidget()
@@ -57,8 +57,8 @@ class Batch(QStackedWidget):
         self.problem.setText(sentence)
         self.setCurrentWidget(self.problem)
 
-    def show_picture(self, picture: Picture, view: View, what: str, tint: str) -> None:
-        """Draw one of the three, a key of :data:`app.panels.what_if.head.SHOWS`."""
+    def show_picture(self, picture: WhatIfPicture, view: View, what: str, tint: str) -> None:
+        """Draw one of the three, a key of :data:`app.panels.what_if.header.SHOWS`."""
         self._picture, self._tint = picture, tint
         self.setCurrentWidget(self._places[what])
         match what:
@@ -73,7 +73,7 @@ class Batch(QStackedWidget):
             case _:
                 self.policies.show_picture(picture, view, _context(view, picture.step))
 
-    def _group(self, view: View, picture: Picture) -> int:
+    def _group(self, view: View, picture: WhatIfPicture) -> int:
         """The group of the selected completion; where nobody has chosen, the first with a signal."""
         row, group = view.selection.row, picture.step.group
         if row is not None and row < len(group):

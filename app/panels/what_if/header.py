@@ -21,7 +21,7 @@ ASK_TIP = tr(
 )
 
 
-class Head(QWidget):
+class WhatIfHeader(QWidget):
     """Boxes and buttons; what they choose is told by signals.
 
     Signals:

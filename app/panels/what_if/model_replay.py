@@ -11,7 +11,7 @@ from grpo_core.questions import Replay, Replayed
 from grpo_core.record import Step
 
 
-class Asking(QObject):
+class ModelReplay(QObject):
     """Asks for the present question of a panel; answers come between two updates, whatever is shown by then.
 
     Signals:
@@ -32,7 +32,7 @@ class Asking(QObject):
     def ask(self) -> None:
         """Have the model do the update shown under the settings asked for, on a copy."""
         view = self._workspace.view
-        question = self._present(view.step.step)
+        question = self._current_question(view.step.step)
         if question is not None:
             self._waiting[question] = view.run.id
             self._refused.pop((view.run.id, question), None)
@@ -41,15 +41,15 @@ class Asking(QObject):
 
     def waits(self, step: Step) -> bool:
         """Whether the present question has been asked and not been answered."""
-        question = self._present(step)
+        question = self._current_question(step)
         return question is not None and self._waiting.get(question) == self._workspace.view.run.id
 
     def refusal(self, step: Step) -> str:
         """Why the present question has no answer; empty where it was not refused."""
-        question = self._present(step)
+        question = self._current_question(step)
         return "" if question is None else self._refused.get((self._workspace.view.run.id, question), "")
 
-    def _present(self, step: Step | None) -> Replay | None:
+    def _current_question(self, step: Step | None) -> Replay | None:
         """The question that the panel shows, None where its settings do not go together."""
         try:
             return None if step is None else self._question.replay(step)
