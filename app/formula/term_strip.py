@@ -134,7 +134,7 @@ class TermButton(QAbstractButton):
         found = self.drawn
         body = QFontMetricsF(self.theme.font("body", self.factor))
         wide = found.size.width() if found else body.horizontalAdvance(plain_text(self.term.latex))
-        if self.value:
+        if self.term.key:  # with a value or without: the first stages of an update show none
             metrics = QFontMetricsF(self.small)
             wide = max(wide, metrics.horizontalAdvance(self.value), metrics.horizontalAdvance(ROOM))
         self._widest = max(self._widest, wide + 2 * self.side)

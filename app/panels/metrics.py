@@ -66,6 +66,7 @@ class MetricCard(QWidget):
         self._title, self._value, self._chip = "", "", ""
         self._theme: Theme | None = None
         self._scale = 1.0
+        self._stale = False
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -77,9 +78,11 @@ class MetricCard(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(0, self.sizeHint().height())
 
-    def show_number(self, theme: Theme, scale: float, title: str, value: float, reason: Reason | None) -> None:
-        """Show a value with its reason."""
-        self._theme, self._scale, self._title = theme, scale, title
+    def show_number(
+        self, theme: Theme, scale: float, title: str, value: float, reason: Reason | None, *, stale: bool = False
+    ) -> None:
+        """Show a value with its reason; dimmed where it is ``stale``, that of the update before."""
+        self._theme, self._scale, self._title, self._stale = theme, scale, title, stale
         if self.name == "updates":
             self._value = f"{int(value):,}"
         elif self.name in SHARES and value == value:
@@ -94,8 +97,11 @@ class MetricCard(QWidget):
         if value == value and metric:
             sentences.append(tr("Full precision: {value}.").format(value=full(value)))
         sentences += [reason.sentence] if reason else []
+        if stale:
+            sentences.append(tr("This is the value of the update before; this update's comes with a later stage."))
         explain_on_hover(self, title, " ".join(sentences))
-        self.setAccessibleName(f"{title} {self._value}")
+        name = tr("{title} {value}, of the update before") if stale else "{title} {value}"
+        self.setAccessibleName(name.format(title=title, value=self._value))
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -111,7 +117,7 @@ class MetricCard(QWidget):
         title = painter.fontMetrics().elidedText(self._title, Qt.TextElideMode.ElideRight, round(area.width()))
         painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, title)
         painter.setFont(large)
-        painter.setPen(theme.colour("muted" if self._value in ("—", "") else "text"))
+        painter.setPen(theme.colour("muted" if self._stale or self._value in ("—", "") else "text"))
         painter.drawText(
             area.adjusted(0, line, 0, 0), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, self._value
         )
@@ -180,6 +186,13 @@ def _revealed(name: str, view: View) -> bool:
     return stage is Stage.UPDATE or (stage >= Stage.SCORE and name in SCORED)
 
 
+def _before(name: str, view: View) -> float:
+    """The value of the update before the one shown; NaN where there is none."""
+    values = view.run.series[name].values
+    place = view.cursor.step - 2  # the value of update n stands at n - 1
+    return float(values[place]) if 0 <= place < len(values) else float("nan")
+
+
 def _cards(settings: Settings) -> tuple[str, ...]:
     """The cards to begin with in a run under ``settings``."""
     if not settings.is_language:
@@ -225,10 +238,11 @@ class MetricsPanel(Panel):
                 card.show_number(view.theme, view.scale, tr("Updates"), float(view.cursor.step), None)
             else:
                 title, known = METRICS[card.name].title, _revealed(card.name, view)
-                value = values[card.name] if known else float("nan")
+                value = values[card.name] if known else _before(card.name, view)
                 card.note = _held_out(view) if card.name == "accuracy" else ""
                 reason = view.step.reasons.get(card.name) if known else None
-                card.show_number(view.theme, view.scale, title, value, reason)
+                stale = not known and value == value
+                card.show_number(view.theme, view.scale, title, value, reason, stale=stale)
 
     def _suit(self, settings: Settings) -> None:
         """The cards of this kind of run, where the kind has changed."""

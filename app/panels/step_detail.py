@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
+from app.panels.sum_row import SumRow
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
@@ -20,8 +23,8 @@ from grpo_core.text import tr
 
 KINDS = {"advantage": "push", "gradient": "push", "clipped": "chip", "completion": "mono", "token": "mono"}
 WIDTHS = {
-    "sample": 1, "prompt": 9, "action": 1, "completion": 18, "place": 3, "reward": 5.5, "advantage": 7.2, "ratio": 5.5,
-    "clipped": 3.5, "gradient": 7.2,
+    "sample": 1, "prompt": 9, "action": 1, "completion": 18, "place": 3, "reward": 5.2, "advantage": 8.5, "ratio": 5.2,
+    "clipped": 3.5, "gradient": 8.5,
 }  # fmt: skip
 FIRST = (
     "sample",
@@ -37,6 +40,16 @@ FIRST = (
     "gradient",
 )
 """Columns from the left; what is not named here follows."""
+KEPT = (
+    "sample", "action", "token", "advantage", "gradient", "reward", "ratio", "clipped", "completion", "prompt", "place",
+    "kl", "surrogate", "token_loss", "weight",
+)  # fmt: skip
+"""Columns in the order in which they get room: in a narrow panel the last ones wait for a wider one. Copies and exports
+hold them all."""
+SUMMED = ("reward", "advantage", "gradient", "weight")
+"""Columns whose sums stand below the table."""
+ROUNDING = 1e-9
+"""A sum below this share of what was added is written as 0: what is left of it is rounding."""
 SHORT = {
     "reward": "R",
     "advantage": "A",
@@ -60,6 +73,7 @@ class StepDetailPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._columns: tuple[step_table.Column, ...] = ()
+        self._places: list[int] = []
         self._rows: list[step_table.Row] = []
         self.passes = CalmBox()
         self.passes.setAccessibleName(tr("Pass"))
@@ -67,6 +81,9 @@ class StepDetailPanel(Panel):
         self.table = TableTwin(title=tr("Step detail"))
         self.table.selected.connect(self._on_selected)
         self.table.activated_cell.connect(self._on_cell)
+        self.sums = SumRow(self.table)
+        self.wider = QLabel()
+        self.wider.setObjectName("muted")
         self.foot = QLabel()
         self.foot.setObjectName("muted")
         self.foot.setWordWrap(True)
@@ -85,12 +102,14 @@ class StepDetailPanel(Panel):
         top.addWidget(label)
         top.addWidget(self.passes)
         top.addStretch(1)
+        top.addWidget(self.wider)
         full = QWidget()
         column = QVBoxLayout(full)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(top)
         column.addWidget(self.table, 1)
+        column.addWidget(self.sums)
         foot = QHBoxLayout()
         foot.setContentsMargins(12, 4, 12, 8)
         foot.addWidget(self.foot)
@@ -111,7 +130,7 @@ class StepDetailPanel(Panel):
             c for c in step_table.columns(step) if not (c.name == "prompt" and len(view.run.origin.prompts) == 1)
         ]
         columns.sort(key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
-        places = [step_table.columns(step).index(c) for c in columns]
+        places = self._places = [step_table.columns(step).index(c) for c in columns]
         self._columns = tuple(columns)
         self._rows = step_table.rows(step, view.step.passed, origin=view.run.origin)
         self.table.set_look(view.theme, view.scale)
@@ -119,9 +138,50 @@ class StepDetailPanel(Panel):
         revealed = UNTIL.get(view.cursor.stage)
         self.table.set_rows([[_cell(c, row.cells[i], revealed) for i, c in zip(places, columns, strict=True)]
                              for row in self._rows])  # fmt: skip
+        self._fit_columns()
+        self.sums.show_sums(self._sums(revealed))
         self.table.select_row(self._place_of(view))
         self.foot.setText(_foot(step, revealed, view))
         self.table.set_summary(self.summary(view))
+
+    def _fit_columns(self) -> None:
+        """Show as many columns as have room, in the order of :data:`KEPT`, so that nothing is scrolled sideways."""
+        order = sorted(range(len(self._columns)), key=lambda n: KEPT.index(self._columns[n].name))
+        widths = [self.table.full_width(n) for n in range(len(self._columns))]
+        room, fitting = self.table.viewport().width(), set[int]()
+        for n in order:
+            if fitting and widths[n] > room:
+                break
+            fitting.add(n)
+            room -= widths[n]
+        for n in range(len(self._columns)):
+            self.table.setColumnHidden(n, n not in fitting)
+        names = [column.title for n, column in enumerate(self._columns) if n not in fitting]
+        self.wider.setText(tr("{count} more columns when wider").format(count=len(names)) if names else "")
+        self.wider.setToolTip(", ".join(names))
+        self.sums.update()
+
+    def _sums(self, revealed: tuple[str, ...] | None) -> dict[str, float]:
+        """Sums by column: of completions where a number belongs to the whole completion, else of tokens."""
+        sums = {}
+        for n, column in enumerate(self._columns):
+            if column.name not in SUMMED or (revealed is not None and column.name not in revealed):
+                continue
+            place = self._places[n]
+            cells = [(row.row, row.cells[place]) for row in self._rows if row.cells[place] is not None]
+            if column.name == "reward" or (column.name == "advantage" and len(set(cells)) == len(dict(cells))):
+                cells = list(dict(cells).items())
+            values = np.array([value for _, value in cells], dtype=float)
+            values = values[np.isfinite(values)]
+            total = float(values.sum())
+            if abs(total) <= ROUNDING * float(np.abs(values).sum()):
+                total = 0.0
+            sums[column.name] = -total if column.name == "gradient" and total else total
+        return sums
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
 
     def _fill_passes(self, view: View, step: Step) -> None:
         with QSignalBlocker(self.passes):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QAction
@@ -12,6 +14,8 @@ from app.panels.base import Panel
 from app.plotting.axis import Scale
 from app.plotting.numbers import shown
 from app.plotting.plot import Plot
+from app.plotting.table_model import Column, Rows
+from app.plotting.twin_rows import SeriesRows
 from app.plotting.twin_stack import TwinStack
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -48,7 +52,11 @@ LABELS = {
 
 
 class HistoryChart(Plot):
-    """One of the stacked plots: the series that share an axis."""
+    """One of the stacked plots: the series that share an axis.
+
+    Attributes:
+        possible: names of the series that the run shown can have.
+    """
 
     def __init__(self, title: str, y: Scale, names: tuple[str, ...], last: bool) -> None:
         super().__init__(title, Scale(label=tr("update") if last else "", low=1, whole=True), y, zoomable=True)
@@ -57,6 +65,25 @@ class HistoryChart(Plot):
             self.add_curve(name, LABELS[name], METRICS[name].colour)
         for curve in self.curves:
             curve.sparse = curve.key in SPARSE
+        self.possible = frozenset(names)
+
+    def table(self) -> tuple[list[Column], Rows]:
+        """The series that this run can have; others would be columns of dashes."""
+        curves = [curve for curve in self.curves if curve.key in self.possible]
+        columns = [Column("x", tr("update"), chars=8, decimals=0)]
+        columns += [Column(c.key, c.label, chars=9, help=METRICS[c.key].help) for c in curves]
+        return columns, SeriesRows([(c.series, c.first) for c in curves], whole=True)
+
+    def _refresh_y(self) -> None:
+        if self.names is UNIT:
+            self._fit_unit()
+        super()._refresh_y()
+
+    def _fit_unit(self) -> None:
+        """An axis from 0 to 1, unless a visible series leaves it, as rewards with a bonus do."""
+        ends = [end for curve in self.curves if curve.isVisible() for end in curve.extent() if math.isfinite(end)]
+        low, high = min(ends, default=0.0), max(ends, default=1.0)
+        self.set_scales(y=Scale(low=None if low < 0 else 0, high=None if high > 1 else 1))
 
 
 def _first(settings: Settings) -> frozenset[str]:
@@ -155,6 +182,7 @@ class TrainingHistoryPanel(Panel):
                 continue
             for curve in chart.curves:
                 curve.setVisible(curve.key in wanted)
+            chart.possible = frozenset(name for name in chart.names if not self.boxes[name].isHidden())
             chart.empty = tr("Each update adds a point. Press Run (Space) to begin.")
             twin.set_look(view.theme, view.scale)
             chart.set_marks(marks)
@@ -224,9 +252,7 @@ class TrainingHistoryPanel(Panel):
         if not isinstance(action.data(), Breakpoint):
             return
         self.workspace.breakpoints.add(action.data())
-        self.workspace.problem.emit(
-            tr("The run will {text}{text2}.").format(text=action.text()[:1].lower(), text2=action.text()[1:]), "info"
-        )
+        self.workspace.problem.emit(tr("The run will stop when {words}.").format(words=action.data().words), "info")
 
     @Slot(bool)
     def _on_table(self, wanted: bool) -> None:

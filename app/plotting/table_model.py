@@ -44,7 +44,7 @@ class Column:
         title: the header; a letter where the field has one.
         chars: width in digits.
         decimals: of its numbers.
-        kind: "number"; "push" (up or down glyph and colour, without the minus); "signed" (plus or minus and colour);
+        kind: "number"; "push" (up or down glyph and colour); "signed" (plus or minus and colour);
             "text"; "mono"; "chip" (a small pill; nothing where the text is empty).
         unit: said on hover.
         help: one sentence for the header's tooltip.
@@ -133,7 +133,7 @@ class TableModel(QAbstractTableModel):
             return signed(value, what.decimals)
         if what.kind == "push" and isinstance(value, (int, float)) and not is_missing(value):
             glyph = "▲ " if value > 0 else "▼ " if value < 0 else ""
-            return glyph + shown(abs(value), what.decimals)
+            return glyph + shown(value, what.decimals)
         return shown(value, what.decimals)
 
     def tsv(self, places: Sequence[int]) -> str:
@@ -166,7 +166,8 @@ class TableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ForegroundRole:
             return self.ink(place, column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return hover(self.value(place, column), what.unit)
+            exact = hover(self.value(place, column), what.unit)
+            return "\n".join(text for text in (what.help, exact) if text)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             said = self.text(place, column)
             return f"{what.title} {hover(self.value(place, column), what.unit) if said == ABSENT else said}"

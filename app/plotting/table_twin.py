@@ -127,11 +127,15 @@ class TableTwin(QTableView):
         metrics = self.cell_metrics = QFontMetrics(self.cell_font)
         self.mono_metrics = QFontMetrics(self.mono_font)
         self.verticalHeader().setDefaultSectionSize(round(metrics.height() + 7 * self.factor))
-        digit, small = metrics.horizontalAdvance("0"), round(8 * self.factor)
-        titles = QFontMetrics(self.theme.font("small", self.factor))
-        for n, column in enumerate(self.table.columns):
-            wide = max(column.chars * digit, titles.horizontalAdvance(column.title) + small)
-            self.setColumnWidth(n, round(wide + 2 * small * 0.7))
+        for n in range(len(self.table.columns)):
+            self.setColumnWidth(n, self.full_width(n))
+
+    def full_width(self, column: int) -> int:
+        """Pixels that a column takes by its digits and its title, shown or hidden."""
+        what = self.table.columns[column]
+        small = round(8 * self.factor)
+        title = QFontMetrics(self.theme.font("small", self.factor)).horizontalAdvance(what.title) + small
+        return round(max(what.chars * self.cell_metrics.horizontalAdvance("0"), title) + 2 * small * 0.7)
 
     # -- input --------------------------------------------------------------------------------------------------------
 

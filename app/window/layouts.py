@@ -143,7 +143,7 @@ def _neighbour(plan: Arrangement, area: Area) -> str:
 def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement, name: str, scale: float) -> None:
     """Fixed widths for the sides, the heights that low panels ask for, the rest to the pictures in the middle."""
     width = window.width()
-    left, right = round(256 * scale), round(376 * scale) if plan.right else 0
+    left, right = round(256 * scale), round(388 * scale) if plan.right else 0
     columns = [docks[plan.left[0]], docks[plan.strip[0]], *(docks[id] for id in plan.right[:1])]
     sizes = [left, max(width - left - right, 300), *([right] if right else [])]
     window.resizeDocks(columns, sizes, Qt.Orientation.Horizontal)

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QSignalBlocker, QSize, Qt, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from app.examples import is_example
 from app.plotting.numbers import in_bytes
+from app.window.run_list import RunList
 from app.window.status import Status
 from app.workspace.player import Mode, Player
 from app.workspace.run_manager import RunManager
@@ -25,6 +26,9 @@ LENGTHS: tuple[tuple[str, int | None], ...] = (
     (tr("50 updates"), 50), (tr("150 updates"), 150), (tr("200 updates"), 200), (tr("1,000 updates"), 1000),
     (tr("10,000 updates"), 10_000), (tr("no limit"), None),
 )  # fmt: skip
+
+
+RUN_TEXTS = (tr("Run"), tr("Pause"))
 
 
 class Transport(QToolBar):
@@ -57,9 +61,7 @@ class Transport(QToolBar):
         self.addWidget(spacer)
         self.status = Status()
         self.addWidget(self.status)
-        self.runs = QComboBox()
-        self.runs.setAccessibleName(tr("Run"))
-        self.runs.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.runs = RunList()
         self.runs.activated.connect(self._on_run)
         self.addWidget(self.runs)
         player.changed.connect(self.refresh)
@@ -97,6 +99,20 @@ class Transport(QToolBar):
     def dress(self, scale: float) -> None:
         """Icons as large as the text."""
         self.setIconSize(QSize(round(14 * scale), round(14 * scale)))
+        if hasattr(self, "_run"):
+            self._keep_run_width()
+
+    def _keep_run_width(self) -> None:
+        """The button is as wide for "Run" as for "Pause", so that what stands beside it keeps its place."""
+        metrics = self._run.fontMetrics()
+        own = metrics.horizontalAdvance(self._run.text())
+        longest = max(metrics.horizontalAdvance(text) for text in RUN_TEXTS)
+        self._run.setFixedWidth(self._run.sizeHint().width() - own + longest)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "_run"):
+            self._keep_run_width()
 
     @Slot(int)
     def _on_run(self, index: int) -> None:
@@ -108,16 +124,16 @@ class Transport(QToolBar):
         run = self._workspace.run
         if run is None:
             return
-        how = tr("recorded") if is_example(run.path) else tr("saved") if run.saved else tr("autosaved")
-        kept = run.path.exists()  # a branch has no file before its first own update
-        said = f"{how} · {_size(run.path)}" if kept else tr("no update yet")
+        origin = tr("recorded") if is_example(run.path) else tr("saved") if run.saved else tr("autosaved")
+        written = run.path.exists()  # a branch has no file before its first own update
+        text = f"{origin} · {_size(run.path)}" if written else tr("no update yet")
         if self._workspace.training not in (None, run) and self._player.mode is Mode.COMPUTING:
-            said = tr("{title} is training").format(title=self._workspace.training.title)
-        self._wait()
-        self.status.say(said)
+            text = tr("{title} is training").format(title=self._workspace.training.title)
+        self._show_waiting()
+        self.status.say(text)
 
-    def _wait(self) -> None:
-        """Say it where the run that is shown waits for its model."""
+    def _show_waiting(self) -> None:
+        """Say so where the run that is shown waits for its model."""
         run = self._workspace.run
         language = run is not None and run.origin.settings.is_language
         self.status.moving = self._player.staged
@@ -126,14 +142,9 @@ class Transport(QToolBar):
     @Slot()
     def refresh(self) -> None:
         """Show the player's speed and length, and the list of runs."""
-        self._wait()
-        titles = [run.title for run in self._workspace.runs]
-        with QSignalBlocker(self.runs):
-            if [self.runs.itemText(i) for i in range(self.runs.count())] != titles:
-                self.runs.clear()
-                self.runs.addItems(titles)
-            if self._workspace.run in self._workspace.runs:
-                self.runs.setCurrentIndex(self._workspace.runs.index(self._workspace.run))
+        self._show_waiting()
+        self._keep_run_width()
+        self.runs.show_runs(self._workspace.runs, self._workspace.run)
         with QSignalBlocker(self.speed), QSignalBlocker(self.length):
             self.speed.setCurrentIndex(_nearest([value for _, value in SPEEDS], self._player.speed))
             self.length.setCurrentIndex(_nearest([value for _, value in LENGTHS], self._player.length))

@@ -14,7 +14,9 @@ from app.workspace.step_view import StepView, advantage_of
 from grpo_core.text import tr
 
 
-def rows_of(view: StepView, group: int, tint: Tint, values: np.ndarray | None, *, limit: float | None = None) -> TokenRows:
+def rows_of(
+    view: StepView, group: int, tint: Tint, values: np.ndarray | None, *, limit: float | None = None
+) -> TokenRows:
     """The completions of ``group``, tinted by ``values`` (B, T) or, where there are none, not at all.
 
     ``limit`` is the value of full tint, by default the tint's own.

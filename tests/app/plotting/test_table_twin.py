@@ -46,7 +46,7 @@ def test_cells_carry_glyphs_signs_and_colours() -> None:
     model = TableModel(COLUMNS)
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     model.set_rows(ROWS)
-    assert shown(model, 1) == ["▼ 1.75", "▲ 0.75", "0.00"]
+    assert shown(model, 1) == ["▼ −1.75", "▲ 0.75", "0.00"]
     assert shown(model, 3) == ["—", "0.300", "—"]
     assert shown(model, 4) == ["0.000", "+0.097", "−0.026"]
     foreground = model.data(model.index(0, 1), Qt.ItemDataRole.ForegroundRole)
@@ -83,7 +83,7 @@ def test_new_rows_keep_the_order_that_was_chosen() -> None:
     model.set_rows([*ROWS, (4, -9.0, "", 0.0, 0.0)])
     assert model.row_at(0) == 3
     model.set_rows(ROWS[:2])
-    assert shown(model, 1) == ["▼ 1.75", "▲ 0.75"]
+    assert shown(model, 1) == ["▼ −1.75", "▲ 0.75"]
 
 
 def test_copying_gives_numbers_that_a_spreadsheet_reads(qtbot: QtBot) -> None:

@@ -1,0 +1,78 @@
+"""The line below a table that holds the sums of its columns, each below its own column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.plotting.numbers import shown
+from app.plotting.table_twin import TableTwin
+from grpo_core.text import tr
+
+
+class SumRow(QWidget):
+    """Sums, aligned with the columns of a table; the first visible column says that they are sums.
+
+    Attributes:
+        texts: what stands below each column, by the column's key.
+    """
+
+    def __init__(self, table: TableTwin, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._table = table
+        self.texts: dict[str, str] = {}
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        table.horizontalHeader().sectionResized.connect(self._on_resized)
+        table.horizontalScrollBar().valueChanged.connect(self._on_resized)
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, round(self._table.cell_metrics.height() + 7 * self._table.factor))
+
+    def show_sums(self, sums: Mapping[str, float]) -> None:
+        """Show ``sums`` by the column's key; other columns stay blank."""
+        columns = {column.key: column for column in self._table.table.columns}
+        self.texts = {key: shown(value, columns[key].decimals) for key, value in sums.items() if key in columns}
+        self.setAccessibleName(tr("Sums"))
+        self.setAccessibleDescription(
+            "; ".join(
+                tr("sum of {column}: {value}").format(column=columns[key].title, value=text)
+                for key, text in self.texts.items()
+            )
+        )
+        self.setToolTip(self.accessibleDescription())
+        self.updateGeometry()
+        self.update()
+
+    def places(self) -> dict[str, QRectF]:
+        """Where each visible column's sum stands, by the column's key."""
+        table, origin = self._table, self._table.viewport().x()
+        return {
+            column.key: QRectF(origin + table.columnViewportPosition(n), 0, table.columnWidth(n), self.height())
+            for n, column in enumerate(table.table.columns)
+            if not table.isColumnHidden(n)
+        }
+
+    def _on_resized(self, *_: object) -> None:
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        table = self._table
+        painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        painter.setPen(QPen(table.theme.colour("border"), 1))
+        painter.drawLine(self.rect().topLeft(), self.rect().topRight())
+        pad = 8 * table.factor
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.setFont(table.cell_font)
+        for number, (key, place) in enumerate(self.places().items()):
+            inner = place.adjusted(pad, 0, -pad, 0)
+            if key in self.texts:
+                painter.setPen(table.theme.colour("text"))
+                painter.drawText(inner, right, self.texts[key])
+            elif number == 0:
+                painter.setPen(table.theme.colour("muted"))
+                painter.drawText(inner, left, "Σ")

@@ -1,0 +1,70 @@
+"""The list of open runs: the titles, and in the opened list what each run is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSignalBlocker, Qt
+from PySide6.QtWidgets import QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from app.workspace.run_handle import RunHandle
+from grpo_core.runs.export_words import differing
+from grpo_core.text import tr
+
+DESCRIPTION = Qt.ItemDataRole.UserRole
+MARGIN = 48
+"""Pixels of the opened list beside its texts: margins, a mark, a scroll bar."""
+
+
+def description(run: RunHandle) -> str:
+    """What a run is, in a line: the kind of its policy, the settings that are not the usual ones, seed and length."""
+    settings = run.next_settings or run.origin.settings
+    kind = tr("language model") if settings.is_language else tr("bandit")
+    return tr("{kind} · {settings} · seed {seed} · {head:,} updates").format(
+        kind=kind, settings=differing(settings), seed=settings.seed, head=run.head
+    )
+
+
+class _Line(QStyledItemDelegate):
+    """A run's title and its description on one line."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
+        super().initStyleOption(option, index)
+        more = index.data(DESCRIPTION)
+        if more:
+            option.text = f"{option.text}   {more}"
+
+
+class RunList(QComboBox):
+    """A combo box of runs; descriptions are made when it is opened, because they change with every update."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._runs: tuple[RunHandle, ...] = ()
+        self.setAccessibleName(tr("Run"))
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.setItemDelegate(_Line(self))
+
+    def show_runs(self, runs: Sequence[RunHandle], current: RunHandle | None) -> None:
+        """List ``runs``, with ``current`` chosen; emits nothing."""
+        self._runs = tuple(runs)
+        titles = [run.title for run in runs]
+        with QSignalBlocker(self):
+            if [self.itemText(i) for i in range(self.count())] != titles:
+                self.clear()
+                self.addItems(titles)
+            if current in runs:
+                self.setCurrentIndex(self._runs.index(current))
+
+    def describe(self) -> None:
+        """Say of each run what it is."""
+        for place, run in enumerate(self._runs):
+            text = description(run)
+            self.setItemData(place, text, DESCRIPTION)
+            self.setItemData(place, text, Qt.ItemDataRole.ToolTipRole)
+            self.setItemData(place, f"{run.title}. {text}", Qt.ItemDataRole.AccessibleTextRole)
+
+    def showPopup(self) -> None:
+        self.describe()
+        self.view().setMinimumWidth(self.view().sizeHintForColumn(0) + MARGIN)
+        super().showPopup()

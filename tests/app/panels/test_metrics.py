@@ -1,0 +1,40 @@
+"""Cards: in the stages before a number is computed, that of the update before stays, dimmed."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.panels.metrics import MetricCard
+from app.panels.registry import METRICS
+from app.workspace.cursor import Stage
+from tests.app.conftest import Driver
+
+
+def cards(driver: Driver) -> dict[str, MetricCard]:
+    driver.settle()
+    return {card.name: card for card in driver.program.window.panels.of(METRICS).cards}
+
+
+@pytest.mark.parametrize(
+    ("stage", "known"), [(Stage.SAMPLE, ()), (Stage.SCORE, ("reward_mean",)), (Stage.NORMALIZE, ("reward_mean",))]
+)
+def test_before_its_stage_a_card_keeps_the_last_value(driver: Driver, stage: Stage, known: tuple[str, ...]) -> None:
+    driver.run(5)
+    driver.program.workspace.move_to(4)
+    before = {name: card.accessibleName() for name, card in cards(driver).items()}
+    driver.program.workspace.move_to(5)
+    now = {name: card.accessibleName() for name, card in cards(driver).items()}
+    driver.program.workspace.show_stage(stage)
+    for name, card in cards(driver).items():
+        if name == "updates":
+            continue
+        if name in known:
+            assert card.accessibleName() == now[name]
+        else:
+            assert card.accessibleName() == f"{before[name]}, of the update before"
+
+
+def test_the_first_update_has_none_before_it(driver: Driver) -> None:
+    driver.run(1)
+    driver.program.workspace.show_stage(Stage.SAMPLE)
+    assert cards(driver)["kl"].accessibleName().endswith("—")

@@ -1,0 +1,107 @@
+"""Step detail: no column is scrolled sideways, sums stand below their columns, signs are real."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from app.panels.registry import STEP_DETAIL
+from app.panels.step_detail import KEPT, StepDetailPanel
+from app.workspace.cursor import Stage
+from grpo_core import step_table
+from tests.app.conftest import Driver
+from tests.app.panels.conftest import Front
+
+
+def visible(panel: StepDetailPanel) -> list[str]:
+    table = panel.table
+    return [column.key for n, column in enumerate(table.table.columns) if not table.isColumnHidden(n)]
+
+
+@pytest.mark.parametrize("width", [1280, 1366, 1920])
+def test_at_the_side_nothing_is_scrolled_or_cut(driver: Driver, width: int) -> None:
+    driver.program.window.resize(width, 768)
+    driver.run(13)
+    driver.program.window.show_layout("Bandit")
+    driver.settle()
+    panel = driver.program.window.panels.of(STEP_DETAIL)
+    driver.qtbot.waitUntil(lambda: panel.table.horizontalScrollBar().maximum() == 0)
+    shown = visible(panel)
+    assert {"sample", "action", "advantage", "gradient", "reward", "ratio", "clipped"} <= set(shown)
+    for n, column in enumerate(panel.table.table.columns):
+        if column.key in shown and column.kind in ("push", "number"):
+            texts = [panel.table.table.text(row, n) for row in range(panel.table.table.rowCount())]
+            room = panel.table.columnWidth(n) - 16 * panel.table.factor
+            assert max(map(panel.table.cell_metrics.horizontalAdvance, texts)) <= room + 1, column.key
+
+
+def test_columns_come_with_the_room_in_the_stated_order(language: Driver, front: Front) -> None:
+    panel = front(STEP_DETAIL)
+    shown: set[str] = set()
+    for width in (300, 500, 700, 900, 1300, 2000):
+        panel.resize(width, 300)
+        now = set(visible(panel))
+        assert shown <= now
+        order = [key for key in KEPT if key in {column.key for column in panel.table.table.columns}]
+        assert now == set(order[: len(now)])
+        assert bool(panel.wider.text()) == (len(now) < len(order))
+        shown = now
+    panel.resize(300, 300)
+    assert "KL" in panel.wider.toolTip() and "Weight" in panel.wider.toolTip()
+    assert "Weight" in panel.table.table.tsv(range(2)), "a copy holds every column"
+
+
+def test_the_sums_stand_below_their_columns(driver: Driver) -> None:
+    driver.run(8)
+    panel = driver.program.window.panels.of(STEP_DETAIL)
+    driver.settle()
+    step = driver.program.workspace.view.step.step
+    assert step is not None
+    assert panel.sums.texts["advantage"] == "0.000", "group means leave nothing but rounding"
+    assert panel.sums.texts["reward"] == f"{step.rewards.sum():.3f}"
+    assert panel.sums.texts["weight"] == "1.000"
+    places = panel.sums.places()
+    assert set(places) == set(visible(panel))
+    for n, column in enumerate(panel.table.table.columns):
+        if column.key in places:
+            origin = panel.table.viewport().x()
+            assert places[column.key].left() == origin + panel.table.columnViewportPosition(n)
+    driver.program.workspace.show_stage(Stage.SCORE)
+    driver.settle()
+    assert set(panel.sums.texts) == {"reward"}
+
+
+def test_rewards_of_whole_completions_are_summed_once(language: Driver, front: Front) -> None:
+    panel = front(STEP_DETAIL)
+    view = language.program.workspace.view
+    step = view.step.step
+    assert step is not None and step.mask.shape[1] > 1
+    assert panel.sums.texts["reward"] == f"{np.nansum(step.rewards):.3f}"
+    rows = step_table.rows(step, view.step.passed, origin=view.run.origin)
+    place = [column.name for column in step_table.columns(step)].index("gradient")
+    assert float(panel.sums.texts["gradient"].replace("−", "-")) == pytest.approx(
+        -sum(row.cells[place] for row in rows), abs=6e-4
+    )
+
+
+def test_negative_numbers_have_a_minus_sign(driver: Driver) -> None:
+    driver.run(8)
+    driver.settle()
+    table = driver.program.window.panels.of(STEP_DETAIL).table.table
+    place = next(n for n, column in enumerate(table.columns) if column.key == "advantage")
+    values = [(table.value(row, place), table.text(row, place)) for row in range(table.rowCount())]
+    negative = [text for value, text in values if isinstance(value, float) and value < 0]
+    assert negative and all(text.startswith("▼ −") for text in negative)
+
+
+def test_a_tooltip_keeps_the_meaning_beside_the_digits(driver: Driver) -> None:
+    from PySide6.QtCore import Qt
+
+    driver.run(3)
+    driver.settle()
+    table = driver.program.window.panels.of(STEP_DETAIL).table.table
+    place = next(n for n, column in enumerate(table.columns) if column.key == "ratio")
+    tip = table.index(0, place).data(Qt.ItemDataRole.ToolTipRole)
+    meaning, digits = tip.split("\n")
+    assert meaning.startswith("Ratio. ")
+    assert float(digits) == pytest.approx(table.value(0, place))
