@@ -140,6 +140,7 @@ class Application(QObject):
         self.presenter.speaker.use_commands(self.actions.by_id)
         self.transport = Transport(self.player, self.run_manager, self.workspace, self.actions.by_id)
         self.transport.dress(self.look.scale)
+        self.transport.seed_wanted.connect(self.runs.new_seed)
         self.window.add_toolbars(self.transport)
 
     def _make_ends(self) -> None:
@@ -180,7 +181,7 @@ class Application(QObject):
 
     def _icon(self, name: str) -> QIcon:
         theme = self.look.theme
-        ink = theme.on(theme.colour("accent")) if name == "run" else theme.colour("text")
+        ink = theme.on(theme.colour("accent")) if name in ("run", "pause") else theme.colour("text")
         return icon(name.replace("_", "-"), ink.name())
 
     # -- what passes between them ------------------------------------------------------------------------------------

@@ -21,9 +21,11 @@ class CommandAction(QAction):
         why: why it cannot run now, in a sentence; empty when it can.
     """
 
-    def __init__(self, command: Command, parent: QObject) -> None:
+    def __init__(self, command: Command, icon: Callable[[str], QIcon] | None, parent: QObject) -> None:
+        """``icon`` makes an icon from an icon's name."""
         super().__init__(command.text, parent)
         self.why = ""
+        self._icon = icon
         self._shown: CommandStatus | None = None
         self.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         self.triggered.connect(self._on_triggered)
@@ -43,16 +45,24 @@ class CommandAction(QAction):
 
     def refresh(self) -> None:
         """Be enabled, checked and named as the command stands now; does nothing while it stands as it did."""
-        status = self.command.status()
-        if status == self._shown:
+        status, before = self.command.status(), self._shown
+        if status == before:
             return
         self._shown = status
+        if before is None or before.icon != status.icon:
+            self.refresh_icon()
         self.why = status.blocked
         self.setEnabled(not status.blocked)
         self.setChecked(status.checked)
         self.setText(status.text)
         keys = f" ({self.command.shown_keys})" if self.command.shortcuts else ""
         self.setToolTip(f"{status.text}{keys}. {status.blocked or self.command.tip}".strip())
+
+    def refresh_icon(self) -> None:
+        """Make the icon again, as after a change of colours."""
+        name = self.command.icon if self._shown is None else self._shown.icon
+        if self._icon is not None and name:
+            self.setIcon(self._icon(name))
 
     @Slot()
     def _on_triggered(self) -> None:
@@ -128,17 +138,15 @@ class Actions(QObject):
         self.rebuilt.emit()
 
     def _new(self, command: Command) -> CommandAction:
-        action = CommandAction(command, self)
+        action = CommandAction(command, self._icon, self)
         self._window.addAction(action)
         action.triggered.connect(self._on_triggered)
         return action
 
     def refresh_icons(self) -> None:
         """Make the icons again, after a change of colours."""
-        if self._icon is not None:
-            for action in self:
-                if action.command.icon:
-                    action.setIcon(self._icon(action.command.icon))
+        for action in self:
+            action.refresh_icon()
 
     def refresh(self) -> None:
         """Let every action follow its command. Called once a frame; only what differs from the last time is shown."""

@@ -21,11 +21,13 @@ class CommandStatus(NamedTuple):
         text: what it is called.
         blocked: why it cannot run, in a sentence; empty when it can.
         checked: whether it is on; False for a command that is neither on nor off.
+        icon: name of its icon, or empty.
     """
 
     text: str
     blocked: str
     checked: bool
+    icon: str = ""
 
 
 def never_blocked() -> str:
@@ -37,8 +39,8 @@ def never_blocked() -> str:
 class Command:
     """One thing the user can do.
 
-    ``blocked``, ``checked`` and ``text_now`` are called once a frame in the GUI thread, so they only read what is
-    there already.
+    ``blocked``, ``checked``, ``text_now`` and ``icon_now`` are called once a frame in the GUI thread, so they only
+    read what is there already.
 
     Attributes:
         id: stable, such as ``step_back`` or ``theme.dark``.
@@ -52,6 +54,7 @@ class Command:
         blocked: why it cannot run now, in a sentence; empty when it can.
         checked: whether it is on, for a command that is on or off.
         text_now: a text that changes.
+        icon_now: an icon's name that changes.
         repeats: a held key runs it again and again.
         divided: a line above it in the menu.
     """
@@ -67,18 +70,20 @@ class Command:
     blocked: Callable[[], str] = never_blocked
     checked: Callable[[], bool] | None = None
     text_now: Callable[[], str] | None = None
+    icon_now: Callable[[], str] | None = None
     repeats: bool = False
     divided: bool = False
 
     def status(self) -> CommandStatus:
         """How it stands at the moment."""
         text = self.text if self.text_now is None else self.text_now()
-        return CommandStatus(text, self.blocked(), self.checked is not None and self.checked())
+        icon = self.icon if self.icon_now is None else self.icon_now()
+        return CommandStatus(text, self.blocked(), self.checked is not None and self.checked(), icon)
 
     @property
     def changes(self) -> bool:
         """Whether its status can be another one some time."""
-        return self.blocked is not never_blocked or self.checked is not None or self.text_now is not None
+        return any((self.blocked is not never_blocked, self.checked, self.text_now, self.icon_now))
 
     @property
     def group(self) -> str:

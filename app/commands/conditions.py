@@ -33,6 +33,10 @@ class Conditions:
     def needs_update(self) -> str:
         return "" if self._run.head > 0 else tr("The run has no update yet; press Run first.")
 
+    def may_seed(self) -> str:
+        """The session lets the seed be changed."""
+        return tr("The seed is locked for this session.") if "seed" in self._workspace.editing.locked else ""
+
     def needs_number(self) -> str:
         """There is a number that can be explained."""
         if self._run.head > 0:

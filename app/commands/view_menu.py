@@ -84,6 +84,6 @@ def _panels(targets: CommandTargets) -> list[Command]:
     return [
         Command(id=f"panel.{spec.id}", text=tr("Panel “{title}”").format(title=spec.title), menu=PANEL,
                 run=partial(panels.toggle, spec.id), checked=partial(panels.is_shown, spec.id),
-                tip=tr("Show the panel, or hide it."))
+                tip=spec.help)
         for spec in PANELS
     ]  # fmt: skip

@@ -63,6 +63,12 @@ class RunsController:
         if self._attempt(lambda: self._run_manager.new_run(seeded)):
             self._layouts.reset()
 
+    def new_seed(self, seed: int | None = None) -> None:
+        """A run at update 0 under the settings that the controls show, from ``seed``; by default from the next one."""
+        shown = self._workspace.editing.wanted
+        wanted = shown.replace({"seed": shown.seed + 1 if seed is None else seed})
+        self._prompts.ready(wanted, partial(self._attempt, partial(self._run_manager.new_run, wanted)))
+
     def repeat(self, settings: Settings, sentence: str) -> None:
         """A new run that repeats one of an experiment's, and the sentence that says so."""
         if self._attempt(lambda: self._run_manager.new_run(settings)):

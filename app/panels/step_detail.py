@@ -148,7 +148,8 @@ class StepDetailPanel(Panel):
         """Show as many columns as have room, in the order of :data:`KEPT`, so that nothing is scrolled sideways."""
         order = sorted(range(len(self._columns)), key=lambda n: KEPT.index(self._columns[n].name))
         widths = [self.table.full_width(n) for n in range(len(self._columns))]
-        room, fitting = self.table.viewport().width(), set[int]()
+        bar = self.table.verticalScrollBar().sizeHint().width()  # its room is kept: no column comes and goes with it
+        room, fitting = self.table.width() - 2 * self.table.frameWidth() - bar, set[int]()
         for n in order:
             if fitting and widths[n] > room:
                 break

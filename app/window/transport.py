@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QSignalBlocker, QSize, Qt, Slot
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QToolBar, QToolButton, QWidget
+from PySide6.QtCore import QEvent, QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from app.examples import is_example
 from app.plotting.numbers import in_bytes
@@ -28,11 +28,19 @@ LENGTHS: tuple[tuple[str, int | None], ...] = (
 )  # fmt: skip
 
 
+MARGIN = 12
+"""Pixels at both ends of the toolbar."""
 RUN_TEXTS = (tr("Run"), tr("Pause"))
 
 
 class Transport(QToolBar):
-    """What moves the run. The buttons are the commands' own actions."""
+    """What moves the run. The buttons are the commands' own actions.
+
+    Signals:
+        seed_wanted: begin a new run from this seed.
+    """
+
+    seed_wanted = Signal(object)
 
     def __init__(
         self,
@@ -46,21 +54,24 @@ class Transport(QToolBar):
         self.setObjectName("transport")
         self.setMovable(False)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._spare: list[QAction] = []
         self.dress(1.0)
         self._player, self._run_manager, self._workspace = player, run_manager, workspace
-        for name in ("step_back", "step", "stage"):
+        self._button(actions["step_back"], icon_only=True)
+        for name in ("step", "stage"):
             self._button(actions[name])
         self._run = self._button(actions["run"])
         self._run.setProperty("primary", True)
         self._button(actions["run_n"])
+        self.seed = self._add_seed(actions)
         self.speed = self._choice(tr("Speed"), [text for text, _ in SPEEDS], self._on_speed)
         self.length = self._choice(tr("Stop after"), [text for text, _ in LENGTHS], self._on_length)
-        self._button(actions["branch"])
+        self._button(actions["branch"], icon_only=True)
         spacer = QWidget()
         spacer.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.addWidget(spacer)
         self.status = Status()
-        self.addWidget(self.status)
+        self._status_action = self.addWidget(self.status)
         self.runs = RunList()
         self.runs.activated.connect(self._on_run)
         self.addWidget(self.runs)
@@ -69,20 +80,74 @@ class Transport(QToolBar):
         workspace.frame.connect(self._on_frame)
         self.refresh()
 
-    def _button(self, action: QAction) -> QToolButton:
+    def _button(self, action: QAction, *, icon_only: bool = False) -> QToolButton:
         self.addAction(action)
         button = self.widgetForAction(action)
         assert isinstance(button, QToolButton)
+        if icon_only:
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
         button.setAccessibleName(action.text())
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         return button
 
-    def _choice(self, name: str, texts: list[str], slot: object) -> QComboBox:
-        label = QLabel(name)
+    def _label(self, text: str) -> QLabel:
+        """A word beside a box; it goes first where there is little room, and the box's tooltip says it then."""
+        label = QLabel(text)
         label.setObjectName("muted")
-        self.addWidget(label)
+        self._spare.append(self.addWidget(label))
+        return label
+
+    def _fit(self) -> None:
+        """Leave out words until the list of runs has room at the right end; a wait for the model is always said."""
+        words = list(reversed(self._spare))
+        spare = [*words, self._status_action] if self.status.late else [self._status_action, *words]
+        widths = {action: _width_of(self.widgetForAction(action)) for action in self.actions()}
+        layout = self.layout()
+        gap = MARGIN if layout is None else layout.spacing()
+        needed = sum(widths.values()) + gap * len(widths) + 2 * MARGIN
+        for action in spare:
+            short = needed > self.width()
+            action.setVisible(not short)
+            needed -= (widths[action] + gap) * short
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _add_seed(self, actions: Mapping[str, QAction]) -> QLineEdit:
+        """The seed, and what begins a new run from it or from the next one."""
+        label = self._label(tr("Seed"))
+        field = QLineEdit()
+        field.setAccessibleName(tr("Seed of a new run"))
+        field.setToolTip(tr("Type another seed and press Return: a new run begins from it under the settings shown."))
+        field.setAlignment(Qt.AlignmentFlag.AlignRight)
+        field.returnPressed.connect(self._on_seed)
+        label.setBuddy(field)
+        self.addWidget(field)
+        self._button(actions["new_seed"])
+        self._button(actions["new_run"], icon_only=True)
+        return field
+
+    @Slot()
+    def _on_seed(self) -> None:
+        """Begin a run from the seed typed; what is no seed is replaced by the one in force."""
+        text = self.seed.text().strip()
+        self.seed.clearFocus()
+        if text.isdecimal() and int(text) != self._workspace.editing.wanted.seed:
+            self.seed_wanted.emit(int(text))
+        self._show_seed()
+
+    def _show_seed(self) -> None:
+        if not self.seed.hasFocus():
+            editing = self._workspace.editing
+            self.seed.setText(str(editing.wanted.seed))
+            self.seed.setEnabled("seed" not in editing.locked)
+
+    def _choice(self, name: str, texts: list[str], slot: object) -> QComboBox:
+        self._label(name)
         box = QComboBox()
         box.setAccessibleName(name)
+        box.setToolTip(name)
         box.addItems(texts)
         box.activated.connect(slot)
         self.addWidget(box)
@@ -101,6 +166,7 @@ class Transport(QToolBar):
         self.setIconSize(QSize(round(14 * scale), round(14 * scale)))
         if hasattr(self, "_run"):
             self._keep_run_width()
+            self.seed.setFixedWidth(self.seed.fontMetrics().horizontalAdvance("00000") + round(18 * scale))
 
     def _keep_run_width(self) -> None:
         """The button is as wide for "Run" as for "Pause", so that what stands beside it keeps its place."""
@@ -124,6 +190,7 @@ class Transport(QToolBar):
         run = self._workspace.run
         if run is None:
             return
+        self._show_seed()
         origin = tr("recorded") if is_example(run.path) else tr("saved") if run.saved else tr("autosaved")
         written = run.path.exists()  # a branch has no file before its first own update
         text = f"{origin} · {_size(run.path)}" if written else tr("no update yet")
@@ -131,6 +198,7 @@ class Transport(QToolBar):
             text = tr("{title} is training").format(title=self._workspace.training.title)
         self._show_waiting()
         self.status.say(text)
+        self._fit()
 
     def _show_waiting(self) -> None:
         """Say so where the run that is shown waits for its model."""
@@ -148,6 +216,12 @@ class Transport(QToolBar):
         with QSignalBlocker(self.speed), QSignalBlocker(self.length):
             self.speed.setCurrentIndex(_nearest([value for _, value in SPEEDS], self._player.speed))
             self.length.setCurrentIndex(_nearest([value for _, value in LENGTHS], self._player.length))
+
+
+def _width_of(widget: QWidget) -> int:
+    """Pixels that a widget of the toolbar takes; 0 for the one that takes what is left."""
+    fixed = widget.minimumWidth() == widget.maximumWidth()
+    return widget.width() if fixed else max(widget.sizeHint().width(), 0)
 
 
 def _size(path: Path) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
 
 from app.training.controller import State
 from app.window.run_list import DESCRIPTION
@@ -35,3 +38,60 @@ def test_the_list_says_what_each_run_is(driver: Driver) -> None:
     assert "group size G 16" in second and second.endswith("seed 5 · 0 updates")
     assert runs.itemText(1) == "Run 2", "the box itself shows the title alone"
     assert runs.itemData(1, Qt.ItemDataRole.AccessibleTextRole).startswith("Run 2. bandit")
+
+
+def test_the_run_button_shows_what_it_does(driver: Driver) -> None:
+    def picture() -> QImage:
+        driver.settle()
+        return driver.program.transport._run.icon().pixmap(32).toImage()
+
+    play = picture()
+    driver.program.player.set_speed(1.0)
+    driver.program.player.run()
+    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.RUNNING)
+    pause = picture()
+    driver.program.player.pause()
+    driver.rest()
+    assert pause != play
+    assert picture() == play
+
+
+def test_seeds_are_chosen_beside_run(driver: Driver) -> None:
+    """Three runs from three seeds in three actions, each named in the list with its seed."""
+    driver.run(2)
+    transport, workspace = driver.program.transport, driver.program.workspace
+    driver.program.actions["new_seed"].trigger()
+    driver.settle()
+    assert workspace.editing.wanted.seed == 8 and transport.seed.text() == "8"
+    transport.seed.setFocus()
+    transport.seed.selectAll()
+    QTest.keyClicks(transport.seed, "41")
+    QTest.keyClick(transport.seed, Qt.Key.Key_Return)
+    driver.settle()
+    assert [run.origin.settings.seed for run in workspace.runs] == [7, 8, 41]
+    assert transport.seed.text() == "41" and not transport.seed.hasFocus()
+    transport.seed.setFocus()
+    transport.seed.selectAll()
+    QTest.keyClicks(transport.seed, "many")
+    QTest.keyClick(transport.seed, Qt.Key.Key_Return)
+    driver.settle()
+    assert (transport.seed.text(), len(workspace.runs)) == ("41", 3)
+
+
+def test_a_locked_seed_cannot_be_changed(driver: Driver) -> None:
+    driver.program.workspace.editing.restrict(["seed"], [])
+    driver.settle()
+    assert not driver.program.transport.seed.isEnabled()
+    assert driver.program.actions["new_seed"].why == "The seed is locked for this session."
+
+
+@pytest.mark.parametrize(("width", "scale"), [(1280, 1.0), (1366, 1.0), (1366, 1.25), (1920, 1.0)])
+def test_the_list_of_runs_has_room_at_the_right_end(driver: Driver, width: int, scale: float) -> None:
+    driver.program.window.resize(width, 768)
+    driver.program.look.set(scale=scale)
+    driver.run(2)
+    transport = driver.program.transport
+    driver.qtbot.waitUntil(lambda: transport.runs.geometry().right() < transport.width())
+    assert transport.runs.isVisible() and transport.seed.isVisible()
+    assert transport.runs.geometry().right() > transport.width() - 40
+    assert transport.status.isVisible() == (width > 1280 and scale == 1.0)
