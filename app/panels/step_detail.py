@@ -158,8 +158,8 @@ class StepDetailPanel(Panel):
         for n in range(len(self._columns)):
             self.table.setColumnHidden(n, n not in fitting)
         names = [column.title for n, column in enumerate(self._columns) if n not in fitting]
-        self.wider.setText(tr("{count} more columns when wider").format(count=len(names)) if names else "")
-        self.wider.setToolTip(", ".join(names))
+        self.wider.setText(tr("+ {count} columns").format(count=len(names)) if names else "")
+        self.wider.setToolTip(tr("In a wider panel: {names}.").format(names=", ".join(names)) if names else "")
         self.sums.update()
 
     def _sums(self, revealed: tuple[str, ...] | None) -> dict[str, float]:

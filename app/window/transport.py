@@ -109,6 +109,8 @@ class Transport(QToolBar):
             short = needed > self.width()
             action.setVisible(not short)
             needed -= (widths[action] + gap) * short
+        if layout is not None:
+            layout.activate()  # another text must not be drawn in the room of the one before
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
