@@ -27,14 +27,6 @@ def test_the_controls_ask_for_runs_and_know_the_devices(driver: Driver) -> None:
     assert controls.devices() == driver.program.controller.devices
 
 
-def test_the_timeline_asks_for_a_branch(driver: Driver) -> None:
-    driver.run(3)
-    driver.program.workspace.move_to(2)
-    driver.program.window.panels.of(registry.TIMELINE).branch_wanted.emit()
-    run = driver.program.workspace.run
-    assert run is not None and run.branched_at == 2
-
-
 @pytest.mark.parametrize("spec", [registry.COMPARISON, registry.KL_OVER_BETA], ids=lambda spec: spec.id)
 def test_an_experiment_opens_one_of_its_runs(driver: Driver, spec: Any) -> None:
     driver.program.window.panels.of(spec).run_wanted.emit(Settings(seed=7), "This is run 7.")

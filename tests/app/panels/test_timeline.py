@@ -61,3 +61,5 @@ def test_branch_here_stands_once(driver: Driver) -> None:
     buttons[0].click()
     driver.settle()
     assert (driver.head, driver.program.transport.runs.count()) == (4, 2)
+    run = driver.program.workspace.run
+    assert run is not None and run.branched_at == 4
