@@ -19,6 +19,7 @@ from grpo_core.command_numbers import count
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
 from grpo_core.experiments.command import add_commands as add_experiments
+from grpo_core.health.command import add_command as add_diagnose
 from grpo_core.learners import Learner, learner
 from grpo_core.metrics import metrics
 from grpo_core.pretrain_command import add_command as add_pretrain
@@ -233,6 +234,7 @@ def _parser() -> argparse.ArgumentParser:
     add_experiments(add)
     add_export(add)
     add_audit(add)
+    add_diagnose(add)
     for name, command, help in (
         ("presets", list_presets, "list the presets"),
         ("settings", list_settings, "list the settings"),

@@ -11,6 +11,7 @@ import argparse
 import ast
 import importlib.util
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,8 @@ def tokenizer() -> Any:
     )
 
 
-def model(seed: int, words: Any) -> Any:
-    """A random Llama with one layer of width 32."""
+def model(seed: int, words: Any, dropout: float = 0.0) -> Any:
+    """A random Llama with one layer of width 32, with so much dropout on its attention."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -50,7 +51,7 @@ def model(seed: int, words: Any) -> Any:
     config = LlamaConfig(
         vocab_size=len(words), hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
         num_key_value_heads=2, max_position_embeddings=128, pad_token_id=words.pad_token_id,
-        eos_token_id=words.eos_token_id, bos_token_id=None,
+        eos_token_id=words.eos_token_id, bos_token_id=None, attention_dropout=dropout,
     )  # fmt: skip
     return LlamaForCausalLM(config)
 
@@ -65,14 +66,25 @@ def shortness(completions: list[str], **_: Any) -> list[float]:
     return [-0.02 * len(text) for text in completions]
 
 
-def trainer(out: Path, *, steps: int, settings: dict[str, Any], fault: str = "") -> Any:
-    """A GRPOTrainer; ``settings`` are fields of its config, ``fault`` is one of ``faults.py``."""
+def trainer(
+    out: Path,
+    *,
+    steps: int,
+    settings: dict[str, Any],
+    fault: str = "",
+    rewards: Sequence[Callable[..., list[float]]] = (),
+    dropout: float = 0.0,
+) -> Any:
+    """A GRPOTrainer; ``settings`` are fields of its config, ``fault`` is one of ``faults.py``.
+
+    ``rewards`` are other reward functions than digits and shortness; ``dropout`` is that of the model's attention.
+    """
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
     words = tokenizer()
     folder = out / "model"  # TRL loads the reference policy from the folder of the model
-    model(1, words).save_pretrained(folder)
+    model(1, words, dropout).save_pretrained(folder)
     words.save_pretrained(folder)
     chosen: dict[str, Any] = {
         "output_dir": str(out / "checkpoints"), "per_device_train_batch_size": 8, "num_generations": 4,
@@ -86,7 +98,7 @@ def trainer(out: Path, *, steps: int, settings: dict[str, Any], fault: str = "")
     if fault:
         kind = module_at(Path(__file__).with_name("faults.py")).plant(GRPOTrainer, fault)
     return kind(
-        model=str(folder), reward_funcs=[digits, shortness], args=GRPOConfig(**chosen),
+        model=str(folder), reward_funcs=list(rewards) or [digits, shortness], args=GRPOConfig(**chosen),
         train_dataset=Dataset.from_dict({"prompt": prompts}), processing_class=words,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grpo_core.errors import RunFileError
-from grpo_core.runs.importers import trace
+from grpo_core.runs.importers import trace, trackio, trl_completions, verifiers, verl
 from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
 
@@ -52,5 +52,13 @@ def open_source(path: Path) -> Source:
 
 IMPORTERS: dict[str, Importer] = {
     "trace": Importer(title=tr("a trace of GRPO Lab's TRL recorder"), probe=trace.probe, open=trace.Trace),
+    "completions": Importer(
+        title=tr("TRL's completions in Parquet files"), probe=trl_completions.probe, open=trl_completions.TrlCompletions
+    ),
+    "trackio": Importer(title=tr("a trackio database"), probe=trackio.probe, open=trackio.TrackioRun),
+    "verifiers": Importer(
+        title=tr("traces.jsonl of verifiers or prime-rl"), probe=verifiers.probe, open=verifiers.VerifiersRun
+    ),
+    "verl": Importer(title=tr("verl's rollout files"), probe=verl.probe, open=verl.VerlRollouts),
 }
 """Every format, by its short name, in the order in which they are tried."""

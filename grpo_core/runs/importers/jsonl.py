@@ -7,26 +7,38 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from grpo_core.regular_file import opened_regular
 from grpo_core.text import tr
 
 LONGEST_LINE = 64 << 20
 """Bytes of one line at most."""
 
 
-def complete_lines(path: Path, notes: list[str]) -> Iterator[Any]:
+def complete_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> Iterator[Any]:
     """The values of the complete lines of ``path``; nothing where there is no such file.
 
     A last line without its end is being written, or was torn, and is left out; what cannot be read is noted in a
     sentence.
+
+    Args:
+        path: of the file.
+        notes: where the sentences go.
+        note_torn: also take a last line without its end where it is whole JSON, and note it where it is not.
     """
+    for _, value in placed_lines(path, notes, note_torn=note_torn):
+        yield value
+
+
+def placed_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> Iterator[tuple[int, Any]]:
+    """As :func:`complete_lines`, each value with the byte at which its line begins."""
     try:
-        file = path.open("rb")
-    except OSError:
+        file = opened_regular(path)
+    except (OSError, ValueError):
         return
     with file:
-        number = 0
+        number, end = 0, 0
         while line := file.readline(LONGEST_LINE):
-            number += 1
+            number, start, end = number + 1, end, end + len(line)
             if not line.endswith(b"\n"):
                 if len(line) == LONGEST_LINE:
                     notes.append(
@@ -34,10 +46,15 @@ def complete_lines(path: Path, notes: list[str]) -> Iterator[Any]:
                             number=number, name=path.name, most=LONGEST_LINE
                         )
                     )
-                return
+                    return
+                if not note_torn:
+                    return
             try:
-                yield json.loads(line)
+                yield start, json.loads(line)
             except (ValueError, RecursionError):
-                notes.append(
-                    tr("Line {number} of {name} is not JSON and is left out.").format(number=number, name=path.name)
+                sentence = (
+                    tr("Line {number} of {name} is not JSON and is left out.")
+                    if line.endswith(b"\n")
+                    else tr("Line {number}, the last of {name}, is torn or still being written and is left out.")
                 )
+                notes.append(sentence.format(number=number, name=path.name))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from grpo_core.config import Settings
 from grpo_core.record import Step
 from grpo_core.text import tr
@@ -23,6 +25,44 @@ class Texts:
 
     prompts: tuple[str | None, ...]
     completions: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Completions:
+    """What nearly every source holds of one update: a row a completion, nothing of its tokens' loss.
+
+    Attributes:
+        prompts: (B,) as text, a conversation as JSON; None where not recorded.
+        completions: (B,) likewise.
+        group: (B,) integer, the prompt of each completion, from 0.
+        rewards: (B,) the sum that the trainer used, NaN = unscored.
+        reward_names: (K,) of the reward functions; empty where only the sum is known.
+        reward_parts: (B, K) what each function gave, before its weight; NaN where it gave nothing.
+        reward_weights: (K,), 1 where the source does not say.
+        advantage: (B,) as the trainer had it, NaN = none assigned; None where not recorded.
+        length: (B,) tokens that the policy sampled; None where not recorded.
+        truncated: (B,) boolean, whether a limit ended the completion; None where not recorded.
+        counted: (B,) boolean, False for a further branch of a rollout: its reward is in its group already; None where
+            every row counts.
+        entropy: of the policy, mean over the row's tokens, (B,), in nats; NaN or None where not measured.
+        sampling_logp: a row's log-probabilities by the sampler, NaN where it gave none; None where not recorded.
+        training_logp: the trainer's of the same tokens.
+    """
+
+    prompts: tuple[str | None, ...]
+    completions: tuple[str | None, ...]
+    group: np.ndarray
+    rewards: np.ndarray
+    reward_names: tuple[str, ...] = ()
+    reward_parts: np.ndarray | None = None
+    reward_weights: tuple[float, ...] = ()
+    advantage: np.ndarray | None = None
+    length: np.ndarray | None = None
+    truncated: np.ndarray | None = None
+    counted: np.ndarray | None = None
+    entropy: np.ndarray | None = None
+    sampling_logp: tuple[np.ndarray, ...] | None = None
+    training_logp: tuple[np.ndarray, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +116,15 @@ class Source(Protocol):
 
     def texts(self, position: int) -> Texts:
         """Prompts and completions of the update at ``position``."""
+        ...
+
+    def completions(self, position: int) -> Completions:
+        """The completions of the update at ``position`` as a table.
+
+        Raises:
+            RunFileError: the file is torn, missing or hostile; the message says which.
+            NotRecordedError: the source holds the trainer's reports alone.
+        """
         ...
 
     def reports(self, position: int) -> Sequence[Report]:

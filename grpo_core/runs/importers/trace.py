@@ -20,7 +20,7 @@ from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.record import Step
 from grpo_core.runs.importers.jsonl import complete_lines
 from grpo_core.runs.importers.parquet import Columns
-from grpo_core.runs.importers.source import Report, Texts
+from grpo_core.runs.importers.source import Completions, Report, Texts
 from grpo_core.runs.importers.trace_folder import LOG, TRACE, Piece, StepFiles, description, steps_of
 from grpo_core.runs.importers.trl_settings import MicroBatch, denominator_of, objective_of
 from grpo_core.text import tr
@@ -96,6 +96,26 @@ class Trace:
             prompts += columns.values("prompt")
             completions += columns.values("completion")
         return Texts(prompts=tuple(prompts), completions=tuple(completions))
+
+    def completions(self, position: int) -> Completions:
+        columns = [Columns(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())]
+        texts, task = self.texts(position), self.settings.recorded
+        rewards = _stacked([row for c in columns for row in c.lists("rewards", np.float64)])
+        generations = np.concatenate([c.numbers("generation", np.int64) for c in columns])
+        group = np.concatenate([c.numbers("group", np.int64) for c in columns]) + generations * len(generations)
+        advantage = [row for c in columns for row in c.lists("advantage", np.float64)]
+        ids = [row for c in columns for row in c.lists("completion_ids", np.int64)]
+        tokens = None if any(row is None or not len(row) for row in ids) else [row for row in ids if row is not None]
+        weights = np.asarray(task.reward_weights or (1.0,), np.float64)
+        return Completions(
+            prompts=texts.prompts, completions=texts.completions, group=np.unique(group, return_inverse=True)[1],
+            rewards=np.full(len(group), np.nan) if rewards is None else weighted(rewards, weights),
+            reward_names=task.reward_names, reward_parts=rewards, reward_weights=task.reward_weights,
+            advantage=np.array([np.nan if row is None or not len(row) else row[0] for row in advantage]),
+            length=None if tokens is None else np.array([len(row) for row in tokens]),
+            truncated=None if tokens is None or not task.eos_ids
+            else np.array([not np.isin(row, task.eos_ids).any() for row in tokens]),
+        )  # fmt: skip
 
     def reports(self, position: int) -> list[Report]:
         files = self.steps[position - 1]
@@ -309,8 +329,7 @@ class _Assembly:
         return np.asarray(logp[first, np.arange(self.batch)])
 
     def _rewards(self) -> np.ndarray | None:
-        lists = [x for piece in self.pieces for x in piece.rewards if x is not None]
-        return np.array(lists) if len(lists) == self.batch and len({len(x) for x in lists}) == 1 else None
+        return _stacked([x for piece in self.pieces for x in piece.rewards])
 
     def _advantage(self) -> np.ndarray | None:
         lists = [x for piece in self.pieces for x in piece.advantage]
@@ -379,6 +398,12 @@ class _Assembly:
             coefficient[n, part] = noted["entropy_coef"]
             weight[n, rows] = counts / max(counts.sum(), 1.0) / (noted["accumulation"] * self.processes)
         return coefficient, weight
+
+
+def _stacked(rows: list[np.ndarray | None]) -> np.ndarray | None:
+    """The rows as one array; None where one is missing or they are of different lengths."""
+    known = [row for row in rows if row is not None]
+    return np.array(known) if len(known) == len(rows) and len({len(row) for row in known}) == 1 else None
 
 
 def weighted(parts: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -1,0 +1,132 @@
+"""Runs of the real trainer that go wrong in one known way each, and the finding that must name it.
+
+    python benchmarks/trl/diseases.py OUT [NAME ...]
+
+Everything is TRL's own; only settings, reward functions or the dropout of the model are unwise.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Reward = Callable[..., list[float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disease:
+    """What is unwise about a run.
+
+    Attributes:
+        finding: the check of ``grpo_core.health`` that must name it.
+        settings: fields of TRL's GRPOConfig.
+        rewards: reward functions; empty for the healthy ones of ``tiny_run.py``.
+        dropout: attention dropout of the model.
+        steps: optimizer steps.
+    """
+
+    finding: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    rewards: tuple[Reward, ...] = ()
+    dropout: float = 0.0
+    steps: int = 6
+
+
+def always_one(completions: list[str], **_: Any) -> list[float]:
+    """Every answer is right."""
+    return [1.0] * len(completions)
+
+
+def exact_answer(completions: list[str], **_: Any) -> list[float]:
+    """Right only with an answer that a random model never gives."""
+    return [float(text.strip() == "the answer is 42") for text in completions]
+
+
+def digits(completions: list[str], **_: Any) -> list[float]:
+    """The share of digits."""
+    return [sum(c.isdigit() for c in text) / max(len(text), 1) for text in completions]
+
+
+def letters(completions: list[str], **_: Any) -> list[float]:
+    """Less for each digit: the opposite of ``digits``, a little weaker."""
+    return [-0.9 * share for share in digits(completions)]
+
+
+def length(completions: list[str], **_: Any) -> list[float]:
+    """More for longer completions."""
+    return [float(len(text)) for text in completions]
+
+
+def jackpot(completions: list[str], **_: Any) -> list[float]:
+    """Small differences, and a thousand where a completion begins with a zero."""
+    return [1000.0 if text.startswith("0") else 0.01 * len(text) for text in completions]
+
+
+def infinite(completions: list[str], **_: Any) -> list[float]:
+    """The logarithm of a share that can be zero."""
+    return [-math.inf if share == 0 else math.log(share) for share in digits(completions)]
+
+
+def starts_with_five(completions: list[str], **_: Any) -> list[float]:
+    """The share of fives: one token everywhere is the best answer."""
+    return [text.count("5") / max(len(text), 1) for text in completions]
+
+
+DISEASES: dict[str, Disease] = {
+    "reward_constant": Disease(finding="dead_groups_right", rewards=(always_one,)),
+    "answer_never_found": Disease(finding="dead_groups_wrong", rewards=(exact_answer,)),
+    "part_constant": Disease(finding="reward_part_constant", rewards=(digits, exact_answer)),
+    "parts_fight": Disease(finding="reward_parts_fight", rewards=(digits, letters)),
+    "reward_infinite": Disease(finding="non_finite", rewards=(infinite,), steps=2),
+    "reward_jackpot": Disease(
+        finding="advantage_outliers", rewards=(jackpot,), settings={"scale_rewards": "none", "learning_rate": 1e-4}
+    ),
+    "rate_too_high": Disease(
+        finding="entropy_collapse", rewards=(starts_with_five,), settings={"learning_rate": 0.1}, steps=12
+    ),
+    "kl_explodes": Disease(
+        finding="kl_few_tokens", rewards=(starts_with_five,), settings={"learning_rate": 0.1, "beta": 0.001}, steps=8
+    ),
+    "cut_short": Disease(finding="truncation", settings={"max_completion_length": 3}),
+    "clip_too_narrow": Disease(
+        finding="clip_saturation", settings={"epsilon": 0.001, "num_iterations": 4, "learning_rate": 2e-2}, steps=8
+    ),
+    "ever_longer": Disease(
+        finding="length_drift",
+        rewards=(length,),
+        settings={"max_completion_length": 40, "learning_rate": 1e-2, "per_device_train_batch_size": 16},
+        steps=16,
+    ),
+    "dropout": Disease(finding="first_pass_differs", settings={"num_iterations": 2}, dropout=0.5),
+}
+"""Name of the run -> what is unwise about it, and what must be found."""
+
+
+def main() -> None:
+    """Train and record the runs that were asked for, by default all."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from tiny_run import RECORDER, module_at, trainer
+
+    out = Path(sys.argv[1])
+    recorder = module_at(RECORDER)
+    for name in sys.argv[2:] or DISEASES:
+        disease = DISEASES[name]
+        made = trainer(
+            out / name, steps=disease.steps, settings=disease.settings, rewards=disease.rewards, dropout=disease.dropout
+        )
+        recording = recorder.record(made, out / name / "trace")
+        try:
+            made.train()
+        except (RuntimeError, ValueError) as error:  # a model of NaNs cannot be sampled from
+            print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
+        recording.close()
+        if recording.failure:
+            sys.exit(f"{name}: the recorder failed: {recording.failure}")
+
+
+if __name__ == "__main__":
+    main()

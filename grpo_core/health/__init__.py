@@ -1,0 +1,7 @@
+"""What is wrong with a recorded run: findings with evidence, since when, and what to change."""
+
+from grpo_core.health.checks import CHECKS
+from grpo_core.health.diagnose import diagnose
+from grpo_core.health.finding import Diagnosis, Evidence, Finding, NotLookedAt
+
+__all__ = ["CHECKS", "Diagnosis", "Evidence", "Finding", "NotLookedAt", "diagnose"]

@@ -1,0 +1,66 @@
+"""The diagnosis of a recorded run: each update is read once, measured by every check, and the run is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from grpo_core.errors import RunFileError
+from grpo_core.health.check import Measure
+from grpo_core.health.checks import CHECKS
+from grpo_core.health.finding import Diagnosis, Finding, NotLookedAt
+from grpo_core.health.update import read
+from grpo_core.runs.importers.source import Source
+from grpo_core.text import tr
+
+
+def diagnose(
+    source: Source, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
+) -> Diagnosis:
+    """What is wrong with a recorded run.
+
+    Args:
+        source: the run.
+        positions: which updates, from 1; by default all.
+        progress: called with (updates done, updates in all) after each update.
+    """
+    wanted = list(positions) if positions is not None else list(range(1, len(source) + 1))
+    measures: dict[str, list[Measure]] = {name: [] for name in CHECKS}
+    missing: dict[str, str] = {}
+    looked: set[str] = set()
+    unreadable: list[str] = []
+    for done, position in enumerate(wanted, 1):
+        try:
+            update = read(source, position)
+        except RunFileError as error:
+            unreadable.append(
+                tr("Step {label} cannot be read: {why}").format(label=source.labels[position - 1], why=error)
+            )
+        else:
+            for name, check in CHECKS.items():
+                if why := check.missing(update):
+                    missing.setdefault(name, why)
+                    continue
+                looked.add(name)
+                measure = check.measure(update)
+                if measure is not None:
+                    measures[name].append(measure)
+        if progress is not None:
+            progress(done, len(wanted))
+    findings = [f for name, check in CHECKS.items() if (f := check.finding(name, measures[name], source.settings))]
+    findings.sort(key=lambda finding: finding.severity != "serious")
+    return Diagnosis(
+        updates=len(wanted) - len(unreadable),
+        findings=tuple(findings),
+        not_looked_at=tuple(
+            NotLookedAt(check=name, title=check.title, why=missing.get(name) or tr("There is no update to look at."))
+            for name, check in CHECKS.items()
+            if name not in looked
+        ),
+        looked_at=_without_finding(looked, findings),
+        unreadable=tuple(unreadable),
+    )
+
+
+def _without_finding(looked: set[str], findings: Sequence[Finding]) -> tuple[str, ...]:
+    found = {finding.check for finding in findings}
+    return tuple(check.title for name, check in CHECKS.items() if name in looked - found)

@@ -1,0 +1,91 @@
+"""What a diagnosis says: findings with their evidence, and what could not be looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Severity = Literal["serious", "warning"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One place in the run where a finding can be seen.
+
+    Attributes:
+        step: the trainer's number of the update.
+        what: a sentence or a number with its name.
+        row: of the completion, from 1; None where it is about the whole update.
+        token: of the completion, from 1; None where it is about the whole completion.
+        quote: the completion's text, shortened; empty where none is recorded or needed.
+    """
+
+    step: int
+    what: str
+    row: int | None = None
+    token: int | None = None
+    quote: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Something that is wrong with a run.
+
+    Attributes:
+        check: name of the check, a key of ``CHECKS``.
+        title: the check's title.
+        severity: "serious" where training cannot work like this, else "warning".
+        what: what was seen, in sentences with numbers.
+        began: the trainer's number of the update in which it began.
+        evidence: where it can be seen.
+        change: what to change.
+        source: where this is described.
+    """
+
+    check: str
+    title: str
+    severity: Severity
+    what: str
+    began: int
+    evidence: tuple[Evidence, ...]
+    change: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotLookedAt:
+    """A check that the source has no numbers for.
+
+    Attributes:
+        check: its name.
+        title: its title.
+        why: what is missing, in a sentence.
+    """
+
+    check: str
+    title: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """All that was found out about a run.
+
+    Attributes:
+        updates: how many were looked at.
+        findings: serious ones first.
+        not_looked_at: checks that the source has no numbers for.
+        looked_at: titles of the checks that found nothing.
+        unreadable: sentences on updates that could not be read.
+    """
+
+    updates: int
+    findings: tuple[Finding, ...] = ()
+    not_looked_at: tuple[NotLookedAt, ...] = ()
+    looked_at: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = field(default=())
+
+    @property
+    def serious(self) -> bool:
+        """Whether something serious was found."""
+        return any(finding.severity == "serious" for finding in self.findings)

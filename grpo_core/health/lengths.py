@@ -1,0 +1,135 @@
+"""Checks of length: drift, and completions that a limit cuts off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.health.check import Measure, Verdict, lasting, worst
+from grpo_core.health.finding import Evidence
+from grpo_core.health.update import Update
+from grpo_core.text import tr
+
+DRIFT, DRIFT_ERRORS, DRIFT_UPDATES = 0.3, 4.0, 6
+"""Relative change of the mean length from the first to the last third of a run, and in standard errors."""
+CUT, CUT_ERRORS, CUT_ROWS = 0.8, 1.64, 24
+"""Share of completions cut off that is beyond doubt (lower end of Wilson's interval with so many standard errors)."""
+FEW_CUT, MANY_CUT = 0.3, 0.6
+
+
+def no_length(update: Update) -> str:
+    """Why lengths are not known."""
+    if _length(update) is not None:
+        return ""
+    return update.why_no_table or tr("The lengths of the completions in tokens are not recorded.")
+
+
+def _length(update: Update) -> float | None:
+    if update.table is not None and update.table.length is not None:
+        return float(update.table.length.mean())
+    reported = update.reported("completions/mean_length")
+    return reported[0] if reported else None
+
+
+def length(update: Update) -> Measure | None:
+    """The mean length in tokens."""
+    value = _length(update)
+    if value is None or not math.isfinite(value):
+        return None
+    seen = Evidence(step=update.label, what=tr("mean length {value:.1f} tokens").format(value=value))
+    return Measure(label=update.label, value=value, evidence=(seen,))
+
+
+def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """A mean length that grows or shrinks throughout the run."""
+    third = len(measures) // 3
+    if len(measures) < DRIFT_UPDATES:
+        return None
+    before, after = (np.array([m.value for m in part]) for part in (measures[:third], measures[-third:]))
+    change = after.mean() - before.mean()
+    error = math.sqrt((before.var(ddof=1) + after.var(ddof=1)) / third) if third > 1 else math.inf
+    if before.mean() <= 0 or abs(change) < DRIFT * before.mean() or abs(change) < DRIFT_ERRORS * error:
+        return None
+    halfway = before.mean() + change / 2
+    began = next(m.label for m in measures if (m.value - halfway) * change > 0)
+    sentence = (
+        tr("Completions grow from {before:.1f} to {after:.1f} tokens on average.")
+        if change > 0
+        else tr("Completions shrink from {before:.1f} to {after:.1f} tokens on average.")
+    )
+    what = sentence.format(before=before.mean(), after=after.mean())
+    return Verdict(what=what, began=began, evidence=worst([measures[0], measures[-1]]), severity="warning")
+
+
+def no_limit(update: Update) -> str:
+    """Why it is not known which completions were cut off."""
+    if _cut(update) is not None:
+        return ""
+    return update.why_no_table or tr("Which completions reached a limit is not recorded.")
+
+
+def _cut(update: Update) -> tuple[float, int] | None:
+    """Completions cut off, and completions."""
+    table = update.table
+    if table is not None and table.truncated is not None:
+        return float(table.truncated.sum()), len(table.truncated)
+    reported = update.reported("completions/clipped_ratio")
+    if not reported:
+        return None
+    rows = 1 if table is None else len(table.rewards)
+    return reported[0] * rows, rows
+
+
+def cut_off(update: Update) -> Measure | None:
+    """The share of completions that a limit cut off."""
+    known = _cut(update)
+    if known is None or not known[1] or not math.isfinite(known[0]):
+        return None
+    count, rows = known
+    table = update.table
+    rewards = "" if table is None or not np.isfinite(table.rewards).any() else f"{np.nanmean(table.rewards):.3g}"
+    what = tr("{share:.0%} of {rows} completions are cut off").format(share=count / rows, rows=rows)
+    if rewards:
+        what = tr("{share:.0%} of {rows} completions are cut off; mean reward {reward}").format(
+            share=count / rows, rows=rows, reward=rewards
+        )
+    first = None
+    if table is not None and table.truncated is not None and table.truncated.any():
+        first = int(table.truncated.argmax())
+    seen = Evidence(
+        step=update.label, what=what, row=None if first is None else first + 1,
+        quote="" if first is None else update.quote(first),
+    )  # fmt: skip
+    return Measure(label=update.label, value=count / rows, more={"count": count, "rows": rows}, evidence=(seen,))
+
+
+def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """A limit that cuts off nearly everything, or more and more."""
+    count, rows = sum(m.more["count"] for m in measures), sum(m.more["rows"] for m in measures)
+    limit = settings.recorded.max_tokens
+    where = "" if limit is None else " " + tr("The limit is {limit} tokens.").format(limit=limit)
+    if rows >= CUT_ROWS and _lower_end(count / rows, rows) >= CUT:
+        what = tr("{share:.0%} of all completions are cut off by a limit before they end.").format(share=count / rows)
+        return Verdict(what=what + where, began=measures[0].label, evidence=worst(measures))
+    third = len(measures) // 3
+    if third < 2 or 3 * third * rows < 3 * CUT_ROWS * len(measures):
+        return None
+    before, after = (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
+    since = lasting(measures, lambda m: m.value >= (FEW_CUT + MANY_CUT) / 2, 2)
+    if not since or before > FEW_CUT or after < MANY_CUT:
+        return None
+    what = tr("The share of completions that a limit cuts off rises from {before:.0%} to {after:.0%}.").format(
+        before=before, after=after
+    )
+    return Verdict(what=what + where, began=since[0].label, evidence=worst(since))
+
+
+def _lower_end(share: float, count: int) -> float:
+    """Lower end of Wilson's interval of a share."""
+    z2 = CUT_ERRORS**2
+    middle = share + z2 / (2 * count)
+    spread = CUT_ERRORS * math.sqrt(share * (1 - share) / count + z2 / (4 * count**2))
+    return (middle - spread) / (1 + z2 / count)

@@ -1,0 +1,200 @@
+"""Checks of the numbers themselves: finite, and the same from whichever program computed them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.health.check import Measure, Verdict, lasting, worst
+from grpo_core.health.finding import Evidence
+from grpo_core.health.update import Update
+from grpo_core.text import tr
+
+SINGLE, HALF = 0.02, 0.05
+"""Mean difference, in nats, of old and new log-probabilities in the first pass that rounding does not explain."""
+SAMPLER, SAMPLER_FAR = 0.1, 0.05
+"""Mean difference of sampler and trainer in nats; share of tokens whose probability differs by a factor of two."""
+
+
+def nothing_missing(update: Update) -> str:
+    """Every source has some numbers."""
+    return ""
+
+
+def non_finite(update: Update) -> Measure:
+    """How many numbers are not finite, the first of them as evidence."""
+    places = list(_not_finite(update))
+    return Measure(label=update.label, value=float(len(places)), evidence=tuple(places[:3]))
+
+
+def _not_finite(update: Update) -> Iterator[Evidence]:
+    """Numbers that are not finite, in the order of cause: rewards, advantages, log-probabilities, loss.
+
+    A reward of NaN is a completion that nobody scored, and a sampler's NaN a token that it could not score: no fault.
+    """
+    table, step = update.table, update.step
+    if table is not None:
+        parts = table.rewards[:, None] if table.reward_parts is None else table.reward_parts
+        names = table.reward_names or (tr("reward"),) * parts.shape[1]
+        for row, k in np.argwhere(np.isinf(parts))[:3]:
+            what = tr("the reward “{name}” is {value}").format(name=names[k], value=parts[row, k])
+            yield Evidence(step=update.label, row=int(row) + 1, quote=update.quote(int(row)), what=what)
+        if table.advantage is not None:
+            scored = ~np.isnan(table.rewards)
+            unknown = np.isnan(table.advantage) & scored if step is not None else np.isinf(table.advantage)
+            for row in np.flatnonzero(unknown)[:3]:
+                what = tr("the advantage is {value}").format(value=table.advantage[row])
+                yield Evidence(step=update.label, row=int(row) + 1, quote=update.quote(int(row)), what=what)
+    if step is not None:
+        for n in range(step.passes):
+            yield from _bad_tokens(update, step.logp[n], update.used(n), tr("log π before pass {n}").format(n=n + 1))
+        yield from _bad_tokens(update, step.old_logp, update.used(0), tr("the old log π"))
+        if step.ref_logp is not None:
+            yield from _bad_tokens(update, step.ref_logp, step.mask, tr("log π_ref"))
+    for name in ("loss", "grad_norm"):
+        for value in update.reported(name):
+            if not np.isfinite(value):
+                yield Evidence(
+                    step=update.label, what=tr("the trainer reports {name} = {value}").format(name=name, value=value)
+                )
+
+
+def _bad_tokens(update: Update, values: np.ndarray, used: np.ndarray, name: str) -> Iterator[Evidence]:
+    for row, token in np.argwhere(~np.isfinite(values) & used)[:1]:
+        what = tr("{name} is {value}").format(name=name, value=values[row, token])
+        yield Evidence(
+            step=update.label, row=int(row) + 1, token=int(token) + 1, quote=update.quote(int(row)), what=what
+        )
+
+
+def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Any number that is not finite: everything after it follows from it."""
+    those = [m for m in measures if m.value]
+    if not those:
+        return None
+    first = those[0]
+    what = tr("{count} of {all} updates hold numbers that are not finite; the first, at step {label}: {what}.").format(
+        count=len(those), all=len(measures), label=first.label, what=first.evidence[0].what
+    )
+    return Verdict(what=what, began=first.label, evidence=list(first.evidence))
+
+
+def no_old(update: Update) -> str:
+    """Why the old policy cannot be held against the first pass."""
+    if update.step is None:
+        return update.why_no_step
+    used = update.used(0)
+    if not used.any() or np.array_equal(update.step.old_logp[used], update.step.logp[0][used], equal_nan=True):
+        return tr("The old log-probabilities are those of the first pass itself; nothing else was scored.")
+    return ""
+
+
+def first_pass(update: Update) -> Measure | None:
+    """The mean difference of old and new log-probabilities in the first pass, nothing of which is learning."""
+    step = update.step
+    assert step is not None
+    used = update.used(0)
+    gap = _gap(step.logp[0], step.old_logp, used)
+    if gap is None:
+        return None
+    coarse = _half_precision(update.settings) or _like_half(step.logp[0][used])
+    evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0), step.tokens)
+    return Measure(label=update.label, value=gap, more={"limit": HALF if coarse else SINGLE}, evidence=evidence)
+
+
+def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """A first pass that is not on-policy."""
+    since = lasting(measures, lambda m: m.value > m.more["limit"], min(2, len(measures)))
+    if not since:
+        return None
+    what = tr(
+        "Before anything was learned from a batch, old and new log-probabilities differ by {gap:.3g} nats on average; "
+        "the precision of this run explains {limit:g}. The ratio starts away from 1 and clips what it should not."
+    ).format(gap=float(np.mean([m.value for m in since])), limit=since[0].more["limit"])
+    return Verdict(what=what, began=since[0].label, evidence=worst(since))
+
+
+def no_sampler(update: Update) -> str:
+    """Why the sampler cannot be held against the trainer."""
+    if update.step is not None and update.step.sampling_logp is not None:
+        return ""
+    table = update.table
+    if table is not None and table.sampling_logp is not None and table.training_logp is not None:
+        return ""
+    if update.step is None and update.why_no_step and (table is None or table.sampling_logp is None):
+        return tr("Neither the sampler's nor the trainer's log-probabilities are recorded.")
+    return tr("The log-probabilities of the sampler, or those of the trainer, are not recorded.")
+
+
+def sampler(update: Update) -> Measure | None:
+    """The mean difference of the sampler's and the trainer's log-probabilities, over the tokens that both scored."""
+    step, table = update.step, update.table
+    if step is not None and step.sampling_logp is not None:
+        used = update.used(0)
+        both = used & np.isfinite(step.sampling_logp) & np.isfinite(step.logp[0])
+        differences = np.where(both, step.logp[0] - step.sampling_logp, 0.0)
+        evidence = _far_places(update, differences, step.tokens)
+        flat = differences[both]
+    else:
+        assert table is not None and table.sampling_logp is not None and table.training_logp is not None
+        flat = np.concatenate([t - s for t, s in zip(table.training_logp, table.sampling_logp, strict=True)])
+        flat = flat[np.isfinite(flat)]
+        evidence = ()
+    if not len(flat):
+        return None
+    far = float((np.abs(flat) > np.log(2)).mean())
+    return Measure(label=update.label, value=float(np.abs(flat).mean()), more={"far": far}, evidence=evidence)
+
+
+def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """A sampler that is another policy than the one that is trained."""
+    since = lasting(measures, lambda m: m.value > SAMPLER or m.more["far"] > SAMPLER_FAR, min(2, len(measures)))
+    if not since:
+        return None
+    what = tr(
+        "Sampler and trainer give the same tokens log-probabilities that differ by {gap:.3g} nats on average; "
+        "{far:.1%} of the tokens differ by a factor of two and more."
+    ).format(gap=float(np.mean([m.value for m in since])), far=float(np.mean([m.more["far"] for m in since])))
+    evidence = worst(since) or [
+        Evidence(step=m.label, what=tr("mean difference {gap:.3g} nats").format(gap=m.value)) for m in since[:5]
+    ]
+    return Verdict(what=what, began=since[0].label, evidence=evidence)
+
+
+def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
+    both = used & np.isfinite(one) & np.isfinite(other)
+    return float(np.abs(one[both].astype(np.float64) - other[both]).mean()) if both.any() else None
+
+
+def _far_places(update: Update, differences: np.ndarray, tokens: np.ndarray) -> tuple[Evidence, ...]:
+    """The two tokens that differ most."""
+    sizes = np.where(np.isfinite(differences), np.abs(differences), 0.0)
+    order = np.argsort(-sizes, axis=None)[:2]
+    places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, sizes.shape), strict=True)]
+    return tuple(
+        Evidence(
+            step=update.label, row=row + 1, token=token + 1, quote=update.quote(row),
+            what=tr("token {number} differs by {gap:.3g} nats").format(
+                number=int(tokens[row, token]), gap=float(differences[row, token])
+            ),
+        )
+        for row, token in places if sizes[row, token] > 0
+    )  # fmt: skip
+
+
+def _half_precision(settings: Settings) -> bool:
+    """Whether the trainer's settings say that it computed with 16 bits."""
+    try:
+        said = json.loads(settings.recorded.trainer_settings or "{}")
+    except ValueError:
+        return False
+    return isinstance(said, dict) and bool(said.get("bf16") or said.get("fp16"))
+
+
+def _like_half(values: np.ndarray) -> bool:
+    """Whether all numbers have no more digits than bfloat16 or float16 holds."""
+    single = np.ascontiguousarray(values[np.isfinite(values)], np.float32)
+    return len(single) > 0 and not bool((single.view(np.uint32) & 0x1FFF).any())

@@ -1,0 +1,170 @@
+"""Checks of the policy: entropy, clipping, distance to the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.health.check import Measure, Verdict, lasting, worst
+from grpo_core.health.finding import Evidence
+from grpo_core.health.update import Update
+from grpo_core.text import tr
+
+COLLAPSED, BLOWN_UP = 0.1, 3.0
+"""Parts of the entropy at the start."""
+CLIPPED, CLIPPED_SEQUENCES = 0.8, 0.95
+"""Share of tokens without a gradient in a pass; a ratio of whole sequences is clipped often in healthy runs."""
+FAR_TOKEN, CARRIED = 10.0, 0.1
+"""Nats of one token's KL estimate, and the share of the sum that such tokens must carry."""
+
+
+def no_entropy(update: Update) -> str:
+    """Why the entropy is not known."""
+    if _entropy(update) is not None:
+        return ""
+    return update.why_no_step or tr("The entropy of the policy is not recorded.")
+
+
+def _entropy(update: Update) -> float | None:
+    """Mean entropy at the tokens of the first pass, or what the trainer reported of it."""
+    step, table = update.step, update.table
+    if step is not None and step.entropy is not None:
+        values = step.entropy[0][update.used(0)]
+        values = values[np.isfinite(values)]
+        if len(values):
+            return float(values.mean())
+    if table is not None and table.entropy is not None and np.isfinite(table.entropy).any():
+        return float(np.nanmean(table.entropy))
+    reported = update.reported("entropy")
+    return reported[0] if reported else None
+
+
+def entropy(update: Update) -> Measure | None:
+    """The mean entropy."""
+    value = _entropy(update)
+    if value is None or not np.isfinite(value):
+        return None
+    seen = Evidence(step=update.label, what=tr("entropy {value:.3g} nats").format(value=value))
+    return Measure(label=update.label, value=value, evidence=(seen,))
+
+
+def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Entropy that fell to a small part of what it was."""
+    start = measures[0].value
+    since = lasting(measures, lambda m: m.value <= COLLAPSED * start, 2)
+    if not since or start <= 0:
+        return None
+    what = tr(
+        "The entropy fell from {start:.3g} to {end:.3g} nats a token: the policy gives nearly the same completions "
+        "again and again, so the rewards of a group stop differing."
+    ).format(start=start, end=since[-1].value)
+    return Verdict(what=what, began=since[0].label, evidence=worst([measures[0], *since]))
+
+
+def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Entropy that rose to a multiple of what it was."""
+    start = measures[0].value
+    since = lasting(measures, lambda m: m.value >= BLOWN_UP * start and m.value >= start + 0.5, 3)
+    if not since:
+        return None
+    what = tr("The entropy rose from {start:.3g} to {end:.3g} nats a token: completions turn into noise.").format(
+        start=start, end=since[-1].value
+    )
+    return Verdict(what=what, began=since[0].label, evidence=worst([measures[0], *since]))
+
+
+def no_later_pass(update: Update) -> str:
+    """Why nothing can be clipped, or it is not known."""
+    if update.step is None:
+        return update.why_no_step
+    if update.step.passes < 2:
+        return tr("Every completion was used in one optimizer step only: its ratio is 1 and nothing is clipped.")
+    return "" if update.terms else tr("The loss of these updates cannot be recomputed.")
+
+
+def clipped(update: Update) -> Measure | None:
+    """The largest share of clipped tokens among the passes."""
+    shares = []
+    for n, terms in enumerate(update.terms):
+        used = update.used(n)
+        shares.append(float(terms.clipped[used].mean()) if used.any() else 0.0)
+    if not shares:
+        return None
+    n = int(np.argmax(shares))
+    what = tr("{share:.0%} of the tokens are clipped in pass {number} of {count}")
+    seen = Evidence(step=update.label, what=what.format(share=shares[n], number=n + 1, count=len(shares)))
+    return Measure(label=update.label, value=shares[n], evidence=(seen,))
+
+
+def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Passes in which most tokens have no gradient."""
+    limit = CLIPPED if settings.objective.level == "token" else CLIPPED_SEQUENCES
+    since = lasting(measures, lambda m: m.value >= limit, 2)
+    if not since:
+        return None
+    what = tr(
+        "In later passes up to {share:.0%} of the tokens are clipped and give no gradient: these passes are wasted, "
+        "because the policy leaves the clip range at once."
+    ).format(share=max(m.value for m in since))
+    return Verdict(what=what, began=since[0].label, evidence=worst(since))
+
+
+def no_reference(update: Update) -> str:
+    """Why there is no distance to a reference."""
+    if update.step is None:
+        return update.why_no_step
+    if update.step.ref_logp is None:
+        return tr("No reference policy was scored (β is 0), so there is no KL.")
+    return ""
+
+
+def far_tokens(update: Update) -> Measure | None:
+    """The share of the KL that tokens far from the reference carry, in the last pass."""
+    step = update.step
+    assert step is not None and step.ref_logp is not None
+    last = step.passes - 1
+    used = update.used(last)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = np.where(used, step.ref_logp.astype(np.float64) - step.logp[last], 0.0)
+        estimate = np.where(np.isfinite(gap), np.exp(gap) - gap - 1, 0.0)  # k3
+    total = estimate.sum()
+    if not used.any() or not total > 0:
+        return None
+    far = estimate >= FAR_TOKEN
+    carried = float(estimate[far].sum() / total) if np.isfinite(total) else 1.0
+    order = np.argsort(-estimate, axis=None)[:3]
+    places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, estimate.shape), strict=True)]
+    return Measure(
+        label=update.label, value=carried, more={"tokens": int(far.sum()), "of": int(used.sum())},
+        evidence=tuple(
+            Evidence(
+                step=update.label, row=row + 1, token=token + 1, quote=update.quote(row),
+                what=tr("KL {kl:.4g} nats at token {number}: log π_ref − log π is {gap:.3g}").format(
+                    kl=estimate[row, token], number=int(step.tokens[row, token]), gap=gap[row, token]
+                ),
+            )
+            for row, token in places if estimate[row, token] >= FAR_TOKEN
+        ),
+    )  # fmt: skip
+
+
+def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """A KL that a few tokens carry."""
+    those = [m for m in measures if m.value >= CARRIED]
+    if len(those) < 2:
+        return None
+    most = max(those, key=lambda m: m.value)
+    what = tr(
+        "In {count} updates tokens of {limit:g} nats or more carry the KL; at step {label} {few} of {all} tokens "
+        "carry {share:.0%} of it. The estimate grows with exp(log π_ref − log π), so few tokens make the spikes."
+    ).format(
+        count=len(those),
+        limit=FAR_TOKEN,
+        label=most.label,
+        few=most.more["tokens"],
+        all=most.more["of"],
+        share=most.value,
+    )
+    return Verdict(what=what, began=those[0].label, evidence=worst(those))

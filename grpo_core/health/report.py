@@ -1,0 +1,125 @@
+"""A diagnosis as text, as plain values for JSON, and as one HTML page that loads nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+from grpo_core.health.finding import Diagnosis, Evidence, Finding
+from grpo_core.runs.importers.source import Source
+from grpo_core.text import tr
+
+SEVERITIES = {"serious": tr("serious"), "warning": tr("warning")}
+
+
+def as_text(source: Source, result: Diagnosis) -> str:
+    """The diagnosis in sentences."""
+    lines = [headline(source, result)]
+    for finding in result.findings:
+        title = tr("{title} ({severity}, from step {began})").format(
+            title=finding.title, severity=SEVERITIES[finding.severity], began=finding.began
+        )
+        change = tr("What to change: {change}").format(change=finding.change)
+        described = tr("Described in: {source}").format(source=finding.source)
+        lines += ["", title, f"  {finding.what}"]
+        lines += [f"  - {place(one)}" for one in finding.evidence]
+        lines += [f"  {change}", f"  {described}"]
+    if result.looked_at:
+        lines += ["", tr("Looked at, and nothing found: {titles}.").format(titles="; ".join(result.looked_at))]
+    lines += [""] * bool(result.not_looked_at)
+    lines += [
+        tr("Not looked at: {title}, because: {why}").format(title=one.title, why=one.why)
+        for one in result.not_looked_at
+    ]
+    lines += [*result.unreadable, *source.notes]
+    return "\n".join(line.rstrip() for text in lines for line in (text.splitlines() or [""]))
+
+
+def headline(source: Source, result: Diagnosis) -> str:
+    """What was looked at and how much was found."""
+    facts = {"title": source.title, "source": source.settings.recorded.source, "updates": result.updates}
+    if not result.findings:
+        return tr("{title}: {source}, {updates} updates; nothing found.").format(**facts)
+    return tr("{title}: {source}, {updates} updates; findings: {count}.").format(count=len(result.findings), **facts)
+
+
+def place(one: Evidence) -> str:
+    """Where a piece of evidence is, and what it is."""
+    words: dict[str, Any] = {"step": one.step, "what": one.what, "row": one.row, "token": one.token}
+    if one.row is None:
+        text = tr("step {step}: {what}").format(**words)
+    elif one.token is None:
+        text = tr("step {step}, completion {row}: {what}").format(**words)
+    else:
+        text = tr("step {step}, completion {row}, token {token}: {what}").format(**words)
+    return text if not one.quote else tr("{place}; “{quote}”").format(place=text, quote=" ".join(one.quote.split()))
+
+
+def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
+    """The diagnosis as plain values."""
+    return {
+        "run": source.title, "source": source.settings.recorded.source, "updates": result.updates,
+        "serious": result.serious, "findings": [dataclasses.asdict(finding) for finding in result.findings],
+        "not_looked_at": [dataclasses.asdict(one) for one in result.not_looked_at],
+        "nothing_found": list(result.looked_at), "unreadable": list(result.unreadable), "notes": list(source.notes),
+    }  # fmt: skip
+
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin: 0; }
+section { border: 1px solid #8888; border-left-width: 6px; border-radius: 6px; padding: .8rem 1rem; margin: 1rem 0; }
+section.serious { border-left-color: #c0392b; } section.warning { border-left-color: #b9770e; }
+q { font-family: ui-monospace, monospace; font-size: .9em; overflow-wrap: anywhere; }
+small, .quiet { color: #777; }
+"""
+
+
+def as_html(source: Source, result: Diagnosis) -> str:
+    """One page: everything from outside is escaped, nothing is loaded, no script can run."""
+    title = tr("Diagnosis of {title}").format(title=source.title)
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+            f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
+            f"<h1>{escape(title)}</h1><p>{escape(headline(source, result))}</p>",
+            *(line for finding in result.findings for line in _section(finding)),
+            *_list(tr("Looked at, and nothing found"), result.looked_at),
+            *_list(
+                tr("Not looked at"),
+                [tr("{title}, because: {why}").format(title=one.title, why=one.why) for one in result.not_looked_at],
+            ),
+            *_list(tr("Of the recording"), [*result.unreadable, *source.notes]),
+            f"<p><small>{escape(tr('This page quotes completions of the run.'))}</small></p>"
+            if _quotes(result)
+            else "",
+            "</body></html>",
+        ]
+    )
+
+
+def _section(finding: Finding) -> Iterator[str]:
+    severity = tr("{severity}, from step {began}").format(severity=SEVERITIES[finding.severity], began=finding.began)
+    change = tr("What to change: {change}").format(change=finding.change)
+    described = tr("Described in: {source}").format(source=finding.source)
+    yield f'<section class="{finding.severity}"><h2>{escape(finding.title)} <small>{escape(severity)}</small></h2>'
+    yield f"<p>{escape(finding.what)}</p><ul>"
+    for one in finding.evidence:
+        quote = f"<br><q>{escape(one.quote)}</q>" if one.quote else ""
+        yield f"<li>{escape(place(dataclasses.replace(one, quote='')))}{quote}</li>"
+    yield f'</ul><p>{escape(change)}</p><p class="quiet">{escape(described)}</p></section>'
+
+
+def _list(title: str, lines: list[str] | tuple[str, ...]) -> list[str]:
+    if not lines:
+        return []
+    return [f"<h2>{escape(title)}</h2><ul>", *(f"<li>{escape(line)}</li>" for line in lines), "</ul>"]
+
+
+def _quotes(result: Diagnosis) -> bool:
+    return any(one.quote for finding in result.findings for one in finding.evidence)

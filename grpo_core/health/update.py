@@ -1,0 +1,88 @@
+"""One update as the checks see it: its table, its step and the trainer's reports, whichever of them the source has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError, NotRecordedError
+from grpo_core.objective import Terms
+from grpo_core.record import Step
+from grpo_core.runs.importers.source import Completions, Report, Source
+
+LONGEST_QUOTE = 160
+"""Characters of a completion that a finding quotes."""
+
+
+@dataclass(kw_only=True)
+class Update:
+    """An update that was read.
+
+    Attributes:
+        label: the trainer's number.
+        settings: what the run was trained under.
+        table: its completions; None where none are recorded.
+        why_no_table: the sentence that says so.
+        step: its tokens; None where the source holds texts alone.
+        why_no_step: the sentence that says so.
+        reports: what the trainer said.
+    """
+
+    label: int
+    settings: Settings
+    table: Completions | None = None
+    why_no_table: str = ""
+    step: Step | None = None
+    why_no_step: str = ""
+    reports: tuple[Report, ...] = ()
+
+    @cached_property
+    def terms(self) -> list[Terms]:
+        """The loss of each pass and the numbers on the way to it; empty where it cannot be recomputed."""
+        if self.step is None:
+            return []
+        try:
+            with np.errstate(all="ignore"):
+                return [recompute.terms(self.step, n) for n in range(self.step.passes)]
+        except GrpoError:
+            return []
+
+    def used(self, passed: int) -> np.ndarray:
+        """Tokens that pass ``passed`` (0 = the first) used and that count in the loss, boolean (B, T)."""
+        assert self.step is not None
+        return np.asarray(self.step.mask & (self.step.part[passed] >= 0)[:, None])
+
+    def reported(self, name: str) -> list[float]:
+        """The trainer's numbers called ``name``, in the order of its reports."""
+        return [report.numbers[name] for report in self.reports if name in report.numbers]
+
+    def quote(self, row: int) -> str:
+        """The text of a completion, shortened; empty where none is recorded."""
+        text = None if self.table is None else self.table.completions[row]
+        if text is None:
+            return ""
+        return text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"
+
+
+def read(source: Source, position: int) -> Update:
+    """The update at ``position``.
+
+    Raises:
+        RunFileError: its file is torn, missing or hostile.
+    """
+    update = Update(
+        label=source.labels[position - 1], settings=source.settings, reports=tuple(source.reports(position))
+    )
+    try:
+        update.table = source.completions(position)
+    except NotRecordedError as error:
+        update.why_no_table = str(error)
+    try:
+        update.step = source.step(position)
+    except NotRecordedError as error:
+        update.why_no_step = str(error)
+    return update

@@ -1,0 +1,136 @@
+"""What the sources that hold texts and rewards have in common: no step, groups found from the order of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from grpo_core.config import Learner, Objective, Settings
+from grpo_core.config.recorded import RecordedTask
+from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.runs.importers.source import Completions, Report, Texts
+from grpo_core.text import tr
+
+LARGEST_GROUP = 4096
+"""Completions of a group, as in the settings of a learner."""
+
+
+class TextRun:
+    """A source of completions without their tokens; :class:`~grpo_core.runs.importers.source.Source` says what its
+    methods do. A format derives from it and gives :meth:`completions`.
+
+    Attributes:
+        why_no_step: what is missing for a step, and how to get it, in a sentence.
+    """
+
+    why_no_step: str
+
+    def __init__(self, path: Path, title: str, settings: Settings) -> None:
+        self.path, self.title, self.settings = path, title, settings
+        self.notes: list[str] = []
+        self.labels: list[int] = []
+        self._usual_group: int | None = None
+
+    def __len__(self) -> int:
+        """Updates there are, as of the last refresh."""
+        return len(self.labels)
+
+    def step(self, position: int) -> NoReturn:
+        raise NotRecordedError(self.why_no_step)
+
+    def completions(self, position: int) -> Completions:
+        raise NotImplementedError
+
+    def texts(self, position: int) -> Texts:
+        table = self.completions(position)
+        return Texts(prompts=table.prompts, completions=table.completions)
+
+    def reports(self, position: int) -> Sequence[Report]:
+        return ()
+
+    def refresh(self) -> int:
+        raise NotImplementedError
+
+    def note(self, sentence: str) -> None:
+        """Add a sentence on the source, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def compare_groups(self, position: int, group: np.ndarray) -> None:
+        """Note an update whose groups are of another size than those of the first one that was read."""
+        sizes = np.bincount(group)
+        usual = int(np.bincount(sizes).argmax()) if len(sizes) else 0
+        if self._usual_group is None:
+            self._usual_group = usual
+        elif usual != self._usual_group:
+            self.note(
+                tr(
+                    "Step {label} has groups of {size} completions where others have {usual}: perhaps an evaluation "
+                    "was written over it."
+                ).format(label=self.labels[position - 1], size=usual, usual=self._usual_group)
+            )
+
+
+def recorded_settings(
+    source: str,
+    *,
+    names: Sequence[str] = (),
+    weights: Sequence[float] = (),
+    group_size: int | None = None,
+    objective: Objective | None = None,
+    max_tokens: int | None = None,
+    trainer_settings: str = "",
+) -> Settings:
+    """The settings of a run of which a source says only so much; a loss that it does not name has no KL term."""
+    learner = Learner() if group_size is None else Learner(group_size=min(max(group_size, 1), LARGEST_GROUP))
+    task = RecordedTask(
+        source=source,
+        reward_names=tuple(names),
+        reward_weights=tuple(weights),
+        max_tokens=max_tokens,
+        trainer_settings=trainer_settings,
+    )
+    return Settings(objective=objective or Objective(beta=0.0), learner=learner, task=task)
+
+
+def consecutive_groups(keys: Sequence[Hashable], size: int | None = None) -> np.ndarray:
+    """The group (B,) of rows whose equal prompts stand one after the other, at most ``size`` to a group."""
+    group = np.zeros(len(keys), np.int64)
+    members = 1
+    for i in range(1, len(keys)):
+        fresh = keys[i] != keys[i - 1] or members == size
+        group[i] = group[i - 1] + fresh
+        members = 1 if fresh else members + 1
+    return group
+
+
+def equal_groups(keys: Sequence[Hashable]) -> np.ndarray:
+    """The group (B,) of rows with equal keys, wherever they stand, numbered as they first appear."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+
+
+def numbered(path: Path, names: Sequence[str], before: str, after: str) -> list[tuple[int, Path]]:
+    """(number, file) of the files called ``before`` + number + ``after``, in the order of the numbers."""
+    found = []
+    for name in names:
+        middle = name[len(before) : len(name) - len(after)]
+        fits = name.startswith(before) and name.endswith(after) and middle.isascii() and middle.isdigit()
+        if fits and len(middle) <= 18:
+            found.append((int(middle), path / name))
+    return sorted(found)
+
+
+def names_in(path: Path) -> list[str]:
+    """Names of the files of a folder.
+
+    Raises:
+        RunFileError: it cannot be read.
+    """
+    try:
+        return [entry.name for entry in path.iterdir()]
+    except OSError as error:
+        raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror)) from None

@@ -1,0 +1,248 @@
+"""trackio's SQLite database of a project: the trainer's reports, its settings, and TRL's tables of completions.
+
+Read from trackio 0.43.0. The file may come from anybody: it is opened read-only, only plain tables are read, and each
+statement has an allowance of processor time (``runs/connection.py``). trackio counts its own log calls; the trainer's
+step is in the table, and the report that belongs to it was logged just before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grpo_core.config import Objective
+from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
+from grpo_core.regular_file import opened_regular
+from grpo_core.runs.connection import RunConnection, connected
+from grpo_core.runs.importers.source import Completions, Report
+from grpo_core.runs.importers.text_run import TextRun, recorded_settings
+from grpo_core.runs.importers.trl_settings import objective_of
+from grpo_core.runs.importers.trl_table import table
+from grpo_core.text import tr
+
+HEADER = b"SQLite format 3\0"
+SMALL = 1 << 16
+"""Bytes of a row that holds the numbers of a step; a longer one is a table."""
+AT_ONCE = 200
+"""Rows of one statement, so that each has its own allowance."""
+TRAINING = "train/"
+"""What the names of the trainer's numbers begin with."""
+
+
+def probe(path: Path) -> bool:
+    """Whether ``path`` is a SQLite database whose name ends in .db."""
+    if path.suffix != ".db" or not path.is_file():
+        return False
+    try:
+        with opened_regular(path) as file:
+            return file.read(len(HEADER)) == HEADER
+    except (OSError, ValueError):
+        return False
+
+
+@dataclass
+class _Update:
+    """Where the table and the numbers of one step lie."""
+
+    table: int | None = None
+    reports: list[Report] = field(default_factory=list)
+
+
+class TrackioRun(TextRun):
+    """The newest run of a trackio database that a GRPO trainer logged to."""
+
+    why_no_step = tr(
+        "trackio holds the trainer's reports and its table of completions, no tokens and no log-probabilities, so "
+        "there is no loss to recompute; GRPO Lab's recorder (grpo_core/runs/recorders/trl.py, two lines of a "
+        "training script) keeps them."
+    )
+
+    def __init__(self, path: Path) -> None:
+        with _reading(path) as connection:
+            _check_tables(path, connection)
+            runs = connection.execute(
+                "SELECT run_id, max(run_name), max(id) FROM metrics GROUP BY run_id ORDER BY max(id) DESC LIMIT 1000"
+            ).fetchall()
+            if not runs:
+                raise RunFileError(tr("{name} holds no run.").format(name=path.name))
+            self._run = runs[0][0]
+            config = _config(connection, self._run)
+        super().__init__(path, str(runs[0][1]), recorded_settings("trackio"))
+        if len(runs) > 1:
+            self.note(
+                tr("The database holds {count} runs; the newest, “{name}”, is shown.").format(
+                    count=len(runs), name=self.title
+                )
+            )
+        self._weights = tuple(config["reward_weights"]) if _is_numbers(config.get("reward_weights")) else ()
+        self._group_size = _whole(config.get("num_generations"))
+        self._updates: dict[int, _Update] = {}
+        self._names: tuple[str, ...] = ()
+        self._last, self._pending = 0, list[dict[str, float]]()
+        self.refresh()
+        self.settings = self._settings_of(config)
+
+    def refresh(self) -> int:
+        with _reading(self.path) as connection:
+            while rows := connection.execute(
+                "SELECT id, CASE WHEN length(metrics) <= ? THEN metrics END, substr(CAST(metrics AS TEXT), 1, 200) "
+                "FROM metrics WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?",
+                (SMALL, self._run, self._last, AT_ONCE),
+            ).fetchall():
+                for number, text, beginning in rows:
+                    self._last = number
+                    self._index(connection, number, text, beginning)
+        if not any(update.table for update in self._updates.values()):
+            self._updates = {
+                label: _Update(reports=[Report(step=label, numbers=numbers)])
+                for label, numbers in enumerate(self._pending, 1)
+            }
+        self.labels = sorted(self._updates)
+        return len(self.labels)
+
+    def completions(self, position: int) -> Completions:
+        label = self.labels[position - 1]
+        number = self._updates[label].table
+        if number is None:
+            raise NotRecordedError(
+                tr("No completions were logged to trackio at this step; log_completions=True in GRPOConfig logs them.")
+            )
+        with _reading(self.path) as connection:
+            rows = _table_rows(_value(connection, number))
+        rows = [row for row in rows if row.get("step", label) in (label, str(label))]
+        columns = {name: [row.get(name) for row in rows] for name in (rows[0] if rows else {})}
+        result = table(
+            columns, self.path.name, rewards=self._names or None, weights=self._weights, group_size=self._group_size
+        )
+        self.compare_groups(position, result.group)
+        return result
+
+    def reports(self, position: int) -> list[Report]:
+        return list(self._updates[self.labels[position - 1]].reports)
+
+    def _index(self, connection: RunConnection, number: int, text: Any, beginning: Any) -> None:
+        """Note what one row of the metrics is: numbers of a step, a table of completions, or neither."""
+        if '"completions":{"_type":"trackio.table"' in str(beginning).replace(" ", ""):
+            rows = _table_rows(_value(connection, number) if text is None else _parsed(text))
+            steps = {int(row["step"]) for row in rows if str(row.get("step", "")).isdigit()}
+            if not steps:
+                self.note(tr("A table of completions names no step and is left out."))
+                return
+            for label in steps:
+                self._updates.setdefault(label, _Update()).table = number
+            self._updates[max(steps)].reports += [
+                Report(step=max(steps), numbers=numbers) for numbers in self._pending if numbers
+            ]
+            self._pending = []
+            return
+        value = _parsed(text) if text is not None else None
+        if not isinstance(value, dict):
+            self.note(tr("A row of {name} is no JSON and is left out.").format(name=self.path.name))
+            return
+        numbers = {k: float(v) for k, v in value.items() if (isinstance(v, int | float) and abs(v) < 1e300) or v != v}
+        ours = {name.removeprefix(TRAINING): v for name, v in numbers.items() if name.startswith(TRAINING)}
+        if "loss" in ours or "reward" in ours:
+            self._pending.append(ours)
+            if not self._names:
+                found = [name.split("/") for name in ours if name.startswith("rewards/") and name.endswith("/mean")]
+                self._names = tuple("/".join(parts[1:-1]) for parts in found)
+
+    def _settings_of(self, config: dict[str, Any]) -> Any:
+        try:
+            objective = objective_of(config) if "loss_type" in config else Objective(beta=0.0)
+        except (GrpoError, KeyError, TypeError, ValueError):
+            self.note(tr("The trainer's settings in this database are not those of TRL 1.16; its loss is not known."))
+            objective = Objective(beta=0.0)
+        weights = self._weights if len(self._weights) == len(self._names) else ()
+        return recorded_settings(
+            "TRL, trackio",
+            names=self._names,
+            weights=weights,
+            group_size=self._group_size,
+            objective=objective,
+            max_tokens=_whole(config.get("max_completion_length")),
+            trainer_settings=json.dumps(config, sort_keys=True),
+        )
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[RunConnection]:
+    """A connection that only reads; a database that nobody writes is read without leaving files beside it."""
+    log = path.with_name(path.name + "-wal")
+    mode = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
+    try:
+        with contextlib.closing(connected(path, mode)) as connection:
+            yield connection
+    except (sqlite3.Error, OSError, MemoryError) as error:
+        raise RunFileError(
+            tr("{name} cannot be read as a trackio database: {error}.").format(name=path.name, error=error)
+        ) from None
+
+
+def _check_tables(path: Path, connection: RunConnection) -> None:
+    """Raises RunFileError where the tables that are read are missing or are views or virtual tables."""
+    kinds = dict(
+        connection.execute(
+            "SELECT name, type || CASE WHEN upper(sql) LIKE 'CREATE VIRTUAL%' THEN ' virtual' ELSE '' END "
+            "FROM sqlite_schema WHERE name IN ('metrics', 'configs')"
+        ).fetchall()
+    )
+    if "metrics" not in kinds:
+        raise RunFileError(tr("{name} is a SQLite database, but none of trackio's.").format(name=path.name))
+    if any(kind != "table" for kind in kinds.values()):
+        raise RunFileError(
+            tr("{name} has views or virtual tables in place of trackio's tables; it is not read.").format(
+                name=path.name
+            )
+        )
+
+
+def _config(connection: RunConnection, run: Any) -> dict[str, Any]:
+    """The trainer's settings; empty where none are known."""
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'configs'").fetchone() is None:
+        return {}
+    row = connection.execute("SELECT config FROM configs WHERE run_id = ? LIMIT 1", (run,)).fetchone()
+    value = _parsed(row[0]) if row else None
+    return value if isinstance(value, dict) else {}
+
+
+def _value(connection: RunConnection, number: int) -> Any:
+    row = connection.execute("SELECT metrics FROM metrics WHERE id = ?", (number,)).fetchone()
+    return _parsed(row[0]) if row else None
+
+
+def _parsed(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _table_rows(value: Any) -> list[dict[str, Any]]:
+    """The rows of the table of completions in a row of the metrics; empty where there is none."""
+    found = value.get("completions") if isinstance(value, dict) else None
+    rows = found.get("_value") if isinstance(found, dict) else None
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _number(value: Any) -> float | None:
+    """A number as trackio writes it, those that are not finite as words; None for anything else."""
+    if isinstance(value, str):
+        return float(value) if value in ("NaN", "Infinity", "-Infinity") else None
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
+
+
+def _is_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(v) in (int, float) for v in value)
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int and 1 <= value <= 10**9 else None

@@ -1,0 +1,81 @@
+"""TRL's ``completions_00012.parquet`` files, which ``log_completions=True`` leaves: texts, rewards, advantages."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from grpo_core.runs.importers.parquet import Columns
+from grpo_core.runs.importers.source import Completions
+from grpo_core.runs.importers.text_run import TextRun, names_in, numbered, recorded_settings
+from grpo_core.runs.importers.trl_table import table
+from grpo_core.text import tr
+
+BEFORE, AFTER = "completions_", ".parquet"
+SUBFOLDER = "completions"
+"""Where TRL puts the files, within the run's output folder."""
+
+
+def probe(path: Path) -> bool:
+    """Whether ``path`` is such a file, its folder, or the output folder of a run."""
+    if path.is_file():
+        return bool(numbered(path.parent, [path.name], BEFORE, AFTER))
+    return _folder(path) is not None
+
+
+def _folder(path: Path) -> Path | None:
+    for folder in (path, path / SUBFOLDER):
+        if next(iter(folder.glob(f"{BEFORE}*{AFTER}")), None) is not None:
+            return folder
+    return None
+
+
+class TrlCompletions(TextRun):
+    """A folder of TRL's completions."""
+
+    why_no_step = tr(
+        "TRL's table of completions holds texts, rewards and advantages, no tokens and no log-probabilities, so there "
+        "is no loss to recompute; GRPO Lab's recorder (grpo_core/runs/recorders/trl.py, two lines in the training "
+        "script) keeps them."
+    )
+
+    def __init__(self, path: Path) -> None:
+        folder = path.parent if path.is_file() else (_folder(path) or path)
+        title = folder.parent.name if folder.name == SUBFOLDER else folder.name
+        super().__init__(path, title, recorded_settings("TRL"))
+        self._folder, self._files = folder, [path] if path.is_file() else []
+        self._digests: dict[int, bytes] = {}
+        self.note(tr("The weights of the reward functions are not in these files; they are taken as 1."))
+        self.refresh()
+        if self._files:
+            names = Columns(self._files[-1]).names
+            first = self.completions(len(self._files)) if "prompt" in names else None
+            if first is not None:
+                size = int((first.group == 0).sum())
+                self.settings = recorded_settings("TRL", names=first.reward_names, group_size=size)
+
+    def refresh(self) -> int:
+        names = [self.path.name] if self.path.is_file() else names_in(self._folder)
+        found = numbered(self._folder, names, BEFORE, AFTER)
+        self.labels, self._files = [number for number, _ in found], [file for _, file in found]
+        return len(found)
+
+    def completions(self, position: int) -> Completions:
+        file = self._files[position - 1]
+        columns = Columns(file)
+        result = table({name: columns.values(name) for name in columns.names}, file.name)
+        self.compare_groups(position, result.group)
+        self._compare_with_neighbour(position, result)
+        return result
+
+    def _compare_with_neighbour(self, position: int, result: Completions) -> None:
+        """Note a batch that TRL logged twice: a generation that serves several steps is in the file of each."""
+        digest = hashlib.sha256(repr((result.prompts, result.completions)).encode("utf-8", "replace")).digest()
+        self._digests[position] = digest
+        if result.prompts and digest == self._digests.get(position - 1):
+            self.note(
+                tr(
+                    "Step {label} repeats the completions of the step before it: one generation served both, and they "
+                    "are counted twice."
+                ).format(label=self.labels[position - 1])
+            )
