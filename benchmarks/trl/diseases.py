@@ -7,6 +7,7 @@ Everything is TRL's own; only settings, reward functions or the dropout of the m
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
 from collections.abc import Callable
@@ -108,14 +109,12 @@ DISEASES: dict[str, Disease] = {
 
 def main() -> None:
     """Train and record the runs that were asked for, by default all."""
-    sys.path.insert(0, str(Path(__file__).parent))
-    from tiny_run import RECORDER, module_at, trainer
-
+    tiny_run = importlib.import_module("tiny_run")  # beside this script
+    recorder = tiny_run.module_at(tiny_run.RECORDER)
     out = Path(sys.argv[1])
-    recorder = module_at(RECORDER)
     for name in sys.argv[2:] or DISEASES:
         disease = DISEASES[name]
-        made = trainer(
+        made = tiny_run.trainer(
             out / name, steps=disease.steps, settings=disease.settings, rewards=disease.rewards, dropout=disease.dropout
         )
         recording = recorder.record(made, out / name / "trace")

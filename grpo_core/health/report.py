@@ -28,11 +28,12 @@ def as_text(source: Source, result: Diagnosis) -> str:
         lines += [f"  {change}", f"  {described}"]
     if result.looked_at:
         lines += ["", tr("Looked at, and nothing found: {titles}.").format(titles="; ".join(result.looked_at))]
-    lines += [""] * bool(result.not_looked_at)
-    lines += [
-        tr("Not looked at: {title}, because: {why}").format(title=one.title, why=one.why)
-        for one in result.not_looked_at
-    ]
+    reasons: dict[str, list[str]] = {}
+    for one in result.not_looked_at:
+        reasons.setdefault(one.why, []).append(one.title)
+    lines += [""] * bool(reasons)
+    for why, titles in reasons.items():
+        lines.append(tr("Not looked at: {titles}. Because: {why}").format(titles="; ".join(titles), why=why))
     lines += [*result.unreadable, *source.notes]
     return "\n".join(line.rstrip() for text in lines for line in (text.splitlines() or [""]))
 

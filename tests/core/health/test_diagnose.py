@@ -1,0 +1,206 @@
+"""Diseased runs of the real trainer are named, healthy ones are left alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core.cli import main
+from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding, diagnose
+from grpo_core.health.check import Measure, lasting
+from grpo_core.health.report import as_html, as_json, as_text
+from grpo_core.health.update import Update
+from grpo_core.runs.importers import open_source
+from grpo_core.runs.importers.source import Completions
+from grpo_core.runs.importers.trace import Trace
+from tests.core.sources import DISEASED, SOURCES, source_path
+from tests.core.traces import DATA, HEALTHY
+
+FINDINGS = {
+    "answer_never_found": "dead_groups_wrong",
+    "clip_too_narrow": "clip_saturation",
+    "cut_short": "truncation",
+    "dropout": "first_pass_differs",
+    "ever_longer": "length_drift",
+    "kl_explodes": "kl_few_tokens",
+    "part_constant": "reward_part_constant",
+    "parts_fight": "reward_parts_fight",
+    "rate_too_high": "entropy_collapse",
+    "reward_constant": "dead_groups_right",
+    "reward_infinite": "non_finite",
+    "reward_jackpot": "advantage_outliers",
+}
+"""Run of ``benchmarks/trl/diseases.py`` -> the check that must name it."""
+
+
+def completions(rewards: list[float], **more: Any) -> Completions:
+    """A table of groups of four."""
+    count = len(rewards)
+    return Completions(
+        prompts=("p",) * count,
+        completions=tuple(f"answer {i}" for i in range(count)),
+        group=np.arange(count) // 4,
+        rewards=np.array(rewards, float),
+        **more,
+    )
+
+
+class Tables(SimpleNamespace):
+    """A source of tables that a test made."""
+
+    def __init__(self, tables: list[Completions], settings: Any) -> None:
+        super().__init__(
+            tables=tables, settings=settings, title="made", notes=[], labels=list(range(1, len(tables) + 1))
+        )
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def completions(self, position: int) -> Completions:
+        return self.tables[position - 1]
+
+    def step(self, position: int) -> Any:
+        from grpo_core.errors import NotRecordedError
+
+        raise NotRecordedError("texts alone")
+
+    def reports(self, position: int) -> list[Any]:
+        return []
+
+
+def made(tables: list[Completions]) -> Any:
+    return Tables(tables, Trace(DATA / "grpo").settings)
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_a_diseased_run_is_named_with_evidence(name: str) -> None:
+    run = Trace(DISEASED / name)
+    found = {finding.check: finding for finding in diagnose(run).findings}
+    finding = found[FINDINGS[name]]
+    assert finding.evidence and finding.change and finding.source
+    assert finding.began in run.labels and all(one.step in run.labels for one in finding.evidence)
+
+
+@pytest.mark.parametrize("name", [n for n in FINDINGS if n not in ("kl_explodes", "rate_too_high")])
+def test_nothing_but_the_disease_is_named(name: str) -> None:
+    assert [finding.check for finding in diagnose(Trace(DISEASED / name)).findings] == [FINDINGS[name]]
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_run_gives_no_finding(name: str) -> None:
+    assert diagnose(Trace(DATA / name)).findings == ()
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_healthy_source_of_texts_gives_no_finding_and_says_what_was_not_looked_at(name: str, tmp_path: Path) -> None:
+    result = diagnose(open_source(source_path(name, tmp_path)))
+    assert result.findings == () and not result.unreadable
+    skipped = {one.check: one.why for one in result.not_looked_at}
+    assert "kl_few_tokens" in skipped and all(skipped.values())
+    assert len(result.looked_at) + len(skipped) == len(CHECKS)
+
+
+def test_a_fault_of_the_rewards_is_seen_in_texts_alone() -> None:
+    rewards = [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+    found = {finding.check: finding.what for finding in diagnose(made([completions(rewards)] * 4)).findings}
+    assert set(found) == {"dead_groups_right", "dead_groups_wrong"} and "8 groups" in found["dead_groups_right"]
+
+
+def test_groups_that_died_because_all_was_cut_off_say_so() -> None:
+    dead = completions([0.0] * 8, truncated=np.ones(8, bool))
+    found = {finding.check: finding.what for finding in diagnose(made([dead] * 4)).findings}
+    assert "cut off by a limit" in found["dead_groups_wrong"] and "truncation" in found
+
+
+def test_a_further_branch_does_not_make_a_group_of_one_reward() -> None:
+    alone = completions([1.0, 1.0, 0.5, 0.5], counted=np.array([True, False, True, False]))
+    assert diagnose(made([alone] * 8)).findings == ()
+
+
+def test_the_beginning_is_where_something_stays_wrong() -> None:
+    measures = [Measure(label=10 * i, value=v) for i, v in enumerate([1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1])]
+    assert lasting(measures, lambda m: m.value > 0, 2)[0].label == 60
+    assert lasting(measures[:5], lambda m: m.value > 0, 2) == []
+
+
+def test_an_unscored_completion_and_a_token_that_the_sampler_did_not_score_are_no_faults() -> None:
+    step = Trace(DATA / "grpo").step(1)
+    sampled = np.where(np.arange(step.mask.shape[1]) % 2, np.nan, step.logp[0])
+    update = Update(
+        label=1, settings=step.settings, step=dataclasses.replace(step, sampling_logp=sampled),
+        table=completions([np.nan, 1.0, 0.0, 0.5], advantage=np.array([np.nan, 1.0, -1.0, 0.0])),
+    )  # fmt: skip
+    measure = CHECKS["non_finite"].measure(update)
+    assert measure is not None and measure.value == 0
+    gap = CHECKS["sampler_differs"].measure(update)
+    assert gap is not None and gap.value < 1e-6
+
+
+def test_a_sampler_of_another_temperature_is_named() -> None:
+    step = Trace(DATA / "grpo").step(1)
+    update = Update(label=1, settings=step.settings, step=dataclasses.replace(step, sampling_logp=step.logp[0] * 1.2))
+    check = CHECKS["sampler_differs"]
+    measure = check.measure(update)
+    assert measure is not None and check.finding("sampler_differs", [measure], step.settings) is not None
+
+
+@pytest.mark.parametrize(("bits", "named"), [(32, True), (16, False)])
+def test_what_counts_as_rounding_follows_the_precision_of_the_run(bits: int, named: bool) -> None:
+    step = Trace(DATA / "grpo").step(1)
+    trainer = json.loads(step.settings.recorded.trainer_settings) | {"bf16": bits == 16}
+    task = dataclasses.replace(step.settings.recorded, trainer_settings=json.dumps(trainer))
+    settings = dataclasses.replace(step.settings, task=task)
+    apart = dataclasses.replace(step, old_logp=step.logp[0] + np.where(step.mask, 0.03, 0.0))
+    check = CHECKS["first_pass_differs"]
+    measure = check.measure(Update(label=1, settings=settings, step=apart))
+    assert measure is not None
+    assert (check.finding("first_pass_differs", [measure], settings) is not None) == named
+
+
+def test_the_page_escapes_what_came_from_outside_and_loads_nothing() -> None:
+    nasty = '<img src="http://x/y.png" onerror=alert(1)>&"'
+    finding = Finding(
+        check="truncation", title="t", severity="serious", what=nasty, began=1,
+        evidence=(Evidence(step=1, what=nasty, quote=nasty),), change=nasty, source=nasty,
+    )  # fmt: skip
+    source = made([])
+    source.title, source.notes = nasty, [nasty]
+    page = as_html(source, Diagnosis(updates=1, findings=(finding,), unreadable=(nasty,)))
+    assert "<img" not in page and "&lt;img" in page
+    assert "src=" not in page.replace("src=&quot;", "") and "<script" not in page and "default-src 'none'" in page
+
+
+def test_json_and_text_say_the_same_findings() -> None:
+    run = Trace(DISEASED / "parts_fight")
+    result = diagnose(run)
+    plain = json.loads(json.dumps(as_json(run, result)))
+    assert plain["serious"] and [f["check"] for f in plain["findings"]] == ["reward_parts_fight"]
+    assert plain["findings"][0]["what"] in as_text(run, result)
+
+
+@pytest.mark.parametrize(
+    ("path", "code"), [(DISEASED / "dropout", 1), (DISEASED / "ever_longer", 0), (DATA / "grpo", 0)]
+)
+def test_the_command_ends_with_1_where_something_is_serious(
+    path: Path, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert main(["diagnose", str(path), "--json", "--html", str(page)]) == code
+    assert json.loads(capsys.readouterr().out)["serious"] == bool(code)
+    assert page.read_text("utf-8").startswith("<!doctype html>") and page.stat().st_mode & 0o077 == 0
+
+
+def test_a_step_that_cannot_be_read_is_named_and_the_others_are_looked_at(tmp_path: Path) -> None:
+    import shutil
+
+    folder = Path(shutil.copytree(DISEASED / "reward_constant", tmp_path / "run"))
+    (folder / "rank0/attempt0/step_00000002.parquet").write_bytes(b"PAR1 torn")
+    result = diagnose(Trace(folder))
+    assert len(result.unreadable) == 1 and result.updates == 5
+    assert [finding.check for finding in result.findings] == ["dead_groups_right"]
