@@ -2,39 +2,102 @@
 
 With d = log π_ref − log π of the sampled token:
 
-====  ==========  =====================  =====================================================
-name  value       d value / d log π      expected gradient as a loss, on-policy
-====  ==========  =====================  =====================================================
-k1    −d          1                      0
-k2    d²/2        −d                     ∇KL(π‖π_ref)
-k3    e^d − d − 1 1 − e^d                ∇KL(π_ref‖π): the other direction
-====  ==========  =====================  =====================================================
+====  ==========  =====================  ==============================  ==============================
+name  value       d value / d log π      expected gradient as a loss     times the token's ratio
+====  ==========  =====================  ==============================  ==============================
+k1    −d          1                      0                               ∇KL(π‖π_ref)
+k2    d²/2        −d                     ∇KL(π‖π_ref)                    ∇E_π[d²/2]: not the KL's
+k3    e^d − d − 1 1 − e^d                ∇KL(π_ref‖π): the other way     ∇KL(π‖π_ref)
+====  ==========  =====================  ==============================  ==============================
 
-k3's *value* is an unbiased estimate of KL(π‖π_ref); multiplied by the ratio, its gradient is that of KL(π‖π_ref) too.
+The third column holds on the policy's own samples, the last also after the policy has left the one that sampled.
+k1 and k3 are unbiased estimates of KL(π‖π_ref), k2 is not.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from grpo_core.arrays import Array, array_namespace
+from grpo_core.expression import Expression, exponential
+from grpo_core.text import tr
+from grpo_core.typeset import number, signed
+
+EXACT = "exact"
+"""The estimator that needs the full distributions instead of the sampled token."""
+SCHULMAN = "Schulman, joschu.net/blog/kl-approx.html"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distance:
+    """d = log π_ref − log π of one token, for an explanation.
+
+    Attributes:
+        now, ref: log π and log π_ref.
+        index: of a token in formulas.
+    """
+
+    now: float
+    ref: float
+    index: str
+
+    @property
+    def value(self) -> float:
+        """d."""
+        return self.ref - self.now
+
+    @property
+    def general(self) -> str:
+        """LaTeX of d."""
+        return rf"\log \pi^{{\mathrm{{ref}}}}_{self.index} - \log \pi_{self.index}"
+
+    @property
+    def values(self) -> str:
+        """d with values put in."""
+        return f"{number(self.ref)} - {signed(self.now)}"
+
+    @property
+    def size(self) -> float:
+        """What its rounding is judged by."""
+        return max(abs(self.now), abs(self.ref))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimator:
+    """An estimate of KL(π‖π_ref) from one sampled token.
+
+    Attributes:
+        value: from d to the estimate, in nats; arrays of any shape.
+        derivative: from d to d estimate / d log π.
+        explained, slope: the two for one token.
+        unbiased: its mean is the KL.
+        note: what is to be known of it as a loss; ``alone`` is said without the ratio before it, ``with_ratio`` with a
+            ratio for each token.
+        script, script_slope: the two in a NumPy script, of an array ``d``.
+    """
+
+    value: Callable[[Array], Array]
+    derivative: Callable[[Array], Array]
+    explained: Callable[[Distance], Expression]
+    slope: Callable[[Distance], Expression]
+    unbiased: bool
+    note: str = ""
+    alone: str = ""
+    with_ratio: str
+    script: str
+    script_slope: str
 
 
 def estimate(kind: str, logp: Array, ref_logp: Array) -> Array:
-    """Per-token estimate ``kind`` ("k1", "k2" or "k3") of KL(π‖π_ref), in nats; shape of ``logp``."""
-    d = ref_logp - logp
-    if kind == "k1":
-        return -d
-    if kind == "k2":
-        return d**2 / 2
-    return array_namespace(d).expm1(d) - d
+    """Per-token estimate ``kind`` (a key of :data:`ESTIMATORS`) of KL(π‖π_ref), in nats; shape of ``logp``."""
+    return ESTIMATORS[kind].value(ref_logp - logp)
 
 
 def derivative(kind: str, logp: Array, ref_logp: Array) -> Array:
     """d ``estimate`` / d ``logp``; shape of ``logp``."""
-    xp = array_namespace(logp)
-    if kind == "k1":
-        return xp.ones_like(logp)
-    d = ref_logp - logp
-    return -d if kind == "k2" else -xp.expm1(d)
+    return ESTIMATORS[kind].derivative(ref_logp - logp)
 
 
 def exact(logp: Array, ref_logp: Array, prob: Array | None = None) -> Array:
@@ -52,3 +115,96 @@ def entropy(logp: Array, prob: Array | None = None) -> Array:
     xp = array_namespace(logp)
     p = xp.exp(logp) if prob is None else prob
     return -xp.sum(p * xp.where(p > 0, logp, 0.0), axis=-1)
+
+
+def _k1(d: Distance) -> Expression:
+    return Expression(
+        general=rf"\log \pi_{d.index} - \log \pi^{{\mathrm{{ref}}}}_{d.index}",
+        values=f"{number(d.now)} - {signed(d.ref)}",
+        value=-d.value,
+        source=SCHULMAN,
+        scale=d.size,
+    )
+
+
+def _k1_slope(d: Distance) -> Expression:
+    return Expression(general="", values="1", value=1.0)
+
+
+def _k2(d: Distance) -> Expression:
+    return Expression(
+        general=rf"\frac{{1}}{{2}} ({d.general})^{{2}}",
+        values=rf"\frac{{1}}{{2}} ({d.values})^{{2}}",
+        value=d.value * d.value / 2,
+        source=SCHULMAN,
+        scale=d.size * abs(d.value),
+    )
+
+
+def _k2_slope(d: Distance) -> Expression:
+    return Expression(
+        general=rf"\left(-({d.general})\right)", values=rf"\left(-({d.values})\right)", value=-d.value, scale=d.size
+    )
+
+
+def _k3(d: Distance) -> Expression:
+    x = d.value
+    return Expression(
+        general="e^{d} - d - 1",
+        values=rf"e^{{{number(x)}}} - {signed(x)} - 1",
+        value=math.expm1(x) - x if x < 709.78 else math.inf,
+        source=f"{SCHULMAN}; DeepSeekMath, arXiv:2402.03300, equation 4",
+        scale=max(abs(x), abs(math.expm1(min(x, 700.0))) * d.size),
+    )
+
+
+def _k3_slope(d: Distance) -> Expression:
+    x = d.value
+    return Expression(
+        general=rf"\left(1 - e^{{{d.general}}}\right)",
+        values=rf"\left(1 - e^{{{d.values}}}\right)",
+        value=-math.expm1(x) if x < 709.78 else -math.inf,
+        scale=max(1.0, d.size) * exponential(min(max(x, 0.0), 700.0)),
+    )
+
+
+_IMPORTANCE = tr("Times the ratio, its expected gradient is that of KL(π‖π_ref), in later passes too.")
+
+ESTIMATORS: dict[str, Estimator] = {
+    "k1": Estimator(
+        value=lambda d: -d,
+        derivative=lambda d: array_namespace(d).ones_like(d),
+        explained=_k1,
+        slope=_k1_slope,
+        unbiased=True,
+        alone=tr("As a loss its expected gradient is 0 on the policy's own samples."),
+        with_ratio=_IMPORTANCE,
+        script="-d",
+        script_slope="1.0",
+    ),
+    "k2": Estimator(
+        value=lambda d: d**2 / 2,
+        derivative=lambda d: -d,
+        explained=_k2,
+        slope=_k2_slope,
+        unbiased=False,
+        note=tr("As a loss its expected gradient, on the policy's own samples, is that of KL(π‖π_ref)."),
+        with_ratio=tr(
+            "Times the ratio it is no longer so: the expected gradient is that of the mean of k2, which is not the KL."
+        ),
+        script="d**2 / 2",
+        script_slope="-d",
+    ),
+    "k3": Estimator(
+        value=lambda d: array_namespace(d).expm1(d) - d,
+        derivative=lambda d: -array_namespace(d).expm1(d),
+        explained=_k3,
+        slope=_k3_slope,
+        unbiased=True,
+        note=tr("d is log π_ref − log π of the token. Never below 0, and an unbiased estimate of KL(π‖π_ref)."),
+        with_ratio=_IMPORTANCE,
+        script="np.expm1(d) - d",
+        script_slope="-np.expm1(d)",
+    ),
+}
+"""Every estimator from the sampled token, by its name in the settings; :data:`EXACT` is the one that is none."""

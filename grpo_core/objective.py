@@ -6,12 +6,12 @@ of answer i, with r = π(token) / π_old(token):
     objective = Σ_it W_it [ min( r_it A_i , clip(r_it, 1 − ε, 1 + ε) A_i )  −  β KL_it ]
 
 GRPO, DeepSeekMath (arXiv:2402.03300) equation 3. The loss is minus that. What differs between the members of the
-family are four switches, read here in the order in which they act:
+family are four switches, each a table in a file of its own, read here in the order in which they act:
 
-1. ``level``      whether r belongs to a token or to a whole completion;
-2. ``surrogate``  how r and A combine (the minimum above is PPO's; ``surrogates.py`` has the others);
+1. ``level``      whether r belongs to a token or to a whole completion (``levels.py``);
+2. ``surrogate``  how r and A combine (the minimum above is PPO's; ``surrogates/`` has one file an algorithm);
 3. ``kl``         which estimate of the distance from the reference policy is added (``kl.py``);
-4. ``reduction``  W, the weight of a token in the mean.
+4. ``reduction``  W, the weight of a token in the mean (``reductions.py``).
 
 The paper's W is 1 / (L_i G) per prompt; dividing by all B = P G completions averages over the prompts as well.
 
@@ -34,6 +34,8 @@ from grpo_core import kl as kl_estimators
 from grpo_core.arrays import Array, array_namespace, as_array, clamp, constant, is_zero
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
+from grpo_core.levels import LEVELS
+from grpo_core.reductions import REDUCTIONS
 from grpo_core.surrogates import SURROGATES, Batch
 from grpo_core.text import tr
 
@@ -96,7 +98,8 @@ def evaluate(
         SettingsError: the objective asks for something that was not passed.
     """
     batch, ref = _enter(objective, logp, old_logp, advantage, mask, ref_logp)
-    surrogate = _gated(batch, SURROGATES[objective.surrogate].value(batch), gate)
+    algorithm = SURROGATES[objective.surrogate]
+    surrogate = _gated(batch, algorithm.value(batch), gate)
     kl = _kl(batch, ref, exact_kl)
     token_loss = -surrogate
     if kl is not None and objective.kl_in == "loss" and not is_zero(objective.beta):
@@ -117,7 +120,7 @@ def evaluate(
         ratio=batch.ratio,
         surrogate=surrogate,
         kl=kl,
-        clipped=SURROGATES[objective.surrogate].clipped(batch) & batch.mask,
+        clipped=algorithm.clipped(batch) & batch.mask,
         weight=weight,
         token_loss=token_loss,
         loss=batch.xp.sum(losses, axis=(-2, -1)),
@@ -163,12 +166,12 @@ def gradient_parts(
     """The two summands of :func:`gradient`: from the surrogate, and from the KL (None where it is not in the loss)."""
     batch, ref = _enter(objective, logp, old_logp, advantage, mask, ref_logp)
     weight = _weight(batch, denominator)
-    push = _real(batch, SURROGATES[objective.surrogate].pull(batch, _gated(batch, -weight, gate)))
+    push = _real(batch, SURROGATES[objective.surrogate].gradient(batch, _gated(batch, -weight, gate)))
     if objective.kl_in != "loss" or is_zero(objective.beta):
         return push, None
     flow = _field(objective.beta, weight) * weight
     pull = batch.xp.zeros_like(batch.logp)
-    if objective.kl != "exact" and ref is not None:
+    if objective.kl != kl_estimators.EXACT and ref is not None:
         pull = kl_estimators.derivative(objective.kl, batch.logp, ref) * flow
         pull = pull * batch.ratio if objective.kl_importance else pull
     if objective.kl_importance:
@@ -186,7 +189,7 @@ def _enter(
     logp = xp.where(mask, logp, 0.0)
     advantage = xp.where(mask, advantage, 0.0)
     ref = None if ref_logp is None else xp.where(mask, ref_logp, 0.0)
-    if ref is None and not is_zero(objective.beta) and objective.kl != "exact":
+    if ref is None and not is_zero(objective.beta) and objective.kl != kl_estimators.EXACT:
         raise SettingsError("beta", objective.beta, tr("without a reference policy there is no KL; only 0 is possible"))
     log_ratio = logp - xp.where(mask, old_logp, 0.0)
     limited = None
@@ -196,13 +199,10 @@ def _enter(
     ones = xp.astype(mask, logp.dtype)
     length = xp.sum(ones, axis=-1, keepdims=True)
     length = xp.where(length > 1, length, 1.0)  # (..., B, 1)
-    match objective.level:
-        case "token":
-            ratio = xp.exp(log_ratio)
-        case "sequence":  # GSPO, arXiv:2507.18071 equation 7: the geometric mean of the token ratios
-            ratio = xp.where(mask, xp.exp(xp.sum(log_ratio, axis=-1, keepdims=True) / length), 1.0)
-        case _:  # RLOO, arXiv:2402.14740: the ratio of the completions' probabilities
-            ratio = xp.where(mask, xp.exp(xp.sum(log_ratio, axis=-1, keepdims=True)), 1.0)
+    level = LEVELS[objective.level]
+    ratio = xp.exp(level.combined(xp, log_ratio, length))
+    if level.of_completion:
+        ratio = xp.where(mask, ratio, 1.0)  # (..., B, 1) -> (..., B, T)
     batch = Batch(
         xp=xp, objective=objective, mask=mask, logp=logp, log_ratio=log_ratio, limited=limited,
         ratio=ratio, advantage=advantage, length=length,
@@ -213,10 +213,12 @@ def _enter(
 def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None:
     """The KL estimate the objective names; 0 in padding, None where nothing to measure against was given."""
     objective = batch.objective
-    if objective.kl == "exact":
+    if objective.kl == kl_estimators.EXACT:
         if exact_kl is None:
             if objective.kl_in == "loss" and not is_zero(objective.beta):
-                raise SettingsError("kl", "exact", tr("the exact KL needs the full distributions; choose k1, k2 or k3"))
+                raise SettingsError(
+                    "kl", objective.kl, tr("the exact KL needs the full distributions; choose k1, k2 or k3")
+                )
             return None
         value = _real(batch, exact_kl)
     elif ref is None:
@@ -227,26 +229,14 @@ def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None
 
 
 def _weight(batch: Batch, denominator: Array | float | None) -> Array:
-    """W (..., B, T): what the reduction makes one token count.
-
-    sequence: 1 / (L_i B), DeepSeekMath; token: 1 / Σ L, DAPO (arXiv:2503.14476 eq. 8); constant: 1 / (B L_max),
-    Dr. GRPO (arXiv:2503.20783); sequence_sum: 1 / B, LUSPO (arXiv:2602.05261).
-    """
+    """W (..., B, T): what the reduction makes one token count."""
     xp, objective = batch.xp, batch.objective
+    reduction = REDUCTIONS[objective.reduction]
     ones = xp.astype(batch.mask, batch.logp.dtype)
     if denominator is None:
-        if objective.reduction == "token":
-            count = xp.sum(ones, axis=(-2, -1), keepdims=True)
-            denominator = xp.where(count > 1, count, 1.0)
-        else:
-            denominator = float(batch.mask.shape[-2])
-    match objective.reduction:
-        case "sequence":
-            return ones / (batch.length * denominator)
-        case "constant":
-            return ones / (denominator * _field(objective.max_tokens, ones))
-        case _:
-            return ones / denominator
+        denominator = reduction.denominator(xp, ones)
+    constant_length = None if objective.max_tokens is None else _field(objective.max_tokens, ones)
+    return reduction.weight(ones, batch.length, denominator, constant_length)
 
 
 def _gated(batch: Batch, x: Array, gate: Array | None) -> Array:

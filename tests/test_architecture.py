@@ -14,7 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = (
     ("errors", "arrays", "shipped", "text", "regular_file"),
-    ("config", "kl"),
+    ("config", "typeset", "expression", "formula_term"),
+    ("kl", "levels", "reductions"),
     ("advantages", "surrogates", "record"),
     ("objective",),
     ("recompute",),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
@@ -12,33 +11,13 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 from app.formula.plain import plain_text
 from app.formula.render import Picture, picture
 from app.theme.tokens import LIGHT, Theme
+from grpo_core.formula_term import Term
 from grpo_core.text import tr
 
 ROOM = "−0.000"
 """Below each term there is always room for this much, so that nothing moves when digits change."""
 ASCENT, DESCENT = 1.165, 0.615
 """Room kept for a formula that waits to be typeset, in sizes of its letters: what the presets take."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Term:
-    """A piece of the formula.
-
-    Attributes:
-        key: what ``term_activated`` carries; empty for pieces that only join, such as brackets.
-        latex: the piece.
-        name: in words, such as "ratio"; part of the accessible name and the tooltip.
-        help: one sentence for the tooltip.
-        meaning: colour by the theme's name.
-        glue: stays on the line of the piece before it.
-    """
-
-    key: str = ""
-    latex: str
-    name: str = ""
-    help: str = ""
-    meaning: str = "text"
-    glue: bool = False
 
 
 class TermButton(QAbstractButton):

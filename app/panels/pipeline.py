@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import (
@@ -26,6 +25,7 @@ from app.workspace.step_view import advantage_of
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
+from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
 HELP = {
@@ -201,7 +201,7 @@ class PipelinePanel(Panel):
         passed = view.step.passed
         if key == "loss":
             self.workspace.explain(Quantity("loss", passed=passed))
-        elif key in ("ratio", "advantage", "weight", "kl", "clipped", "logp"):
+        elif key in ("ratio", "advantage", "weight", "kl", "clipped", "logp", "surrogate"):
             self.workspace.explain(Quantity(key, passed=passed, row=row, token=token))
         else:
             self.workspace.explain(Quantity("token_loss", passed=passed, row=row, token=token))
@@ -239,10 +239,9 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
         objective = view.step.objective
         ratio = float(terms.ratio[row, token])
         values |= {"ratio": shown(ratio), "weight": f"{terms.weight[row, token]:.4g}", "loss": shown(float(terms.loss))}
-        if objective.surrogate == "clip":
-            values["clipped"] = shown(float(np.clip(ratio, 1 - objective.clip_low, 1 + objective.clip_high)))
-        elif objective.surrogate == "cispo":
-            values["clipped"] = shown(min(ratio, objective.clip_high))
+        clip = SURROGATES[objective.surrogate].clip
+        if clip is not None and clip.held is not None:
+            values["clipped"] = shown(clip.held(objective, ratio))
         if terms.kl is not None:
             values["kl"] = shown(float(terms.kl[row, token]))
     return values

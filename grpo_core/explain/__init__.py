@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from grpo_core.config import Objective
-from grpo_core.explain import advantages, cards, clipped, gradient, kl, loss, policy, process, ratio, records, surrogate
+from grpo_core.explain import advantages, cards, gradient, kl, loss, policy, process, ratio, records, surrogate
 from grpo_core.explain.node import Formula, Node, node
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import KINDS, Quantity, is_card, quantity_title
@@ -63,7 +63,6 @@ RULES: dict[str, records.Rule] = {
     **process.RULES,
     **ratio.RULES,
     **surrogate.RULES,
-    **clipped.RULES,
     **kl.RULES,
     **loss.RULES,
     **gradient.RULES,

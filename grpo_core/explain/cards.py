@@ -12,8 +12,8 @@ from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule, absent, measured
-from grpo_core.explain.typeset import number, series, squared, total
 from grpo_core.text import tr
+from grpo_core.typeset import number, series, squared, total
 
 
 def explain_card(n: Numbers, q: Quantity) -> Formula:

@@ -8,43 +8,30 @@ from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule
-from grpo_core.explain.typeset import number, plain, series, signed, total
+from grpo_core.levels import LEVELS
+from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
-
-WEIGHTS = {
-    "sequence": (r"\frac{1}{L_{i} N}", "DeepSeekMath, arXiv:2402.03300, equation 3"),
-    "token": (r"\frac{1}{N}", tr("after DAPO, arXiv:2503.14476, equation 8, over the whole batch as in its code")),
-    "constant": (r"\frac{1}{N L_{\max}}", "Dr. GRPO, arXiv:2503.20783"),
-    "sequence_sum": (r"\frac{1}{N}", tr("after Williams 1992: log π of a completion is the sum over its tokens")),
-}
-LUSPO = tr("after LUSPO, arXiv:2602.05261, as TRL 1.16 computes it")
-"""Where a sum over tokens of one ratio for the whole completion comes from."""
-NOTES = {
-    "sequence": tr(
-        "Each completion counts alike: its tokens share one part of N, so a token of a long one counts less."
-    ),
-    "token": tr("Each token counts alike, so long completions weigh more."),
-    "constant": tr("Each token counts alike, and the constant does not depend on the lengths that were drawn."),
-    "sequence_sum": tr("The tokens of a completion are summed, so long completions weigh more."),
-}
+from grpo_core.typeset import number, plain, series, signed, total
 
 
 def weight(n: Numbers, q: Quantity) -> Formula:
-    o = n.objective
+    o, reduction = n.objective, REDUCTIONS[n.objective.reduction]
     length, below = Quantity("tokens", row=q.row), Quantity("denominator", passed=q.passed, row=q.row)
     size, shown = n[below], number(n[below])
     inputs: tuple[Quantity, ...] = (below,)
-    if o.reduction == "sequence":
+    if reduction.by_length:
         size, inputs, shown = size * max(n[length], 1.0), (below, length), rf"{number(n[length])} \cdot {shown}"
-    elif o.reduction == "constant":
+    elif reduction.by_constant:
         size, shown = size * float(o.max_tokens or 1), rf"{shown} \cdot {o.max_tokens}"
-    general, source = WEIGHTS[o.reduction]
-    if o.reduction == "sequence_sum" and o.level == "sequence":
-        source = LUSPO
     return Formula(
-        symbol=f"W_{n.at(q)}", general=f"W_{n.it} = {general}", values=rf"\frac{{1}}{{{shown}}}", value=1 / size,
-        inputs=inputs, note=NOTES[o.reduction], source=source,
-    )  # fmt: skip
+        symbol=f"W_{n.at(q)}",
+        general=f"W_{n.it} = {reduction.latex}",
+        values=rf"\frac{{1}}{{{shown}}}",
+        value=1 / size,
+        inputs=inputs,
+        note=reduction.note,
+        source=(LEVELS[o.level].by_length and reduction.source_of_mean_ratio) or reduction.source,
+    )
 
 
 def token_loss(n: Numbers, q: Quantity) -> Formula:

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, field
 
 from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.typeset import number
 from grpo_core.text import tr
+from grpo_core.typeset import number
 
 
 @dataclass(frozen=True, kw_only=True)

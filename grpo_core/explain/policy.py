@@ -7,13 +7,13 @@ import math
 import numpy as np
 
 from grpo_core.config import Settings
-from grpo_core.explain.kl import exp
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule
-from grpo_core.explain.typeset import number, series, signed, squared, total
+from grpo_core.expression import exponential
 from grpo_core.text import tr
+from grpo_core.typeset import number, series, signed, squared, total
 
 
 def _actions(n: Numbers, name: str, q: Quantity, passed: int) -> tuple[list[Quantity], list[float]]:
@@ -32,7 +32,7 @@ def probability(n: Numbers, q: Quantity) -> Formula:
     log = n.canonical(Quantity("log_probability", passed=q.passed, context=q.context, action=q.action))
     return Formula(
         symbol=rf"\pi({_name(q)})", general=r"\pi(a) = \exp(\log \pi(a))", values=rf"\exp({number(n[log])})",
-        value=exp(n[log]), inputs=(log,), scale=exp(n[log]) * max(1.0, abs(n[log])),
+        value=exponential(n[log]), inputs=(log,), scale=exponential(n[log]) * max(1.0, abs(n[log])),
         note=tr("At the sampling temperature."),
     )  # fmt: skip
 
@@ -96,7 +96,7 @@ def max_probability(n: Numbers, q: Quantity) -> Formula:
 
 def entropy(n: Numbers, q: Quantity) -> Formula:
     inputs, logs = _actions(n, "log_probability", q, q.passed)
-    terms = [exp(x) * x if exp(x) > 0 else 0.0 for x in logs]
+    terms = [exponential(x) * x if exponential(x) > 0 else 0.0 for x in logs]
     return Formula(
         symbol="H",
         general=r"H = -\sum_{a} \pi(a) \log \pi(a)",
@@ -112,21 +112,21 @@ def entropy(n: Numbers, q: Quantity) -> Formula:
 
 
 def _surprise(log: float) -> str:
-    return rf"{number(exp(log))} \cdot {signed(log)}"
+    return rf"{number(exponential(log))} \cdot {signed(log)}"
 
 
 def exact_kl(n: Numbers, q: Quantity) -> Formula:
     now, logs = _actions(n, "log_probability", q, q.passed)
     reference, ref_logs = _actions(n, "ref_log_probability", q, 0)
     pairs = list(zip(logs, ref_logs, strict=True))
-    terms = [exp(x) * (x - ref) if exp(x) > 0 else 0.0 for x, ref in pairs]
+    terms = [exponential(x) * (x - ref) if exponential(x) > 0 else 0.0 for x, ref in pairs]
     return Formula(
         symbol=r"\mathrm{KL}",
         general=r"\mathrm{KL} = \sum_{a} \pi(a) \left(\log \pi(a) - \log \pi_{\mathrm{ref}}(a)\right)",
-        values=series(pairs, lambda p: rf"{number(exp(p[0]))} \cdot ({number(p[0])} - {signed(p[1])})"),
+        values=series(pairs, lambda p: rf"{number(exponential(p[0]))} \cdot ({number(p[0])} - {signed(p[1])})"),
         value=math.fsum(terms),
         inputs=(*now, *reference),
-        scale=math.fsum(exp(x) * (abs(x) + abs(ref)) for x, ref in pairs if exp(x) > 0),
+        scale=math.fsum(exponential(x) * (abs(x) + abs(ref)) for x, ref in pairs if exponential(x) > 0),
         unit="nats",
         note=tr("Over the whole distribution, not the sampled token alone."),
     )

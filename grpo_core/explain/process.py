@@ -11,8 +11,8 @@ from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule
-from grpo_core.explain.typeset import number, plain, signed, total
 from grpo_core.text import tr
+from grpo_core.typeset import number, plain, signed, total
 
 PAPER = "DeepSeekMath, arXiv:2402.03300, section 4.1.3"
 

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 
-from grpo_core.explain.kl import exp
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule
-from grpo_core.explain.typeset import number, plain, signed, total
+from grpo_core.expression import exponential
+from grpo_core.levels import LEVELS
 from grpo_core.text import tr
-
-SOURCES = {
-    "token": "PPO, arXiv:1707.06347, section 3; DeepSeekMath, arXiv:2402.03300, equation 3",
-    "sequence": "GSPO, arXiv:2507.18071, equation 7",
-    "sequence_sum": "RLOO, arXiv:2402.14740",
-}
+from grpo_core.typeset import number, plain, signed, total
 
 
 def log_ratio(n: Numbers, q: Quantity) -> Formula:
@@ -40,35 +35,24 @@ def log_ratio(n: Numbers, q: Quantity) -> Formula:
     )  # fmt: skip
 
 
-def log_ratios(n: Numbers, q: Quantity) -> tuple[list[Quantity], list[float]]:
-    """The log-ratios of all tokens of a completion."""
-    inputs = [n.token("log_ratio", q, t) for t in n.visited(q.row)]
-    return inputs, [n[i] for i in inputs]
-
-
 def ratio(n: Numbers, q: Quantity) -> Formula:
-    level = n.objective.level
-    source = SOURCES[level]
-    if level == "token":
+    level = LEVELS[n.objective.level]
+    if not level.of_completion:
         log = n.token("log_ratio", q)
-        value = exp(n[log])
+        value = exponential(n[log])
         general = rf"r_{n.it} = \exp(\log r_{n.it})"
         if n.objective.log_ratio_limit is None:  # of a log-ratio that was limited, the quotient is another number
             general += rf" = \frac{{\pi_{n.it}}}{{\pi^{{\mathrm{{old}}}}_{n.it}}}"
         return Formula(
             symbol=f"r_{n.at(q)}", general=general,
             values=rf"\exp({number(n[log])})", value=value, inputs=(log,), scale=_scale(value, [n[log]]),
-            note=_first(q, value), source=source,
+            note=_first(q, value), source=level.source,
         )  # fmt: skip
-    inputs, logs = log_ratios(n, q)
-    mean = level == "sequence"
-    value = exp(math.fsum(logs) / len(logs) if mean else math.fsum(logs))
+    inputs = [n.token("log_ratio", q, t) for t in n.visited(q.row)]
+    logs = [n[i] for i in inputs]
+    mean = level.by_length
+    value = exponential(math.fsum(logs) / len(logs) if mean else math.fsum(logs))
     front, front_values = (r"\frac{1}{L_{i}} ", rf"\frac{{1}}{{{len(logs)}}}") if mean else ("", "")
-    note = (
-        tr("The whole completion has one ratio: the geometric mean of its tokens' ratios.")
-        if mean
-        else tr("The whole completion has one ratio: the product of its tokens' ratios.")
-    )
     return Formula(
         symbol=f"s_{{{(q.row or 0) + 1}}}",
         general=rf"s_{{i}} = \exp\left({front}\sum_{{t}} \log r_{n.it}\right)",
@@ -76,8 +60,8 @@ def ratio(n: Numbers, q: Quantity) -> Formula:
         value=value,
         inputs=tuple(inputs),
         scale=_scale(value, logs),
-        note=f"{note} {_first(q, value)}".strip(),
-        source=source,
+        note=f"{level.note} {_first(q, value)}".strip(),
+        source=level.source,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from grpo_core import kl, recompute
 from grpo_core.bandit.gradient import updated_logits
 from grpo_core.explain.quantity import PARTS, Quantity
+from grpo_core.reductions import REDUCTIONS
 
 if TYPE_CHECKING:
     from grpo_core.explain.numbers import Numbers
@@ -74,7 +75,7 @@ def _denominator(n: Numbers, q: Quantity) -> float:
     if step.denominator is not None:
         return float(step.denominator[q.passed, part])
     together = step.part[q.passed] == part
-    if n.objective.reduction == "token":
+    if REDUCTIONS[n.objective.reduction].counts_tokens:
         return float(max(step.mask[together].sum(), 1))
     return float(together.sum())
 

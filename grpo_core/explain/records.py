@@ -8,8 +8,9 @@ from collections.abc import Callable
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import PARTS, Quantity
-from grpo_core.explain.typeset import number, plain
+from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
+from grpo_core.typeset import number, plain
 
 Rule = Callable[[Numbers, Quantity], Formula]
 
@@ -44,7 +45,7 @@ def denominator(n: Numbers, q: Quantity) -> Formula:
     """What the sum of token losses is divided by: recorded, or counted over the micro-batch."""
     if n.step.denominator is not None:
         note = tr("recorded: what the source divided by")
-    elif n.objective.reduction == "token":
+    elif REDUCTIONS[n.objective.reduction].counts_tokens:
         note = tr("counted: all tokens that were learned from together")
     else:
         note = tr("counted: all completions that were learned from together")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.typeset import plain
 from grpo_core.reasons.reason import LONGEST_CHIP, Facts, Reason
 from grpo_core.text import tr
+from grpo_core.typeset import plain
 
 BARE_SPREAD = 1e-6
 """A spread of rewards below this, relative to max(1, |r|), is more likely a rounding error than a judgement."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.typeset import plain
 from grpo_core.reasons.reason import Facts, Reason
 from grpo_core.text import tr
+from grpo_core.typeset import plain
 
 HUGE = 10.0
 """A gradient norm above this is called large: trainers of language models clip at 1."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.typeset import plain
 from grpo_core.reasons.reason import Facts, Reason, cell
 from grpo_core.text import tr
+from grpo_core.typeset import plain
 
 MOST = 0.5
 """Above this share of clipped tokens most of the batch no longer pushes."""

@@ -10,35 +10,27 @@ import numpy as np
 
 from grpo_core.advantages import EQUAL
 from grpo_core.record import Step
+from grpo_core.reductions import REDUCTIONS
+from grpo_core.surrogates import SURROGATES
 
 
 def setting_lines(step: Step) -> list[str]:
     """The constants that the rest reads."""
     o, learner = step.settings.objective, step.settings.learner
-    said: dict[str, object] = {}
+    constants: dict[str, object] = {}
     if o.std != "none" and step.advantage is None:
-        said["STD_EPSILON"] = o.std_epsilon
-    if o.surrogate in ("clip", "gmpo"):
-        said |= {"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high}
-    if o.surrogate == "cispo":
-        said["CAP"] = o.clip_high
-    if o.dual_clip is not None:
-        said["DUAL_CLIP"] = o.dual_clip
+        constants["STD_EPSILON"] = o.std_epsilon
+    constants |= SURROGATES[o.surrogate].script(o).constants
     if o.log_ratio_limit is not None:
-        said["LIMIT"] = o.log_ratio_limit
-    if o.surrogate == "sapo":
-        said |= {"TAU_POS": o.sapo_temperature_pos, "TAU_NEG": o.sapo_temperature_neg}
-    if o.surrogate == "vespo":
-        said |= {"K_POS": o.vespo_k_pos, "LAMBDA_POS": o.vespo_lambda_pos}
-        said |= {"K_NEG": o.vespo_k_neg, "LAMBDA_NEG": o.vespo_lambda_neg}
-    if o.reduction == "constant":
-        said["MAX_TOKENS"] = o.max_tokens
+        constants["LIMIT"] = o.log_ratio_limit
+    if REDUCTIONS[o.reduction].by_constant:
+        constants["MAX_TOKENS"] = o.max_tokens
     if o.baseline == "given" and step.advantage is None:
-        said |= {"GAMMA": learner.gamma, "LAMBDA": learner.lam}
+        constants |= {"GAMMA": learner.gamma, "LAMBDA": learner.lam}
     if o.entropy_bonus:
-        said["ENTROPY_BONUS"] = o.entropy_bonus
-    said["BETA"] = o.beta
-    lines = [f"{name} = {value!r}" for name, value in said.items()]
+        constants["ENTROPY_BONUS"] = o.entropy_bonus
+    constants["BETA"] = o.beta
+    lines = [f"{name} = {value!r}" for name, value in constants.items()]
     return [*lines, "B, T = MASK.shape", "L = np.maximum(MASK.sum(1, keepdims=True), 1)  # (B, 1)"]
 
 

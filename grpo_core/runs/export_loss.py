@@ -1,16 +1,17 @@
 """The code of a script that computes one update, second half: the loss of each pass and its gradient.
 
-Lines of Python for plain NumPy, and only the branches that the objective takes. The formulas are those of
-``surrogates.py``, ``kl.py`` and ``objective.py``.
+Lines of Python for plain NumPy, and only the branches that the objective takes. Those of the switches stand in the
+tables that trained: ``surrogates/``, ``levels.py``, ``kl.py`` and ``reductions.py``.
 """
 
 from __future__ import annotations
 
 from grpo_core.config import Objective
+from grpo_core.kl import ESTIMATORS, EXACT
+from grpo_core.levels import LEVELS
 from grpo_core.record import Step
-
-DIRECT = ("cispo", "vespo", "log_prob")
-"""Surrogates whose gradient reaches log π without passing through the ratio."""
+from grpo_core.reductions import REDUCTIONS
+from grpo_core.surrogates import SURROGATES, Path
 
 
 def loss_lines(step: Step, *, has_kl: bool) -> list[str]:
@@ -39,99 +40,47 @@ def _limit(o: Objective) -> list[str]:
 
 
 def _ratio(o: Objective) -> list[str]:
-    match o.level:
-        case "token":
-            return ["ratio = np.exp(log_ratio)  # probability now over probability when sampled"]
-        case "sequence":
-            said, power = "one for the completion: the geometric mean of its tokens'", " / L"
-        case _:
-            said, power = "one for the completion: the product of its tokens'", ""
-    whole = f"np.exp(log_ratio.sum(1, keepdims=True){power})"
-    return [f"ratio = np.where(MASK, {whole}, 1.0)  # {said}"]
+    level = LEVELS[o.level]
+    if not level.of_completion:
+        return [f"ratio = np.exp(log_ratio)  # {level.script_note}"]
+    whole = f"np.exp(log_ratio.sum(1, keepdims=True){' / L' if level.by_length else ''})"
+    return [f"ratio = np.where(MASK, {whole}, 1.0)  # {level.script_note}"]
 
 
 def _surrogate(o: Objective) -> list[str]:
-    """What is maximised, where its push is stopped, and its slope by log r (by log π for ``DIRECT``)."""
-    match o.surrogate:
-        case "clip" if o.dual_clip is None:
-            return [
-                "surrogate = np.minimum(ratio * A, np.clip(ratio, 1 - CLIP_LOW, 1 + CLIP_HIGH) * A)",
-                "follows = np.where(A > 0, ratio <= 1 + CLIP_HIGH, ratio >= 1 - CLIP_LOW)  # the minimum follows r",
-                "clipped = ~follows & (A != 0) & MASK",
-                "slope = np.where(follows, ratio * A, 0.0)  # d surrogate / d log r",
-            ]
-        case "clip":
-            return [
-                "capped, banded = np.minimum(ratio, DUAL_CLIP), np.clip(ratio, 1 - CLIP_LOW, 1 + CLIP_HIGH)",
-                "surrogate = np.minimum(capped * A, banded * A)",
-                "inside = (ratio >= 1 - CLIP_LOW) & (ratio <= 1 + CLIP_HIGH)",
-                "follows = np.where(capped * A <= banded * A, ratio <= DUAL_CLIP, inside)  # the minimum follows r",
-                "clipped = ~follows & (A != 0) & MASK",
-                "slope = np.where(follows, ratio * A, 0.0)  # d surrogate / d log r",
-            ]
-        case "cispo":
-            return [
-                "slope = np.minimum(ratio, CAP) * A  # the capped ratio is a constant: d surrogate / d log π",
-                "surrogate = slope * logp",
-                "clipped = (ratio > CAP) & MASK",
-            ]
-        case "sapo":
-            return [
-                "tau = np.where(A > 0, TAU_POS, TAU_NEG)",
-                "soft = 1 / (1 + np.exp(-tau * (ratio - 1)))  # a soft gate instead of a clip",
-                "surrogate = 4 / tau * soft * A",
-                "clipped = np.zeros((B, T), bool)",
-                "slope = 4 * soft * (1 - soft) * ratio * A  # d surrogate / d log r",
-            ]
-        case "vespo":
-            return [
-                "log_w = np.clip(np.clip(log_ratio, -20, 20).sum(1, keepdims=True), np.log(1e-8), 20)",
-                "power, decay = np.where(A >= 0, K_POS, K_NEG), np.where(A >= 0, LAMBDA_POS, LAMBDA_NEG)",
-                "slope = np.exp(decay + power * log_w - decay * np.exp(log_w)) * A  # a constant weight times A",
-                "surrogate = slope * logp",
-                "clipped = np.zeros((B, T), bool)",
-            ]
-        case "gmpo":
-            return [
-                "risen, fallen = np.minimum(log_ratio, CLIP_HIGH), np.maximum(log_ratio, -CLIP_LOW)",
-                "held = np.where(A > 0, risen, np.where(A < 0, fallen, log_ratio))",
-                "clipped = ((A > 0) & (log_ratio > CLIP_HIGH)) | ((A < 0) & (log_ratio < -CLIP_LOW))",
-                "surrogate = np.exp(held.sum(1, keepdims=True) / L) * A",
-                "slope = surrogate  # d surrogate / d (mean of the clipped log-ratios)",
-            ]
-        case _:
-            return ["surrogate = A * logp", "clipped = np.zeros((B, T), bool)", "slope = A  # d surrogate / d log π"]
+    """What is maximised, where its push is stopped, and its slope by what its gradient flows through."""
+    algorithm = SURROGATES[o.surrogate]
+    lines = list(algorithm.script(o).lines)
+    return lines if algorithm.clip is not None else [*lines, "clipped = np.zeros((B, T), bool)"]
 
 
 def _kl(o: Objective) -> list[str]:
-    if o.kl == "exact":
+    if o.kl == EXACT:
         lines = [
             "p = np.exp(POLICY[k])  # every action's probability (C, V)",
             "gap = np.where(p > 0, POLICY[k], 0.0) - np.where(p > 0, REFERENCE, 0.0)",
             "kl = np.where(MASK, (p * gap).sum(1)[CONTEXT], 0.0)  # the exact KL at each token's place",
         ]
     else:
-        value = {"k1": "-d", "k2": "d**2 / 2", "k3": "np.expm1(d) - d"}[o.kl]
+        value = ESTIMATORS[o.kl].script
         lines = ["d = np.where(MASK, REF_LOGP - logp, 0.0)", f"kl = {value}  # the estimate {o.kl}"]
     return [*lines, "kl = kl * ratio"] if o.kl_importance else lines
 
 
 def _weight(step: Step) -> list[str]:
     """W: what one token counts."""
-    o = step.settings.objective
+    reduction = REDUCTIONS[step.settings.objective.reduction]
     parts = bool(step.part.any())
-    count = {"token": "max(MASK.sum(), 1)"}.get(o.reduction, "B")
+    count = "max(MASK.sum(), 1)" if reduction.counts_tokens else "B"
     lines = []
     if parts:
-        size = "max(MASK[PART[k] == m].sum(), 1)" if o.reduction == "token" else "(PART[k] == m).sum()"
+        size = "max(MASK[PART[k] == m].sum(), 1)" if reduction.counts_tokens else "(PART[k] == m).sum()"
         one = "DENOMINATOR[k, m]" if step.denominator is not None else size
         lines = [f"count = np.array([[{one}] for m in PART[k]])  # of each completion's micro-batch"]
         count = "count"
     elif step.denominator is not None:
         count = "DENOMINATOR[k, 0]"
-    weight = {
-        "sequence": f"MASK / (L * {count})", "constant": f"MASK / ({count} * MAX_TOKENS)",
-    }.get(o.reduction, f"MASK / {count}")  # fmt: skip
+    weight = reduction.script(count)
     if parts:
         return [*lines, f"weight = np.where(PART[k][:, None] >= 0, {weight}, 0.0)"]
     return [f"weight = {weight}"]
@@ -155,33 +104,37 @@ def _penalised(o: Objective, has_kl: bool) -> bool:
 
 def _gradient(o: Objective, has_kl: bool) -> list[str]:
     """d loss / d log π of the sampled tokens, without what flows through the full distribution."""
-    lines = _flow(o, "-weight * slope", "gradient")
+    match SURROGATES[o.surrogate].path:
+        case Path.LOG_PROB:
+            lines = ["gradient = -weight * slope  # d loss / d log π"]
+        case Path.MEAN:
+            lines = [
+                "whole = np.where(MASK, -weight * slope, 0.0).sum(1, keepdims=True) / L",
+                "gradient = np.where(clipped, 0.0, whole)  # d loss / d log π",
+                *_through_limit(o, "gradient"),
+            ]
+        case Path.RATIO:
+            lines = _through_ratio(o, "-weight * slope", "gradient", "d loss / d log π")
     if _penalised(o, has_kl):
         times = " * ratio" if o.kl_importance else ""
-        slope = {"k1": "1.0", "k2": "-d", "k3": "-np.expm1(d)"}.get(o.kl)
-        if slope:
-            lines += [f"gradient = gradient + BETA * weight * {slope}{times}"]
+        if o.kl != EXACT:
+            lines += [f"gradient = gradient + BETA * weight * {ESTIMATORS[o.kl].script_slope}{times}"]
         if o.kl_importance:
-            lines += [*_flow(o, "BETA * weight * kl", "through", product=True), "gradient = gradient + through"]
+            lines += _through_ratio(o, "BETA * weight * kl", "through", "the ratio in front of the KL")
+            lines += ["gradient = gradient + through"]
     return [*lines, "gradient = np.where(MASK, gradient, 0.0)"]
 
 
-def _flow(o: Objective, value: str, name: str, *, product: bool = False) -> list[str]:
-    """Back from log r (or straight from log π) to the log-probability of each token."""
-    help = "  # d loss / d log π" if name == "gradient" else "  # the ratio in front of the KL"
-    if o.surrogate in DIRECT and not product:
-        return [f"{name} = {value}{help}"]
-    if o.surrogate == "gmpo" and not product:
-        lines = [f"whole = np.where(MASK, {value}, 0.0).sum(1, keepdims=True) / L"]
-        lines += [f"{name} = np.where(clipped, 0.0, whole){help}"]
-    elif o.level == "token":
-        lines = [f"{name} = {value}{help}"]
-    else:
-        mean = " / L" if o.level == "sequence" else ""
-        lines = [f"{name} = np.where(MASK, {value}, 0.0).sum(1, keepdims=True){mean}{help}"]
-    if o.log_ratio_limit is not None:
-        lines += [f"{name} = np.where(limited, 0.0, {name})"]
-    return lines
+def _through_ratio(o: Objective, value: str, name: str, help: str) -> list[str]:
+    """Back from log r to the log-probability of each token."""
+    level = LEVELS[o.level]
+    if level.of_completion:
+        value = f"np.where(MASK, {value}, 0.0).sum(1, keepdims=True){' / L' if level.by_length else ''}"
+    return [f"{name} = {value}  # {help}", *_through_limit(o, name)]
+
+
+def _through_limit(o: Objective, name: str) -> list[str]:
+    return [] if o.log_ratio_limit is None else [f"{name} = np.where(limited, 0.0, {name})"]
 
 
 def _print(has_kl: bool, some_unused: bool) -> list[str]:

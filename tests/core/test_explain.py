@@ -16,11 +16,11 @@ import pytest
 from grpo_core import recompute
 from grpo_core.config import PRESETS, Objective, Settings
 from grpo_core.explain import KINDS, Node, Numbers, Quantity, explain, explain_from, quantity_title
-from grpo_core.explain.typeset import number, signed, squared, total
 from grpo_core.metrics import METRICS
 from grpo_core.objective import Terms
 from grpo_core.reasons import reasons
 from grpo_core.record import Step
+from grpo_core.typeset import number, signed, squared, total
 from tests.core.explain_cases import (
     every_quantity,
     in_single_precision,

@@ -1,0 +1,76 @@
+"""One token of an update as the tables of switches read it; what they read becomes an input of the explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from grpo_core.config import Objective
+from grpo_core.explain.numbers import Numbers
+from grpo_core.explain.quantity import Quantity
+from grpo_core.expression import Expression, Reading
+from grpo_core.levels import LEVELS
+
+
+def ratio_name(n: Numbers) -> str:
+    """A token's ratio r, or the completion's, which is called s as in GSPO (arXiv:2507.18071, equation 7)."""
+    return "s_{i}" if LEVELS[n.objective.level].of_completion else f"r_{n.it}"
+
+
+class TokenReading:
+    """The numbers of one token in one pass, each the engine's.
+
+    Attributes:
+        inputs: addresses of what has been read, in order; shared by all readings of one explanation.
+    """
+
+    def __init__(self, numbers: Numbers, place: Quantity, beside: TokenReading | None = None) -> None:
+        self.inputs: list[Quantity] = [] if beside is None else beside.inputs
+        self._numbers = numbers
+        self._place = place
+        self._completion: dict[Callable[[Sequence[Reading]], Expression], Expression]
+        self._completion = {} if beside is None else beside._completion
+
+    @property
+    def objective(self) -> Objective:
+        return self._numbers.objective
+
+    @property
+    def index(self) -> str:
+        return self._numbers.it
+
+    @property
+    def ratio_name(self) -> str:
+        return ratio_name(self._numbers)
+
+    @property
+    def advantage_name(self) -> str:
+        return f"A_{self._numbers.it}" if self._numbers.advantage.ndim > 1 else "A_{i}"
+
+    @property
+    def ratio(self) -> float:
+        return self.read("ratio")
+
+    @property
+    def advantage(self) -> float:
+        return self.read("advantage")
+
+    @property
+    def logp(self) -> float:
+        return self.read("logp")
+
+    @property
+    def log_ratio(self) -> float:
+        return self.read("log_ratio")
+
+    def read(self, name: str) -> float:
+        """The number called ``name`` at this token."""
+        quantity = self._numbers.token(name, self._place)
+        self.inputs.append(quantity)
+        return self._numbers[quantity]
+
+    def of_completion(self, rule: Callable[[Sequence[Reading]], Expression]) -> Expression:
+        if rule not in self._completion:
+            n, q = self._numbers, self._place
+            places = [Quantity(q.name, passed=q.passed, row=q.row, token=t) for t in n.visited(q.row)]
+            self._completion[rule] = rule([TokenReading(n, place, self) for place in places])
+        return self._completion[rule]

@@ -1,0 +1,80 @@
+"""What a ratio belongs to: a token, or a whole completion.
+
+=============  ====================================  ===========================================
+level          ratio                                 source
+=============  ====================================  ===========================================
+token          exp(log r_t)                          PPO, arXiv:1707.06347, section 3
+sequence       exp((1 / L) Σ_t log r_t)              GSPO, arXiv:2507.18071, equation 7
+sequence_sum   exp(Σ_t log r_t)                      RLOO, arXiv:2402.14740
+=============  ====================================  ===========================================
+
+with log r_t = log π − log π_old of token t and L the completion's number of tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grpo_core.arrays import Array
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """How tokens share a ratio.
+
+    Attributes:
+        of_completion: all tokens of a completion have one ratio; otherwise each has its own.
+        by_length: it is the mean of the tokens' log-ratios, otherwise their sum.
+        note: what the ratio is, in one sentence; empty for a token's own.
+        script_note: the same as a comment of an exported script.
+        source: paper and equation.
+    """
+
+    of_completion: bool
+    by_length: bool
+    note: str
+    script_note: str
+    source: str
+
+    def combined(self, xp: Array, per_token: Array, length: Array) -> Array:
+        """The log of the ratio from the tokens' log-ratios; the same map takes a gradient back to the tokens.
+
+        Args:
+            xp: the array library's namespace.
+            per_token: (..., B, T), 0 in padding.
+            length: (..., B, 1), at least 1.
+
+        Returns:
+            (..., B, T) for a token's own, (..., B, 1) for a completion's.
+        """
+        if not self.of_completion:
+            return per_token
+        total = xp.sum(per_token, axis=-1, keepdims=True)
+        return total / length if self.by_length else total
+
+
+LEVELS: dict[str, Level] = {
+    "token": Level(
+        of_completion=False,
+        by_length=False,
+        note="",
+        script_note="probability now over probability when sampled",
+        source="PPO, arXiv:1707.06347, section 3; DeepSeekMath, arXiv:2402.03300, equation 3",
+    ),
+    "sequence": Level(
+        of_completion=True,
+        by_length=True,
+        note=tr("The whole completion has one ratio: the geometric mean of its tokens' ratios."),
+        script_note="one for the completion: the geometric mean of its tokens'",
+        source="GSPO, arXiv:2507.18071, equation 7",
+    ),
+    "sequence_sum": Level(
+        of_completion=True,
+        by_length=False,
+        note=tr("The whole completion has one ratio: the product of its tokens' ratios."),
+        script_note="one for the completion: the product of its tokens'",
+        source="RLOO, arXiv:2402.14740",
+    ),
+}
+"""Every level by its name in the settings."""

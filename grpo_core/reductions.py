@@ -1,0 +1,108 @@
+"""How token losses are averaged: W, what one token counts in the loss Σ W ℓ.
+
+============  ==================  =========================================
+reduction     W                   source
+============  ==================  =========================================
+sequence      1 / (L_i B)         DeepSeekMath, arXiv:2402.03300, eq. 3
+token         1 / Σ L             DAPO, arXiv:2503.14476, equation 8
+constant      1 / (B L_max)       Dr. GRPO, arXiv:2503.20783
+sequence_sum  1 / B               after Williams 1992; LUSPO, arXiv:2602.05261
+============  ==================  =========================================
+
+with L_i the tokens of completion i and B the completions, fully masked ones counted too. What stands for B, or for the
+token count, may be given: a trainer's own denominator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grpo_core.arrays import Array
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction:
+    """One way to average.
+
+    Attributes:
+        counts_tokens: what it divides by is by default the number of tokens, otherwise of completions.
+        by_length: a token is divided by the length of its completion too.
+        by_constant: a token is divided by ``max_tokens`` too.
+        latex: W in letters, N being the denominator.
+        note: what it does to long and short completions, in one sentence.
+        phrase: the reduction as part of a sentence.
+        source: paper and equation; with one mean ratio a completion, ``source_of_mean_ratio`` where that is not empty.
+        knobs: fields of the objective that act under it alone.
+    """
+
+    counts_tokens: bool = False
+    by_length: bool = False
+    by_constant: bool = False
+    latex: str
+    note: str
+    phrase: str
+    source: str
+    source_of_mean_ratio: str = ""
+    knobs: tuple[str, ...] = ()
+
+    def denominator(self, xp: Array, ones: Array) -> Array | float:
+        """What is divided by where no source says it: the tokens, at least 1, or the completions.
+
+        Args:
+            xp: the array library's namespace.
+            ones: 1 for a token and 0 in padding, (..., B, T).
+        """
+        if not self.counts_tokens:
+            return float(ones.shape[-2])
+        count = xp.sum(ones, axis=(-2, -1), keepdims=True)
+        return xp.where(count > 1, count, 1.0)
+
+    def weight(self, ones: Array, length: Array, denominator: Array | float, max_tokens: Array | float | None) -> Array:
+        """W (..., B, T), 0 in padding; ``length`` (..., B, 1), ``denominator`` scalar or (..., 1, 1)."""
+        if self.by_length:
+            return ones / (length * denominator)
+        if self.by_constant:
+            assert max_tokens is not None
+            return ones / (denominator * max_tokens)
+        return ones / denominator
+
+    def script(self, count: str) -> str:
+        """W in a NumPy script, with ``count`` for the denominator."""
+        if self.by_length:
+            return f"MASK / (L * {count})"
+        return f"MASK / ({count} * MAX_TOKENS)" if self.by_constant else f"MASK / {count}"
+
+
+REDUCTIONS: dict[str, Reduction] = {
+    "sequence": Reduction(
+        by_length=True,
+        latex=r"\frac{1}{L_{i} N}",
+        note=tr("Each completion counts alike: its tokens share one part of N, so a token of a long one counts less."),
+        phrase=tr("a mean per completion, then over completions"),
+        source="DeepSeekMath, arXiv:2402.03300, equation 3",
+    ),
+    "token": Reduction(
+        counts_tokens=True,
+        latex=r"\frac{1}{N}",
+        note=tr("Each token counts alike, so long completions weigh more."),
+        phrase=tr("one mean over all tokens"),
+        source=tr("after DAPO, arXiv:2503.14476, equation 8, over the whole batch as in its code"),
+    ),
+    "constant": Reduction(
+        by_constant=True,
+        latex=r"\frac{1}{N L_{\max}}",
+        note=tr("Each token counts alike, and the constant does not depend on the lengths that were drawn."),
+        phrase=tr("a sum over a constant length"),
+        source="Dr. GRPO, arXiv:2503.20783",
+        knobs=("max_tokens",),
+    ),
+    "sequence_sum": Reduction(
+        latex=r"\frac{1}{N}",
+        note=tr("The tokens of a completion are summed, so long completions weigh more."),
+        phrase=tr("a sum per completion, then a mean"),
+        source=tr("after Williams 1992: log π of a completion is the sum over its tokens"),
+        source_of_mean_ratio=tr("after LUSPO, arXiv:2602.05261, as TRL 1.16 computes it"),
+    ),
+}
+"""Every reduction by its name in the settings."""

@@ -1,0 +1,32 @@
+"""What is maximised, per token: how a ratio r and an advantage A combine, one file an algorithm.
+
+A surrogate is its value, the pull that takes a gradient back, its clip, how one token of it is explained, the lines of
+its exported script, its terms in the formula strip, and the settings that act under it (:class:`Surrogate`). Whoever
+needs to know which surrogate runs reads the table below; nothing else in the program names one.
+
+The pulls are closed forms; torch's autograd on the values gives the same numbers (a test holds them together, for every
+row of the table).
+"""
+
+from __future__ import annotations
+
+from grpo_core.surrogates.batch import Batch
+from grpo_core.surrogates.cispo import CISPO
+from grpo_core.surrogates.clip import CLIP
+from grpo_core.surrogates.gmpo import GMPO
+from grpo_core.surrogates.log_prob import LOG_PROBABILITY
+from grpo_core.surrogates.sapo import SAPO
+from grpo_core.surrogates.surrogate import Clip, Path, Ratio, Script, Surrogate
+from grpo_core.surrogates.vespo import VESPO
+
+__all__ = ["SURROGATES", "Batch", "Clip", "Path", "Ratio", "Script", "Surrogate"]
+
+SURROGATES: dict[str, Surrogate] = {
+    "clip": CLIP,
+    "cispo": CISPO,
+    "sapo": SAPO,
+    "vespo": VESPO,
+    "gmpo": GMPO,
+    "log_prob": LOG_PROBABILITY,
+}
+"""Every surrogate by its name in the settings."""

@@ -1,0 +1,54 @@
+"""A batch on its way through the loss, and how a change flows back from a surrogate to log π."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grpo_core.arrays import Array
+from grpo_core.config import Objective
+from grpo_core.levels import LEVELS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """A batch whose padding has been zeroed, with its ratios.
+
+    Attributes:
+        xp: the array library's namespace.
+        objective: the switches.
+        mask: (..., B, T), boolean.
+        logp: log π of the sampled tokens, (..., B, T); 0 in padding.
+        log_ratio: log π − log π_old per token, (..., B, T), limited if the objective says so; 0 in padding.
+        limited: where that limit replaced the log-ratio, boolean (..., B, T); None without a limit.
+        ratio: r at the objective's level, (..., B, T); 1 in padding.
+        advantage: (..., B, T); 0 in padding.
+        length: unmasked tokens per completion, at least 1, (..., B, 1).
+    """
+
+    xp: Array
+    objective: Objective
+    mask: Array
+    logp: Array
+    log_ratio: Array
+    limited: Array | None
+    ratio: Array
+    advantage: Array
+    length: Array
+
+    def through_ratio(self, upstream: Array) -> Array:
+        """dL/d log π from dL/d log r: a token's own, or the whole completion's where it has one ratio."""
+        level = LEVELS[self.objective.level]
+        if level.of_completion:
+            upstream = level.combined(self.xp, self.xp.where(self.mask, upstream, 0.0), self.length)
+        return self.through_limit(upstream)
+
+    def through_mean(self, upstream: Array, stopped: Array) -> Array:
+        """dL/d log π from dL/d of the completion's mean log-ratio; nothing reaches tokens that were ``stopped``."""
+        whole = self.xp.sum(upstream, axis=-1, keepdims=True) / self.length
+        return self.through_limit(self.xp.where(stopped, 0.0, whole))
+
+    def through_limit(self, upstream: Array) -> Array:
+        """Nothing flows through a log-ratio that its limit has replaced."""
+        if self.limited is None:
+            return upstream
+        return self.xp.where(self.limited, 0.0, upstream)

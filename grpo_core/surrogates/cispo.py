@@ -1,0 +1,109 @@
+"""CISPO: the importance weight is capped and held constant, so that no token loses its push.
+
+S = sg(min(r, ε⁺)) A log π. MiniMax-M1, arXiv:2506.13585, equation 4; the cap is one number here, as in TRL.
+"""
+
+from __future__ import annotations
+
+from grpo_core.arrays import Array, clamp, stop_gradient
+from grpo_core.config import Objective
+from grpo_core.expression import Expression, Reading
+from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term
+from grpo_core.surrogates.batch import Batch
+from grpo_core.surrogates.held_weight import slope_with, value_with
+from grpo_core.surrogates.surrogate import Clip, Path, Ratio, Script, Surrogate
+from grpo_core.text import tr
+from grpo_core.typeset import number, plain
+
+
+def value(b: Batch) -> Array:
+    """sg(min(r, ε⁺)) A log π."""
+    return weight(b) * b.advantage * b.logp
+
+
+def weight(b: Batch) -> Array:
+    """min(r, ε⁺), held constant."""
+    return stop_gradient(clamp(b.ratio, high=b.objective.clip_high))
+
+
+def pull(b: Batch, upstream: Array) -> Array:
+    """d/d log π = min(r, ε⁺) A."""
+    return upstream * weight(b) * b.advantage
+
+
+def stopped(b: Batch) -> Array:
+    """Where the weight was cut."""
+    return b.ratio > b.objective.clip_high
+
+
+def explained_weight(t: Reading) -> Expression:
+    """min(r, ε⁺) of one token."""
+    r, cap = t.ratio, t.objective.clip_high
+    return Expression(
+        general=rf"\min({t.ratio_name}, \varepsilon^{{+}})",
+        values=rf"\min({number(r)}, {number(cap)})",
+        value=held(t.objective, r),
+        note=_note(r, cap),
+        source="MiniMax-M1 (CISPO), arXiv:2506.13585, equation 4",
+    )
+
+
+def explained_clip(t: Reading) -> Expression:
+    """Whether the weight was cut."""
+    r, cap = t.ratio, t.objective.clip_high
+    return Expression(
+        general=rf"{t.ratio_name} > \varepsilon^{{+}}", values="", value=float(r > cap), note=_note(r, cap)
+    )  # fmt: skip
+
+
+def _note(r: float, cap: float) -> str:
+    if r > cap:
+        return tr("The ratio is above the cap ε⁺ = {cap}: the weight is cut to it, the push stays.").format(
+            cap=plain(cap)
+        )
+    return tr("The ratio is not above the cap ε⁺ = {cap}: the weight is the ratio itself.").format(cap=plain(cap))
+
+
+def band(o: Objective) -> tuple[float, float]:
+    """There is no lower bound."""
+    return 0.0, o.clip_high
+
+
+def held(o: Objective, ratio: float) -> float:
+    """The weight."""
+    return min(ratio, o.clip_high)
+
+
+def script(o: Objective) -> Script:
+    """The slope is the surrogate without log π."""
+    return Script(
+        constants={"CAP": o.clip_high},
+        lines=(
+            "slope = np.minimum(ratio, CAP) * A  # the capped ratio is a constant: d surrogate / d log π",
+            "surrogate = slope * logp",
+            "clipped = (ratio > CAP) & MASK",
+        ),
+    )
+
+
+def terms(o: Objective) -> tuple[Term, ...]:
+    """sg(min(r, cap)) A log π."""
+    cap = Term(
+        key="clipped", latex=rf"\mathrm{{sg}}(\min(r,\,{o.clip_high:.6g}))", name=tr("capped ratio"),
+        help=tr("The ratio, capped and held constant: it weighs the push and is never pushed itself."),
+    )  # fmt: skip
+    return (cap, ADVANTAGE, LOG_PROB)
+
+
+CISPO = Surrogate(
+    value=value,
+    pull=pull,
+    path=Path.LOG_PROB,
+    ratio=Ratio.LEVEL,
+    clip=Clip(stopped=stopped, explained=explained_clip, band=band, held=held, cuts_weight=True),
+    knobs=("clip_high",),
+    explained=value_with(explained_weight),
+    slope=slope_with(explained_weight),
+    script=script,
+    terms=terms,
+)

@@ -1,0 +1,45 @@
+"""Surrogates of the form sg(w) A log π: a weight that is held constant, in front of the advantage and log π."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from grpo_core.expression import Expression, Reading
+from grpo_core.text import tr
+from grpo_core.typeset import signed
+
+Weight = Callable[[Reading], Expression]
+
+
+def value_with(weight: Weight) -> Callable[[Reading], Expression]:
+    """w A log π of one token."""
+
+    def explained(t: Reading) -> Expression:
+        w, a, logp = weight(t), t.advantage, t.logp
+        return Expression(
+            general=rf"{w.general} {t.advantage_name} \log \pi_{t.index}",
+            values=rf"{w.values} \cdot {signed(a)} \cdot {signed(logp)}",
+            value=w.value * a * logp,
+            note=f"{w.note} {tr('The weight is held constant in the gradient.')}",
+            source=w.source,
+            scale=w.size * abs(a * logp),
+        )
+
+    return explained
+
+
+def slope_with(weight: Weight) -> Callable[[Reading], Expression]:
+    """w A of one token: the derivative by log π."""
+
+    def explained(t: Reading) -> Expression:
+        w, a = weight(t), t.advantage
+        return Expression(
+            general=rf"{w.general} {t.advantage_name}",
+            values=rf"{w.values} \cdot {signed(a)}",
+            value=w.value * a,
+            note=w.note,
+            source=w.source,
+            scale=w.size * abs(a),
+        )
+
+    return explained

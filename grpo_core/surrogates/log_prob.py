@@ -1,0 +1,68 @@
+"""REINFORCE (Williams 1992): A log π, no ratio and no clip."""
+
+from __future__ import annotations
+
+from grpo_core.arrays import Array
+from grpo_core.config import Objective
+from grpo_core.expression import Expression, Reading
+from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term
+from grpo_core.surrogates.batch import Batch
+from grpo_core.surrogates.surrogate import Path, Ratio, Script, Surrogate
+from grpo_core.text import tr
+from grpo_core.typeset import number, signed
+
+PAPER = tr("after Williams 1992")
+
+
+def value(b: Batch) -> Array:
+    """A log π."""
+    return b.advantage * b.logp
+
+
+def pull(b: Batch, upstream: Array) -> Array:
+    """d/d log π = A."""
+    return upstream * b.advantage
+
+
+def explained(t: Reading) -> Expression:
+    """A log π of one token."""
+    a, logp = t.advantage, t.logp
+    return Expression(
+        general=rf"{t.advantage_name} \log \pi_{t.index}",
+        values=rf"{number(a)} \cdot {signed(logp)}",
+        value=a * logp,
+        note=tr("No ratio and no clip; the value is no score, its gradient is the push."),
+        source=PAPER,
+    )
+
+
+def slope(t: Reading) -> Expression:
+    """A."""
+    a = t.advantage
+    return Expression(general=t.advantage_name, values=signed(a), value=a, source=PAPER)
+
+
+def script(o: Objective) -> Script:
+    """The slope is A."""
+    return Script(lines=("surrogate = A * logp", "slope = A  # d surrogate / d log π"))
+
+
+def terms(o: Objective) -> tuple[Term, ...]:
+    """A log π."""
+    return (ADVANTAGE, LOG_PROB)
+
+
+LOG_PROBABILITY = Surrogate(
+    value=value,
+    pull=pull,
+    path=Path.LOG_PROB,
+    ratio=Ratio.NONE,
+    unclipped=tr(
+        "This loss has no clip: plain log-probabilities have no ratio that could be clipped. The clip range has no "
+        "effect."
+    ),
+    explained=explained,
+    slope=slope,
+    script=script,
+    terms=terms,
+)

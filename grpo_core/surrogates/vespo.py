@@ -1,0 +1,111 @@
+"""VESPO: each completion is weighted by a smooth function of its own product of ratios, held constant.
+
+S = sg(φ) A log π with φ = exp(λ + k log w − λ w) and w the product of the completion's ratios; (k, λ) by the sign of A.
+VESPO, arXiv:2602.10693; the clamps are TRL's: log-ratios to ±20, their sum to [log 1e-8, 20]. φ = 1 at w = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from grpo_core.arrays import Array, as_array, clamp, stop_gradient
+from grpo_core.config import Objective
+from grpo_core.expression import Expression, Reading, exponential
+from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term
+from grpo_core.surrogates.batch import Batch
+from grpo_core.surrogates.held_weight import slope_with, value_with
+from grpo_core.surrogates.surrogate import Path, Ratio, Script, Surrogate
+from grpo_core.text import tr
+from grpo_core.typeset import number, plain, signed
+
+LIMIT, LOWEST = 20.0, math.log(1e-8)
+
+
+def value(b: Batch) -> Array:
+    """sg(φ) A log π."""
+    return weight(b) * b.advantage * b.logp
+
+
+def weight(b: Batch) -> Array:
+    """φ of the completion, held constant."""
+    xp, o = b.xp, b.objective
+    positive = b.advantage >= 0
+    k = xp.where(positive, as_array(o.vespo_k_pos, b.logp), as_array(o.vespo_k_neg, b.logp))
+    decay = xp.where(positive, as_array(o.vespo_lambda_pos, b.logp), as_array(o.vespo_lambda_neg, b.logp))
+    log_w = clamp(xp.sum(clamp(b.log_ratio, -LIMIT, LIMIT), axis=-1, keepdims=True), LOWEST, LIMIT)
+    return stop_gradient(xp.exp(decay + k * log_w - decay * xp.exp(log_w)))
+
+
+def pull(b: Batch, upstream: Array) -> Array:
+    """d/d log π = φ A."""
+    return upstream * weight(b) * b.advantage
+
+
+def explained_weight(t: Reading) -> Expression:
+    """φ of one token's completion."""
+    o, a, log_w = t.objective, t.advantage, t.of_completion(_log_w).value
+    k, decay = (o.vespo_k_pos, o.vespo_lambda_pos) if a >= 0 else (o.vespo_k_neg, o.vespo_lambda_neg)
+    w = math.exp(log_w)
+    phi = exponential(decay + k * log_w - decay * w)
+    note = (
+        tr("log w is the sum of the completion's log-ratios, {log_w}; k and λ are those for A ≥ 0.")
+        if a >= 0
+        else tr("log w is the sum of the completion's log-ratios, {log_w}; k and λ are those for A < 0.")
+    )
+    return Expression(
+        general=r"\exp\left(\lambda + k \log w - \lambda w\right)",
+        values=rf"\exp\left({number(decay)} + {number(k)} \cdot {signed(log_w)} "
+        rf"- {number(decay)} \cdot {number(w)}\right)",
+        value=phi,
+        note=note.format(log_w=plain(log_w)),
+        source="VESPO, arXiv:2602.10693",
+        scale=phi * max(1.0, decay * w, abs(k * log_w)),
+    )
+
+
+def _log_w(tokens: Sequence[Reading]) -> Expression:
+    total = math.fsum(min(max(t.log_ratio, -LIMIT), LIMIT) for t in tokens)
+    return Expression(general=r"\log w", values="", value=min(max(total, LOWEST), LIMIT))
+
+
+def script(o: Objective) -> Script:
+    """The slope is the surrogate without log π."""
+    return Script(
+        constants={
+            "K_POS": o.vespo_k_pos, "LAMBDA_POS": o.vespo_lambda_pos,
+            "K_NEG": o.vespo_k_neg, "LAMBDA_NEG": o.vespo_lambda_neg,
+        },
+        lines=(
+            "log_w = np.clip(np.clip(log_ratio, -20, 20).sum(1, keepdims=True), np.log(1e-8), 20)",
+            "power, decay = np.where(A >= 0, K_POS, K_NEG), np.where(A >= 0, LAMBDA_POS, LAMBDA_NEG)",
+            "slope = np.exp(decay + power * log_w - decay * np.exp(log_w)) * A  # a constant weight times A",
+            "surrogate = slope * logp",
+        ),
+    )  # fmt: skip
+
+
+def terms(o: Objective) -> tuple[Term, ...]:
+    """sg(φ(r)) A log π."""
+    phi = Term(
+        key="surrogate", latex=r"\mathrm{sg}(\varphi(r))", name=tr("weight φ"),
+        help=tr("How the ratio enters this surrogate."),
+    )  # fmt: skip
+    return (phi, ADVANTAGE, LOG_PROB)
+
+
+VESPO = Surrogate(
+    value=value,
+    pull=pull,
+    path=Path.LOG_PROB,
+    ratio=Ratio.OWN,
+    unclipped=tr(
+        "This loss has no clip: VESPO weighs completions by their own product of ratios instead of stopping them. The "
+        "clip range has no effect."
+    ),
+    knobs=("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg"),
+    explained=value_with(explained_weight),
+    slope=slope_with(explained_weight),
+    script=script,
+    terms=terms,
+)
