@@ -2,12 +2,15 @@
 
 Group-relative advantage, DeepSeekMath (arXiv:2402.03300) section 4.1.2: A_i = (r_i − mean(r)) / std(r). The paper
 states neither the degrees of freedom nor an epsilon; both are settings here. Group: the G completions of one prompt.
+What is subtracted and what is divided by are tables of their own: ``baselines.py`` and ``deviations.py``.
 """
 
 from __future__ import annotations
 
 from grpo_core.arrays import Array, array_namespace, as_array, is_zero
+from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
@@ -42,11 +45,10 @@ def advantages(
     r = xp.where(scored, rewards, 0.0)
     n = _sum(xp, xp.astype(scored, r.dtype))  # (..., P, 1)
     equal = _equal(xp, r, scored)  # (..., P, 1)
-    centred = xp.where(scored, r - _baseline(xp, objective, r, scored, n, baseline), 0.0)
+    compared_with = BASELINES[objective.baseline]
+    centred = xp.where(scored, r - compared_with.value(xp, r, n, baseline), 0.0)
     scaled = centred / _scale(xp, objective, r, scored, n, equal)
-    if objective.baseline in ("group_mean", "leave_one_out"):
-        return xp.where(equal, 0.0, scaled)
-    return scaled
+    return xp.where(equal, 0.0, scaled) if compared_with.within_group else scaled
 
 
 def step_scores(objective: Objective, step_rewards: Array) -> Array:
@@ -121,34 +123,18 @@ def _equal(xp: Array, r: Array, scored: Array) -> Array:
     return high - low <= EQUAL * xp.where(size > 1, size, 1.0)
 
 
-def _baseline(xp: Array, objective: Objective, r: Array, scored: Array, n: Array, given: Array | None) -> Array:
-    match objective.baseline:
-        case "group_mean":
-            return _sum(xp, r) / xp.where(n > 0, n, 1.0)
-        case "leave_one_out":
-            return (_sum(xp, r) - r) / xp.where(n > 1, n - 1, 1.0)
-        case "batch_mean":
-            total = xp.sum(n, axis=-2, keepdims=True)
-            return xp.sum(_sum(xp, r), axis=-2, keepdims=True) / xp.where(total > 0, total, 1.0)
-        case "given":
-            if given is None:
-                raise SettingsError("baseline", "given", tr("the baseline itself has to be passed along"))
-            return as_array(given, r)
-        case _:
-            return xp.zeros_like(n)
-
-
 def _scale(xp: Array, objective: Objective, r: Array, scored: Array, n: Array, equal: Array) -> Array:
     """What the centred rewards are divided by, (..., P, 1); 1 where the std is zero or undefined."""
-    if objective.std == "none":
+    deviation = DEVIATIONS[objective.std]
+    if not deviation.divides:
         return xp.ones_like(n)
-    if objective.std == "batch":
+    if deviation.of_batch:
         shape = r.shape
         r = xp.reshape(r, (*shape[:-2], 1, shape[-2] * shape[-1]))
         scored = xp.reshape(scored, r.shape)
         n, equal = xp.sum(n, axis=-2, keepdims=True), _equal(xp, r, scored)
-    deviation = xp.where(scored, r - _sum(xp, r) / xp.where(n > 0, n, 1.0), 0.0)
-    freedom = n if objective.std == "population" else n - 1
+    apart = xp.where(scored, r - _sum(xp, r) / xp.where(n > 0, n, 1.0), 0.0)
+    freedom = n - deviation.ddof if deviation.ddof else n
     undefined = equal | (freedom < 1)
-    std = xp.sqrt(_sum(xp, deviation**2) / xp.where(undefined, 1.0, freedom))
+    std = xp.sqrt(_sum(xp, apart**2) / xp.where(undefined, 1.0, freedom))
     return xp.where(undefined, 1.0, std + as_array(objective.std_epsilon, r))

@@ -9,6 +9,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.config import Objective
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.quantity import Quantity
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
@@ -172,7 +173,7 @@ def groups(step: Step, objective: Objective | None = None, *, origin: Origin | N
     found = []
     for index, rewards in enumerate(table):
         scored = rewards[~np.isnan(rewards)]
-        freedom = len(scored) - (objective.std != "population")
+        freedom = len(scored) - DEVIATIONS[objective.std].ddof
         found.append(
             GroupRow(
                 group=index,

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     ("errors", "arrays", "shipped", "text", "regular_file"),
     ("config", "typeset", "expression", "formula_term"),
-    ("kl", "levels", "reductions"),
+    ("kl", "levels", "reductions", "baselines", "deviations"),
     ("advantages", "surrogates", "record"),
     ("objective",),
     ("recompute",),

@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 
 from grpo_core.advantages import EQUAL
+from grpo_core.baselines import BASELINES, Baseline
 from grpo_core.config.words import worded
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
@@ -98,7 +100,8 @@ def std(n: Numbers, q: Quantity) -> Formula:
     inputs, values = compared_in(n, q.group)
     centre = Quantity("batch_mean") if q.group is None else Quantity("group_mean", group=q.group)
     middle, free = n[centre], len(values)
-    freedom = free if n.objective.std == "population" and q.group is not None else free - 1
+    deviation = DEVIATIONS[n.objective.std]
+    freedom = free - (deviation.ddof if q.group is not None else 1)
     symbol = r"\sigma" if q.group is None else rf"\sigma_{{{q.group + 1}}}"
     below, letter = "n" if freedom == free else "n - 1", _letter(n)
     if freedom < 1:
@@ -118,24 +121,20 @@ def std(n: Numbers, q: Quantity) -> Formula:
         inputs=(*inputs, centre),
         scale=max(map(abs, values)),
         note=tr("The paper does not say whether it divides by n or n − 1.")
-        if n.objective.std == "sample" and q.group is not None
+        if deviation.divides and not deviation.of_batch and deviation.ddof and q.group is not None
         else "",
         source=PAPER if q.group is not None else BATCH_STD,
     )
 
 
 def baseline(n: Numbers, q: Quantity) -> Formula:
-    symbol, row, o = f"b_{n.at(q)}", q.row or 0, n.objective
+    symbol, row, compared_with = f"b_{n.at(q)}", q.row or 0, BASELINES[n.objective.baseline]
     group = int(n.step.group[row])
-    if o.baseline == "none":
-        return Formula(symbol=symbol, general="b_{i} = 0", value=0.0, note=tr("Nothing is subtracted from the reward."))
-    if o.baseline == "given":
-        note = tr("The baseline is the critic's value of each token; see the advantage.")
-        return Formula(symbol=symbol, value=math.nan, note=note)
-    if math.isnan(n[score_of(n, row)]):
+    relative = compared_with.mean or compared_with.within_group
+    if relative and math.isnan(n[score_of(n, row)]):
         return Formula(symbol=symbol, value=math.nan, note=tr("not scored: nothing is compared"))
-    if o.baseline != "leave_one_out":
-        centre = Quantity("batch_mean") if o.baseline == "batch_mean" else Quantity("group_mean", group=group)
+    if compared_with.mean:
+        centre = mean_of(compared_with, group)
         value, scale = n[centre], max(map(abs, compared_in(n, centre.group)[1]), default=0.0)
         return Formula(
             symbol=symbol,
@@ -145,24 +144,31 @@ def baseline(n: Numbers, q: Quantity) -> Formula:
             scale=scale,
             source=WILLIAMS if o.baseline == "batch_mean" else PAPER,
         )
-    inputs, values = compared_in(n, group)
+    assert compared_with.explained is not None
+    inputs, values = compared_in(n, group) if relative else ([], [])
     others = [(i, v) for i, v in zip(inputs, values, strict=True) if i.row != row]
+    b = compared_with.explained([v for _, v in others])
     return Formula(
         symbol=symbol,
-        general=rf"b_{{i}} = \frac{{1}}{{n - 1}} \sum_{{j \neq i}} {_letter(n)}_{{j}}",
-        values=rf"\frac{{1}}{{{len(others)}}} \left({total([v for _, v in others])}\right)" if others else "",
-        value=math.fsum(v for _, v in others) / len(others) if others else 0.0,
+        general=b.general and f"b_{{i}} = {b.general}",
+        values=b.values,
+        value=b.value,
         inputs=tuple(i for i, _ in others),
         scale=max(map(abs, values), default=0.0),
-        note="" if others else tr("There is no other completion to compare with."),
-        source="RLOO, arXiv:2402.14740",
+        note=b.note,
+        source=b.source,
     )
+
+
+def mean_of(compared_with: Baseline, group: int) -> Quantity:
+    """The address of the mean that a baseline is."""
+    return Quantity("batch_mean") if compared_with.mean == "batch" else Quantity("group_mean", group=group)
 
 
 def advantage(n: Numbers, q: Quantity) -> Formula:
     if n.step.advantage is not None:
         return Formula(symbol=f"A_{n.at(q)}", value=n[q], note=tr("recorded: the source gave this advantage"))
-    if n.objective.baseline == "given":
+    if BASELINES[n.objective.baseline].from_critic:
         return _from_critic(n, q)
     return _from_group(n, q)
 
@@ -175,23 +181,25 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
     if math.isnan(r):
         return Formula(symbol=symbol, general="A_{i} = 0", value=0.0, inputs=(score,), note=tr("not scored: no push"))
     inputs, values = compared_in(n, group)
-    if o.baseline in ("group_mean", "leave_one_out") and are_equal(values):
+    compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
+    if compared_with.within_group and are_equal(values):
         note = tr("All rewards of the group are equal: it carries no signal, and the advantage is exactly 0.")
         if len(values) == 1:
             note = tr("The group has one scored completion, compared with itself alone: the advantage is exactly 0.")
         return Formula(symbol=symbol, general="A_{i} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER)
-    b_at = Quantity("group_mean", group=group) if o.baseline == "group_mean" else Quantity("baseline", row=row)
-    b_name = r"\bar{R}" if o.baseline == "group_mean" else "b_{i}"
+    of_group = compared_with.mean == "group"
+    b_at = mean_of(compared_with, group) if of_group else Quantity("baseline", row=row)
+    b_name = r"\bar{R}" if of_group else "b_{i}"
     b = n[b_at]
     above, above_values = rf"{_letter(n)}_{{i}} - {b_name}", f"{number(r)} - {signed(b)}"
-    if o.std == "none":
+    if not deviation.divides:
         return Formula(
             symbol=symbol, general=f"A_{{i}} = {above}", values=above_values, value=r - b, inputs=(score, b_at),
             scale=max(map(abs, values)), note=tr("It is not divided by a standard deviation."),
             source=DIFFERENCES[o.baseline],
         )  # fmt: skip
-    spread = Quantity("batch_std") if o.std == "batch" else Quantity("group_std", group=group)
-    compared = compared_in(n, None)[1] if o.std == "batch" else values
+    spread = Quantity("batch_std") if deviation.of_batch else Quantity("group_std", group=group)
+    compared = compared_in(n, None)[1] if deviation.of_batch else values
     if are_equal(compared) or math.isnan(n[spread]):
         return Formula(
             symbol=symbol, general=rf"A_{{i}} = \frac{{{above}}}{{1}}", values=rf"\frac{{{above_values}}}{{1}}",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
+from grpo_core.baselines import BASELINES
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain import advantages
 from grpo_core.explain.advantages import are_equal, compared_in
 from grpo_core.explain.node import Formula
@@ -40,20 +42,21 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
         note = tr("no step ends here: nothing is added")
         return Formula(symbol=symbol, general=f"{name} = 0", value=0.0, inputs=(reward,), note=note, source=PAPER)
     inputs, values = compared_in(n, group)
-    if o.baseline == "group_mean" and are_equal(values):
+    compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
+    if compared_with.within_group and are_equal(values):
         note = tr("All steps of the group were paid the same: they carry no signal, and the score is exactly 0.")
         return Formula(
             symbol=symbol, general=f"{name} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER
         )  # fmt: skip
     above, above_values, b, used = f"R_{n.it}", number(r), 0.0, [reward]
-    if o.baseline != "none":
-        centre = Quantity("batch_mean") if o.baseline == "batch_mean" else Quantity("group_mean", group=group)
+    if compared_with.mean:
+        centre = advantages.mean_of(compared_with, group)
         b, used = n[centre], [reward, centre]
         above, above_values = rf"{above} - \bar{{R}}", f"{above_values} - {signed(b)}"
-    spread = Quantity("batch_std") if o.std == "batch" else Quantity("group_std", group=group)
-    compared = compared_in(n, None)[1] if o.std == "batch" else values
+    spread = Quantity("batch_std") if deviation.of_batch else Quantity("group_std", group=group)
+    compared = compared_in(n, None)[1] if deviation.of_batch else values
     scale, note = max(map(abs, [*values, *compared])), tr("It is not divided by a standard deviation.")
-    if o.std == "none":
+    if not deviation.divides:
         return Formula(
             symbol=symbol, general=f"{name} = {above}", values=above_values, value=r - b, inputs=tuple(used),
             scale=scale, note=note, source=PAPER,

@@ -10,6 +10,8 @@ import numpy as np
 
 from grpo_core import kl, recompute
 from grpo_core.bandit.gradient import updated_logits
+from grpo_core.baselines import BASELINES
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.quantity import PARTS, Quantity
 from grpo_core.reductions import REDUCTIONS
 
@@ -55,15 +57,15 @@ def _std(n: Numbers, q: Quantity, values: np.ndarray, freedom: int = 1) -> float
 def _baseline(n: Numbers, q: Quantity) -> float:
     """What the trained advantage has subtracted."""
     row = q.row or 0
-    if n.by_step and n.objective.baseline != "none":
-        batch = n.objective.baseline == "batch_mean"
-        return _mean(n, Quantity("group_mean", group=None if batch else int(n.step.group[row])), n.scores)
-    if n.objective.baseline == "none":
+    compared_with, here = BASELINES[n.objective.baseline], int(n.step.group[row])
+    if n.by_step and compared_with.mean:
+        return _mean(n, Quantity("group_mean", group=None if compared_with.mean == "batch" else here), n.scores)
+    if not compared_with.mean and not compared_with.within_group and not compared_with.from_critic:
         return 0.0
-    if n.objective.baseline == "given" or np.isnan(n.scores[row]):
+    if compared_with.from_critic or np.isnan(n.scores[row]):
         return NAN
-    group = Quantity("group_mean", group=int(n.step.group[row]))
-    if n.objective.baseline == "leave_one_out" and _scored(n, group, n.scores).size < 2:
+    group = Quantity("group_mean", group=here)
+    if compared_with.within_group and not compared_with.mean and _scored(n, group, n.scores).size < 2:
         return 0.0
     bare = dataclasses.replace(n.step, advantage=None)
     return float(n.scores[row] - recompute.advantage(bare, n.objective.replace(std="none"))[row])
@@ -160,7 +162,7 @@ READ: dict[str, Callable[[Numbers, Quantity], float]] = {
     "step_score": lambda n, q: _cell(n.step_scores, q) if n.by_step else NAN,
     "penalised_reward": lambda n, q: float((n.step.rewards if n.by_step else n.scores)[q.row or 0]),
     "group_mean": lambda n, q: _mean(n, q, n.scores),
-    "group_std": lambda n, q: _std(n, q, n.scores, 0 if n.objective.std == "population" else 1),
+    "group_std": lambda n, q: _std(n, q, n.scores, DEVIATIONS[n.objective.std].ddof),
     "batch_mean": lambda n, q: _mean(n, q, n.scores),
     "batch_std": lambda n, q: _std(n, q, n.scores),
     "baseline": _baseline,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from grpo_core.advantages import EQUAL
+from grpo_core.baselines import BASELINES
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.surrogates import SURROGATES
@@ -18,14 +20,14 @@ def setting_lines(step: Step) -> list[str]:
     """The constants that the rest reads."""
     o, learner = step.settings.objective, step.settings.learner
     constants: dict[str, object] = {}
-    if o.std != "none" and step.advantage is None:
+    if DEVIATIONS[o.std].divides and step.advantage is None:
         constants["STD_EPSILON"] = o.std_epsilon
     constants |= SURROGATES[o.surrogate].script(o).constants
     if o.log_ratio_limit is not None:
         constants["LIMIT"] = o.log_ratio_limit
     if REDUCTIONS[o.reduction].by_constant:
         constants["MAX_TOKENS"] = o.max_tokens
-    if o.baseline == "given" and step.advantage is None:
+    if BASELINES[o.baseline].from_critic and step.advantage is None:
         constants |= {"GAMMA": learner.gamma, "LAMBDA": learner.lam}
     if o.entropy_bonus:
         constants["ENTROPY_BONUS"] = o.entropy_bonus
@@ -41,7 +43,8 @@ def advantage_lines(step: Step) -> list[str]:
         return ["A = ADVANTAGE", _spread(step.advantage.ndim)]
     if o.credit == "process":
         return _by_step(step)
-    if o.baseline == "given":
+    compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
+    if compared_with.from_critic:
         return [
             "A = np.zeros((B, T))  # generalised advantage estimation; the reward is paid at the last token",
             "for i in np.flatnonzero(~np.isnan(REWARD)):",
@@ -58,30 +61,26 @@ def advantage_lines(step: Step) -> list[str]:
         lines = ["PAID = REWARD - BETA * (OLD_LOGP - REF_LOGP).sum(1)  # the KL is paid for in the reward"]
     unscored = bool(np.isnan(step.rewards).any())
     scored = f"{reward}[~np.isnan({reward})]" if unscored else reward
-    if o.std == "batch" or o.baseline not in ("group_mean", "leave_one_out"):
+    if deviation.of_batch or not compared_with.within_group:
         lines += [f"scored = {scored}"] if unscored else []
         scored = "scored" if unscored else reward
-    if o.std == "batch":
+    if deviation.of_batch:
         lines += [f"std = {scored}.std(ddof=1) + STD_EPSILON if not {_equal(scored)} else 1.0"]
     lines += ["A = np.zeros(B)", "for group in np.unique(GROUP):"]
     lines += [f"    rows = (GROUP == group) & ~np.isnan({reward})" if unscored else "    rows = GROUP == group"]
     lines += [f"    r = {reward}[rows]"]
-    relative = o.baseline in ("group_mean", "leave_one_out")
+    relative = compared_with.within_group
     skip = "len(r) == 0 or " * unscored
     if relative:
         lines += [f"    if {skip}{_equal('r')}:", "        continue  # all are equal: no signal, the advantage is 0"]
     elif unscored:
         lines += ["    if len(r) == 0:", "        continue"]
-    baseline = {
-        "group_mean": "r.mean()", "leave_one_out": "(r.sum() - r) / (len(r) - 1)",
-        "batch_mean": f"{scored}.mean()", "none": "0.0",
-    }[o.baseline]  # fmt: skip
+    baseline = compared_with.script.format(scored=scored)
     scale = ""
-    if o.std in ("sample", "population"):
-        ddof = 1 if o.std == "sample" else 0
-        spread = f"r.std(ddof={ddof}) + STD_EPSILON"
+    if deviation.divides and not deviation.of_batch:
+        spread = f"r.std(ddof={deviation.ddof}) + STD_EPSILON"
         lines += [f"    std = {spread}" if relative else f"    std = {spread} if not {_equal('r')} else 1.0"]
-    if o.std != "none":
+    if deviation.divides:
         scale = " / std"
     return [*lines, f"    A[rows] = (r - {baseline}){scale}", _spread(1)]
 
@@ -89,18 +88,20 @@ def advantage_lines(step: Step) -> list[str]:
 def _by_step(step: Step) -> list[str]:
     """From ``STEP_REWARD`` to ``A``: what a step was paid, normalised over the group's, counts from its end back."""
     o = step.settings.objective
-    lines = ["every = STEP_REWARD[~np.isnan(STEP_REWARD)]"] if "batch" in (o.std, o.baseline[:5]) else []
-    if o.std == "batch":
+    compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
+    of_batch = deviation.of_batch or compared_with.mean == "batch"
+    lines = ["every = STEP_REWARD[~np.isnan(STEP_REWARD)]"] if of_batch else []
+    if deviation.of_batch:
         lines += [f"std = every.std(ddof=1) + STD_EPSILON if len(every) > 1 and not {_equal('every')} else 1.0"]
     lines += ["SCORE = np.zeros((B, T))", "for group in np.unique(GROUP):"]
     lines += ["    steps = (GROUP == group)[:, None] & ~np.isnan(STEP_REWARD)", "    r = STEP_REWARD[steps]"]
-    stop = f" or {_equal('r')}" if o.baseline == "group_mean" else ""
+    stop = f" or {_equal('r')}" if compared_with.within_group else ""
     lines += [f"    if len(r) == 0{stop}:", "        continue"]
-    if o.std in ("sample", "population"):
-        ddof = 1 if o.std == "sample" else 0
+    if deviation.divides and not deviation.of_batch:
+        ddof = deviation.ddof
         lines += [f"    std = r.std(ddof={ddof}) + STD_EPSILON if len(r) > {ddof} and not {_equal('r')} else 1.0"]
-    baseline = {"group_mean": "r.mean()", "batch_mean": "every.mean()"}.get(o.baseline, "0.0")
-    scale = "" if o.std == "none" else " / std"
+    baseline = compared_with.script.format(scored="every")
+    scale = " / std" if deviation.divides else ""
     lines += [f"    SCORE[steps] = (r - {baseline}){scale}"]
     return [*lines, "A = SCORE[:, ::-1].cumsum(1)[:, ::-1]  # the steps that end here or later", _spread(2)]
 

@@ -10,12 +10,14 @@ import array_api_strict
 import numpy as np
 import torch
 
-from grpo_core.config import Objective
+from grpo_core import kl as estimators
+from grpo_core import levels, reductions, surrogates
+from grpo_core.config import Objective, about
 
-SURROGATES = ("clip", "cispo", "sapo", "vespo", "gmpo", "log_prob")
-LEVELS = ("token", "sequence", "sequence_sum")
-REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
-ESTIMATORS = ("k1", "k2", "k3", "exact")
+SURROGATES = tuple(surrogates.SURROGATES)
+LEVELS = tuple(levels.LEVELS)
+REDUCTIONS = tuple(reductions.REDUCTIONS)
+ESTIMATORS = (*estimators.ESTIMATORS, estimators.EXACT)
 RUBBISH = np.array([np.nan, np.inf, -np.inf, 1e300])
 
 BACKENDS: dict[str, Callable[[np.ndarray], Any]] = {
@@ -73,10 +75,17 @@ def objectives(**fixed: Any) -> Iterator[Objective]:
 def switches(surrogate: str) -> list[dict[str, Any]]:
     """The further switches that ``surrogate`` is tried under, the log-ratio limit among them."""
     base = {"surrogate": surrogate, "clip_low": 0.2, "clip_high": 0.3, "entropy_bonus": 0.05}
-    more = [base, base | {"log_ratio_limit": 0.35}]
+    more = [base, base | {"log_ratio_limit": 0.35}, base | other_knobs(surrogate)]
     if surrogate == "clip":
         more += [base | {"dual_clip": 1.6}, base | {"dual_clip": 1.1}]  # above and below 1 + ε⁺
     return more
+
+
+def other_knobs(surrogate: str) -> dict[str, Any]:
+    """The surrogate's own settings, each somewhere in its usual range; the clip range is set by ``switches``."""
+    names = [name for name in surrogates.SURROGATES[surrogate].knobs if "clip" not in name]
+    ranges = {name: about(Objective, name).usual or (0.5, 1.5) for name in names}
+    return {name: low + 0.3 * (high - low) for name, (low, high) in ranges.items()}
 
 
 def token_log_ratio(arrays: dict[str, np.ndarray]) -> np.ndarray:

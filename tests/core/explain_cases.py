@@ -8,29 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core.config import Objective, Settings
+from grpo_core.config import Objective, Settings, about
 from grpo_core.explain import KINDS, Quantity
 from grpo_core.learners import learner
 from grpo_core.metrics import METRICS
 from grpo_core.record import Step
+from grpo_core.surrogates import SURROGATES
+from tests.core.cases import other_knobs
 from tests.core.steps import random_step
 
 CHOICES: dict[str, tuple[Any, ...]] = {
-    "baseline": ("group_mean", "leave_one_out", "batch_mean", "none", "given"),
-    "std": ("sample", "population", "batch", "none"),
+    **{name: about(Objective, name).choices for name in ("baseline", "std", "level", "kl", "reduction")},
     "std_epsilon": (1e-4, 0.0, 1e-9),
-    "level": ("token", "sequence", "sequence_sum"),
-    "surrogate": ("clip", "cispo", "sapo", "vespo", "gmpo", "log_prob", "clip"),
+    "surrogate": (*SURROGATES, "clip"),
     "clip_low": (0.2, 0.01),
     "clip_high": (0.2, 0.5, 3.0),
     "dual_clip": (None, 1.1, 3.0),
     "log_ratio_limit": (None, None, 0.5),
     "beta": (0.0, 0.04, 1.0),
-    "kl": ("k1", "k2", "k3", "exact"),
     "kl_importance": (False, True),
     "kl_in": ("loss", "loss", "reward"),
     "entropy_bonus": (0.0, 0.0, 0.1),
-    "reduction": ("sequence", "token", "constant", "sequence_sum"),
     "max_tokens": (7,),
 }
 
@@ -40,6 +38,8 @@ def random_objective(rng: np.random.Generator) -> Objective:
     picked = {name: values[rng.integers(len(values))] for name, values in CHOICES.items()}
     if picked["surrogate"] != "clip":
         picked["dual_clip"] = None
+    if rng.random() < 0.5:
+        picked |= other_knobs(picked["surrogate"])
     if picked["kl_in"] == "reward" and picked["kl"] == "exact":
         picked["kl"] = "k1"
     return Objective(**picked)

@@ -9,6 +9,7 @@ import pytest
 
 from grpo_core.config import Objective
 from grpo_core.objective import evaluate, gradient
+from grpo_core.surrogates import SURROGATES, Path
 from tests.core import cases
 
 H = 1e-6
@@ -35,7 +36,25 @@ def test_the_closed_form_equals_autograd(surrogate: str, level: str) -> None:
 
 
 def held_weight(objective: Objective, arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """The stop-gradient factor of cispo and vespo by hand, (B, T)."""
+    """The constant factor of a surrogate sg(w) A log π, (B, T): its value over that of A log π."""
+    bare = {**arrays, "gate": np.ones_like(arrays["gate"])}
+    value, plain = (evaluate(o, **bare).surrogate for o in (objective, objective.replace(surrogate="log_prob")))
+    return np.where(plain == 0, 1.0, value / np.where(plain == 0, 1.0, plain))
+
+
+@pytest.mark.parametrize("level", cases.LEVELS)
+@pytest.mark.parametrize("surrogate", ["cispo", "vespo"])
+def test_the_constant_weights_are_those_of_their_papers(surrogate: str, level: str) -> None:
+    arrays = cases.differentiable_batch()
+    for fixed in cases.switches(surrogate):
+        objective = Objective(level=level, beta=0.0, **fixed)
+        pushed = arrays["mask"] & (arrays["advantage"] != 0)[:, None]
+        expected = weight_by_hand(objective, arrays)
+        np.testing.assert_allclose(held_weight(objective, arrays)[pushed], expected[pushed], rtol=1e-12)
+
+
+def weight_by_hand(objective: Objective, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """The weight of cispo and vespo by their formulas, (B, T)."""
     o, mask = objective, arrays["mask"]
     log_ratio = cases.token_log_ratio(arrays)
     if o.log_ratio_limit is not None:
@@ -46,13 +65,14 @@ def held_weight(objective: Objective, arrays: dict[str, np.ndarray]) -> np.ndarr
         at_level = {"token": log_ratio, "sequence": total / length, "sequence_sum": total}[o.level]
         return np.asarray(np.minimum(np.exp(at_level), o.clip_high) * np.ones_like(log_ratio))
     positive = (arrays["advantage"] >= 0)[:, None]
-    k, decay = np.where(positive, 2.0, 3.0), np.where(positive, 3.0, 2.0)
+    k = np.where(positive, o.vespo_k_pos, o.vespo_k_neg)
+    decay = np.where(positive, o.vespo_lambda_pos, o.vespo_lambda_neg)
     return np.asarray(np.exp(decay + k * total - decay * np.exp(total)) * np.ones_like(log_ratio))
 
 
 def finite_differences(objective: Objective, arrays: dict[str, np.ndarray]) -> np.ndarray:
     """Central differences of the loss, every perturbed copy one run of a single call."""
-    if objective.surrogate in ("cispo", "vespo"):  # the factor stays at its base value: log_prob under that gate
+    if SURROGATES[objective.surrogate].path is Path.LOG_PROB:  # the factor stays at its base value: a gate of log_prob
         arrays = arrays | {"gate": arrays["gate"] * held_weight(objective, arrays)}
         objective = objective.replace(surrogate="log_prob")
     shape = arrays["logp"].shape

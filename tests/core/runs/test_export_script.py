@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.config import PRESETS, Objective, Settings
+from grpo_core.config import PRESETS, Objective, Settings, about
 from grpo_core.learners import learner, origin
 from grpo_core.record import Origin, Step
 from grpo_core.runs.export_script import step_script
+from tests.core.cases import other_knobs
 from tests.core.lm_steps import lm_origin, lm_settings, lm_step
 from tests.core.steps import random_origin, random_step
 
@@ -107,16 +108,11 @@ def test_every_preset_prints_the_numbers_that_trained(tmp_path: Path) -> None:
 
 
 CHOICES: dict[str, tuple[object, ...]] = {
-    "baseline": ("group_mean", "leave_one_out", "batch_mean", "none", "given"),
-    "std": ("sample", "population", "batch", "none"),
-    "level": ("token", "sequence", "sequence_sum"),
-    "surrogate": ("clip", "cispo", "sapo", "vespo", "gmpo", "log_prob"),
-    "kl": ("k1", "k2", "k3", "exact"),
+    **{name: about(Objective, name).choices for name in ("baseline", "std", "level", "surrogate", "kl", "reduction")},
     "kl_importance": (False, True),
     "kl_in": ("loss", "loss", "reward"),
     "beta": (0.3, 0.0),
     "entropy_bonus": (0.0, 0.0, 0.2),
-    "reduction": ("sequence", "token", "constant", "sequence_sum"),
     "log_ratio_limit": (None, 0.5),
     "clip_low": (0.2, 0.05),
 }
@@ -127,6 +123,8 @@ def any_objective(rng: np.random.Generator) -> Objective:
     chosen = {name: values[rng.integers(len(values))] for name, values in CHOICES.items()}
     if chosen["surrogate"] == "clip" and rng.uniform() < 0.5:
         chosen["dual_clip"] = 1.5
+    if rng.uniform() < 0.5:
+        chosen |= other_knobs(str(chosen["surrogate"]))
     return Objective(max_tokens=7, **chosen)  # type: ignore[arg-type]
 
 

@@ -1,0 +1,111 @@
+"""What a reward is compared with before it becomes an advantage: b in A = (R − b) / σ.
+
+=============  ===================================  ==========================================
+baseline       b                                    source
+=============  ===================================  ==========================================
+group_mean     mean of the group, itself included   DeepSeekMath, arXiv:2402.03300, sec. 4.1.2
+leave_one_out  mean of the others of the group      RLOO, arXiv:2402.14740
+batch_mean     mean of the batch                    after Williams 1992
+none           0                                    Williams 1992
+given          a critic's value                     GAE, arXiv:1506.02438
+=============  ===================================  ==========================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grpo_core.arrays import Array, as_array
+from grpo_core.errors import SettingsError
+from grpo_core.expression import Expression
+from grpo_core.text import tr
+from grpo_core.typeset import total
+
+DEEPSEEKMATH = "DeepSeekMath, arXiv:2402.03300, section 4.1.2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """One thing to compare with.
+
+    Attributes:
+        value: from (xp, rewards (..., P, G) with 0 where unscored, scored (..., P, 1) a group, what was given) to b.
+        mean: the mean that it is, "group" or "batch"; empty where it is none.
+        within_group: it compares within the group alone: rewards that are equal there give an advantage of exactly 0.
+        from_critic: it is a critic's value of each token, and advantages are estimated by GAE.
+        explained: b of one completion from the scores of the others in its group, where it is no mean.
+        phrase: the baseline as part of a sentence.
+        script: b in a NumPy script: of ``r``, the scored rewards of a group, and ``{scored}``, those of the batch.
+    """
+
+    value: Callable[[Array, Array, Array, Any], Array]
+    mean: str = ""
+    within_group: bool = False
+    from_critic: bool = False
+    explained: Callable[[Sequence[float]], Expression] | None = None
+    phrase: str
+    script: str = ""
+
+
+def _group_mean(xp: Array, r: Array, n: Array, given: Any) -> Array:
+    return xp.sum(r, axis=-1, keepdims=True) / xp.where(n > 0, n, 1.0)
+
+
+def _leave_one_out(xp: Array, r: Array, n: Array, given: Any) -> Array:
+    return (xp.sum(r, axis=-1, keepdims=True) - r) / xp.where(n > 1, n - 1, 1.0)
+
+
+def _batch_mean(xp: Array, r: Array, n: Array, given: Any) -> Array:
+    count = xp.sum(n, axis=-2, keepdims=True)
+    return xp.sum(xp.sum(r, axis=-1, keepdims=True), axis=-2, keepdims=True) / xp.where(count > 0, count, 1.0)
+
+
+def _none(xp: Array, r: Array, n: Array, given: Any) -> Array:
+    return xp.zeros_like(n)
+
+
+def _given(xp: Array, r: Array, n: Array, given: Any) -> Array:
+    if given is None:
+        raise SettingsError("baseline", "given", tr("the baseline itself has to be passed along"))
+    return as_array(given, r)
+
+
+def _mean_of_others(others: Sequence[float]) -> Expression:
+    if not others:
+        note = tr("There is no other completion to compare with.")
+        return Expression(general=r"0", values="", value=0.0, note=note, source="RLOO, arXiv:2402.14740")
+    return Expression(
+        general=r"\frac{1}{n - 1} \sum_{j \neq i} R_{j}",
+        values=rf"\frac{{1}}{{{len(others)}}} \left({total(others)}\right)",
+        value=math.fsum(others) / len(others),
+        source="RLOO, arXiv:2402.14740",
+    )
+
+
+def _nothing(others: Sequence[float]) -> Expression:
+    return Expression(general="0", values="", value=0.0, note=tr("Nothing is subtracted from the reward."))
+
+
+def _of_critic(others: Sequence[float]) -> Expression:
+    note = tr("The baseline is the critic's value of each token; see the advantage.")
+    return Expression(general="", values="", value=math.nan, note=note)
+
+
+BASELINES: dict[str, Baseline] = {
+    "group_mean": Baseline(
+        value=_group_mean, mean="group", within_group=True, phrase=tr("the group's mean"), script="r.mean()"
+    ),
+    "leave_one_out": Baseline(
+        value=_leave_one_out, within_group=True, explained=_mean_of_others, phrase=tr("the mean of the others"),
+        script="(r.sum() - r) / (len(r) - 1)",
+    ),
+    "batch_mean": Baseline(
+        value=_batch_mean, mean="batch", phrase=tr("the batch's mean"), script="{scored}.mean()"
+    ),
+    "none": Baseline(value=_none, explained=_nothing, phrase=tr("nothing"), script="0.0"),
+    "given": Baseline(value=_given, from_critic=True, explained=_of_critic, phrase=tr("the critic's value")),
+}  # fmt: skip
+"""Every baseline by its name in the settings."""

@@ -1,0 +1,39 @@
+"""What the centred reward is divided by: σ in A = (R − b) / (σ + δ).
+
+The group's standard deviation is DeepSeekMath's (arXiv:2402.03300, section 4.1.2, which names no degrees of freedom);
+to divide by nothing is Dr. GRPO's (arXiv:2503.20783); the batch's is an option of TRL 1.16 (scale_rewards "batch").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deviation:
+    """One thing to divide by.
+
+    Attributes:
+        ddof: what is taken from n below the root's sum of squares.
+        of_batch: it is that of all rewards of the batch, otherwise of each group.
+        divides: whether there is anything to divide by.
+        phrase: the division as part of a sentence.
+        knobs: fields of the objective that act with it.
+    """
+
+    ddof: int = 1
+    of_batch: bool = False
+    divides: bool = True
+    phrase: str
+    knobs: tuple[str, ...] = ("std_epsilon",)
+
+
+DEVIATIONS: dict[str, Deviation] = {
+    "sample": Deviation(phrase=tr("divide by its standard deviation (n − 1)")),
+    "population": Deviation(ddof=0, phrase=tr("divide by its standard deviation (n)")),
+    "batch": Deviation(of_batch=True, phrase=tr("divide by the batch's standard deviation")),
+    "none": Deviation(divides=False, phrase=tr("divide by nothing"), knobs=()),
+}
+"""Every choice by its name in the settings."""
