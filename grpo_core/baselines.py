@@ -25,6 +25,9 @@ from grpo_core.text import tr
 from grpo_core.typeset import total
 
 DEEPSEEKMATH = "DeepSeekMath, arXiv:2402.03300, section 4.1.2"
+RLOO = "RLOO, arXiv:2402.14740"
+WILLIAMS = tr("after Williams 1992")
+GAE = "GAE, arXiv:1506.02438, equations 11 and 16"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,9 @@ class Baseline:
         from_critic: it is a critic's value of each token, and advantages are estimated by GAE.
         explained: b of one completion from the scores of the others in its group, where it is no mean.
         phrase: the baseline as part of a sentence.
+        source: who compares with it; ``undivided``: who does so without dividing by a standard deviation.
+        equal_push, equal_rest: why a group of equal rewards pushes under it, and why it does not; empty where rewards
+            that are equal give an advantage of 0 in any case.
         script: b in a NumPy script: of ``r``, the scored rewards of a group, and ``{scored}``, those of the batch.
     """
 
@@ -47,6 +53,10 @@ class Baseline:
     from_critic: bool = False
     explained: Callable[[Sequence[float]], Expression] | None = None
     phrase: str
+    source: str
+    undivided: str
+    equal_push: str = ""
+    equal_rest: str = ""
     script: str = ""
 
 
@@ -76,12 +86,12 @@ def _given(xp: Array, r: Array, n: Array, given: Any) -> Array:
 def _mean_of_others(others: Sequence[float]) -> Expression:
     if not others:
         note = tr("There is no other completion to compare with.")
-        return Expression(general=r"0", values="", value=0.0, note=note, source="RLOO, arXiv:2402.14740")
+        return Expression(general=r"0", values="", value=0.0, note=note, source=RLOO)
     return Expression(
         general=r"\frac{1}{n - 1} \sum_{j \neq i} R_{j}",
         values=rf"\frac{{1}}{{{len(others)}}} \left({total(others)}\right)",
         value=math.fsum(others) / len(others),
-        source="RLOO, arXiv:2402.14740",
+        source=RLOO,
     )
 
 
@@ -96,16 +106,54 @@ def _of_critic(others: Sequence[float]) -> Expression:
 
 BASELINES: dict[str, Baseline] = {
     "group_mean": Baseline(
-        value=_group_mean, mean="group", within_group=True, phrase=tr("the group's mean"), script="r.mean()"
+        value=_group_mean,
+        mean="group",
+        within_group=True,
+        phrase=tr("the group's mean"),
+        source=DEEPSEEKMATH,
+        undivided="Dr. GRPO, arXiv:2503.20783",
+        script="r.mean()",
     ),
     "leave_one_out": Baseline(
-        value=_leave_one_out, within_group=True, explained=_mean_of_others, phrase=tr("the mean of the others"),
+        value=_leave_one_out,
+        within_group=True,
+        explained=_mean_of_others,
+        phrase=tr("the mean of the others"),
+        source=RLOO,
+        undivided=RLOO,
         script="(r.sum() - r) / (len(r) - 1)",
     ),
     "batch_mean": Baseline(
-        value=_batch_mean, mean="batch", phrase=tr("the batch's mean"), script="{scored}.mean()"
+        value=_batch_mean,
+        mean="batch",
+        phrase=tr("the batch's mean"),
+        source=WILLIAMS,
+        undivided=WILLIAMS,
+        equal_push=tr("The advantages are not 0: they compare with the mean of the whole batch, not of the group."),
+        equal_rest=tr("That is the mean of the whole batch."),
+        script="{scored}.mean()",
     ),
-    "none": Baseline(value=_none, explained=_nothing, phrase=tr("nothing"), script="0.0"),
-    "given": Baseline(value=_given, from_critic=True, explained=_of_critic, phrase=tr("the critic's value")),
-}  # fmt: skip
+    "none": Baseline(
+        value=_none,
+        explained=_nothing,
+        phrase=tr("nothing"),
+        source=WILLIAMS,
+        undivided=WILLIAMS,
+        equal_push=tr(
+            "The advantages are not 0: nothing is subtracted from the reward, so a reward that is not 0 pushes."
+        ),
+        equal_rest=tr("Without a baseline a reward of 0 pushes nothing."),
+        script="0.0",
+    ),
+    "given": Baseline(
+        value=_given,
+        from_critic=True,
+        explained=_of_critic,
+        phrase=tr("the critic's value"),
+        source=GAE,
+        undivided=GAE,
+        equal_push=tr("The advantages are not 0: they compare with the critic's values, not within the group."),
+        equal_rest=tr("That is what the critic expected."),
+    ),
+}
 """Every baseline by its name in the settings."""

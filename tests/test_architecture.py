@@ -18,7 +18,7 @@ FLOORS = (
     ("kl", "levels", "reductions", "baselines", "deviations"),
     ("advantages", "surrogates", "record"),
     ("objective",),
-    ("recompute",),
+    ("recompute", "acting"),
     ("metrics", "bandit", "questions", "texts", "memory"),
     ("lm",),
     ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),

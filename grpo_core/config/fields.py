@@ -27,10 +27,12 @@ class About:
         above: the lower bound itself is excluded.
         usual: the range a slider covers and a tooltip calls usual.
         choices: the allowed words, for a setting that is a word.
+        choice_titles: what people call them, one each; a word without a title is shown as it is written.
         optional: None is allowed and switches the feature off.
         text: any text.
         live: takes effect at the next update; otherwise the setting is structural and needs a new run.
         logarithmic: a slider moves over powers of ten.
+        section: heading under which this setting and those declared after it stand; empty: that of the one before.
     """
 
     help: str
@@ -42,10 +44,12 @@ class About:
     above: bool = False
     usual: tuple[float, float] | None = None
     choices: tuple[str, ...] = ()
+    choice_titles: tuple[str, ...] = ()
     optional: bool = False
     text: bool = False
     live: bool = True
     logarithmic: bool = False
+    section: str = ""
 
     @property
     def allowed(self) -> str:
@@ -64,7 +68,9 @@ class About:
 
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:
-    """A dataclass field that carries its own :class:`About`."""
+    """A dataclass field that carries its own :class:`About`; ``choices`` may be a dict from each word to its title."""
+    if isinstance(about.get("choices"), dict):
+        about |= {"choices": tuple(about["choices"]), "choice_titles": tuple(about["choices"].values())}
     text = isinstance(default, str) and "choices" not in about
     return dataclasses.field(default=default, metadata={"about": About(help=help, title=title, text=text, **about)})
 

@@ -27,8 +27,12 @@ class Objective:
         tr("What is subtracted from a reward before it becomes an advantage."),
         tr("Baseline"),
         symbol="b",
-        choices=("group_mean", "leave_one_out", "batch_mean", "none", "given"),
-    )
+        choices={
+            "group_mean": tr("group mean"), "leave_one_out": tr("leave one out"), "batch_mean": tr("batch mean"),
+            "none": tr("none"), "given": tr("given"),
+        },
+        section=tr("Advantage"),
+    )  # fmt: skip
     std: str = setting(
         "sample",
         tr(
@@ -37,7 +41,7 @@ class Objective:
         ),
         tr("Standard deviation"),
         symbol="σ",
-        choices=("sample", "population", "batch", "none"),
+        choices={"sample": tr("sample"), "population": tr("population"), "batch": tr("batch"), "none": tr("none")},
     )
     std_epsilon: float = setting(
         1e-4,
@@ -56,20 +60,24 @@ class Objective:
             "and those after it got (of the built-in tasks the chain has steps)."
         ),
         tr("Credit"),
-        choices=("outcome", "process"),
+        choices={"outcome": tr("outcome"), "process": tr("process")},
     )
     level: str = setting(
         "token",
         tr("Whether each token has its own ratio, or a completion has one (its mean log-ratio, or the sum)."),
         tr("Ratio level"),
-        choices=("token", "sequence", "sequence_sum"),
+        choices={"token": tr("token"), "sequence": tr("sequence"), "sequence_sum": tr("sequence sum")},
+        section=tr("Ratio and clip"),
     )
     surrogate: str = setting(
         "clip",
         tr("How the ratio and the advantage combine into the term that is maximised."),
         tr("Surrogate"),
-        choices=("clip", "cispo", "sapo", "vespo", "gmpo", "log_prob"),
-    )
+        choices={
+            "clip": tr("clip"), "cispo": "CISPO", "sapo": "SAPO", "vespo": "VESPO", "gmpo": "GMPO",
+            "log_prob": tr("log-probability"),
+        },
+    )  # fmt: skip
     clip_low: float = setting(
         0.2,
         tr("A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself may go on."),
@@ -145,6 +153,7 @@ class Objective:
         0.04,
         tr("How strongly the policy is held near the reference policy."),
         tr("KL weight"),
+        section=tr("KL and entropy"),
         symbol="β",
         low=0,
         high=1e3,
@@ -154,7 +163,7 @@ class Objective:
         "k3",
         tr("Which estimate of the KL divergence from the reference enters: k1, k2, k3 of the sampled token, or exact."),
         tr("KL estimator"),
-        choices=("k1", "k2", "k3", "exact"),
+        choices={"k1": "k1", "k2": "k2", "k3": "k3", "exact": tr("exact")},
     )
     kl_importance: bool = setting(
         False,
@@ -171,7 +180,7 @@ class Objective:
             "completion's summed k1, whichever estimator is chosen."
         ),
         tr("KL enters"),
-        choices=("loss", "reward"),
+        choices={"loss": tr("loss"), "reward": tr("reward")},
     )
     entropy_bonus: float = setting(
         0.0,
@@ -188,8 +197,12 @@ class Objective:
             "number of tokens, or summed per completion."
         ),
         tr("Reduction"),
-        choices=("sequence", "token", "constant", "sequence_sum"),
-    )
+        choices={
+            "sequence": tr("sequence"), "token": tr("token"), "constant": tr("constant"),
+            "sequence_sum": tr("sequence sum"),
+        },
+        section=tr("Mean over tokens"),
+    )  # fmt: skip
     max_tokens: int | None = setting(
         None,
         tr("The constant number of tokens that the reduction “constant” divides by (Dr. GRPO)."),
@@ -231,16 +244,16 @@ class Objective:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about combinations that are allowed but rarely meant."""
-        said = []
+        sentences = []
         if self.surrogate == "cispo" and self.clip_high < 1:
-            said.append(
+            sentences.append(
                 tr(
                     "CISPO's cap is {clip_high:g}, below 1: every gradient is scaled down to it. The paper's 1 + ε "
                     "is written as one number here, for example 5."
                 ).format(clip_high=self.clip_high)
             )
         if self.level == "sequence" and self.surrogate == "clip" and min(self.clip_low, self.clip_high) >= 0.05:
-            said.append(
+            sentences.append(
                 tr(
                     "A sequence-level ratio is a geometric mean and stays close to 1: a clip range this "
                     "wide hardly ever "
@@ -248,13 +261,13 @@ class Objective:
                 )
             )
         if self.kl == "k1" and self.kl_in == "loss" and not self.kl_importance and self.beta > 0:
-            said.append(
+            sentences.append(
                 tr("k1 as a loss has an expected gradient of zero at the first pass: β adds noise, not a pull.")
             )
         if self.kl != "k1" and self.kl_in == "reward" and self.beta > 0:
-            said.append(
+            sentences.append(
                 tr("In the reward the KL penalty is always the summed k1: the estimator {kl} has no effect.").format(
                     kl=self.kl
                 )
             )
-        return tuple(said)
+        return tuple(sentences)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from grpo_core.config.fields import described
+from grpo_core.config.objective import Objective
 from grpo_core.text import tr
 
 CHOICES = {
-    "group_mean": tr("group mean"), "leave_one_out": tr("leave one out"), "batch_mean": tr("batch mean"),
-    "none": tr("none"), "given": tr("given"), "sample": tr("sample"), "population": tr("population"),
-    "batch": tr("batch"), "token": tr("token"), "sequence": tr("sequence"), "sequence_sum": tr("sequence sum"),
-    "clip": tr("clip"), "log_prob": tr("log-probability"), "cispo": "CISPO", "sapo": "SAPO", "vespo": "VESPO",
-    "gmpo": "GMPO", "exact": tr("exact"), "loss": tr("loss"), "reward": tr("reward"), "constant": tr("constant"),
+    **{word: title for _, about in described(Objective)
+       for word, title in zip(about.choices, about.choice_titles, strict=True)},
     "sgd": "SGD", "adam": "Adam", "sgd_momentum": tr("SGD with momentum"), "adamw": "AdamW",
     "adamw_mixed": tr("AdamW, mixed precision"), "adamw_8bit": tr("AdamW, 8 bits"),
     "single_peak": tr("single peak"), "double_peak": tr("double peak"),
     "linear": tr("linear"), "custom": tr("custom"), "length": tr("length"), "chain": tr("chain"),
     "arithmetic": tr("arithmetic"), "gameable": tr("gameable"), "own": tr("own"), "mixed": tr("mixed"),
     "easy": tr("easy"), "sweet_spot": tr("sweet spot"), "hard": tr("hard"), "hopeless": tr("hopeless"),
-    "outcome": tr("outcome"), "process": tr("process"),
     "number": tr("number"), "regex": tr("regular expression"), "cpu": "CPU", "cuda": "CUDA", "mps": "MPS",
 }  # fmt: skip
 """The words that a setting may be; one that is not here is shown as it is written."""
@@ -37,5 +35,5 @@ def worded(value: Any) -> str:
 
 def headed(value: Any) -> str:
     """The same at the head of a line: with a capital."""
-    said = worded(value)
-    return said[:1].upper() + said[1:] if said not in ("float32", "bfloat16", "k1", "k2", "k3") else said
+    text = worded(value)
+    return text[:1].upper() + text[1:] if text not in ("float32", "bfloat16", "k1", "k2", "k3") else text

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from grpo_core.baselines import BASELINES
 from grpo_core.explain.quantity import Quantity
 from grpo_core.reasons.reason import LONGEST_CHIP, Facts, Reason
 from grpo_core.text import tr
@@ -17,20 +18,6 @@ WIDE = 0.1
 """An advantage above this from such a spread has been blown up."""
 WRONG, ALONE = tr("all wrong"), "G = 1"
 """What a group with equal rewards is called."""
-RELATIVE = ("group_mean", "leave_one_out")
-"""Baselines under which equal rewards mean no advantage."""
-PUSHED_BY = {
-    "none": tr("The advantages are not 0: nothing is subtracted from the reward, so a reward that is not 0 pushes."),
-    "batch_mean": tr("The advantages are not 0: they compare with the mean of the whole batch, not of the group."),
-    "given": tr("The advantages are not 0: they compare with the critic's values, not within the group."),
-}
-"""Why equal rewards push under the baselines that do not compare within the group."""
-NOTHING_BY = {
-    "none": tr("Without a baseline a reward of 0 pushes nothing."),
-    "batch_mean": tr("That is the mean of the whole batch."),
-    "given": tr("That is what the critic expected."),
-}
-"""Why they push nothing under those baselines."""
 
 
 def group_reasons(facts: Facts) -> Iterator[Reason]:
@@ -71,14 +58,14 @@ def _what(scored: np.ndarray) -> str:
 
 def _within(facts: Facts) -> bool:
     """Whether a group is compared with itself alone."""
-    return facts.objective.baseline in RELATIVE or facts.step.advantage is not None
+    return BASELINES[facts.objective.baseline].within_group or facts.step.advantage is not None
 
 
 def _why(facts: Facts, scored: np.ndarray) -> str:
     if len(scored) == 0:
         return tr("No completion of this group was scored.")
     if not _within(facts):
-        return f"{_alike(scored)} {NOTHING_BY[facts.objective.baseline]}"
+        return f"{_alike(scored)} {BASELINES[facts.objective.baseline].equal_rest}"
     if len(scored) == 1:
         return tr("A group of one is compared with itself alone.")
     return tr("All {count} rewards of this group are {scored}: nothing stands out from the mean.").format(
@@ -101,12 +88,12 @@ def _although_equal(facts: Facts) -> str:
     """Why equal rewards have advantages that are not 0."""
     if facts.step.advantage is not None:
         return tr("The advantages are those that the source of the record gave; they are not 0.")
-    if facts.numbers.penalised and facts.objective.baseline in RELATIVE and not facts.numbers.by_step:
+    if facts.numbers.penalised and BASELINES[facts.objective.baseline].within_group and not facts.numbers.by_step:
         return tr(
             "The advantages are not 0: what is compared is the reward less β times the completion's KL from the "
             "reference, and that differs from completion to completion."
         )
-    return PUSHED_BY[facts.objective.baseline]
+    return BASELINES[facts.objective.baseline].equal_push
 
 
 def _remedy(facts: Facts, scored: np.ndarray) -> str:

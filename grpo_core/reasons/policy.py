@@ -8,6 +8,7 @@ import numpy as np
 
 from grpo_core.explain.quantity import Quantity
 from grpo_core.reasons.reason import Facts, Reason, cell
+from grpo_core.surrogates import SURROGATES, Clip, Ratio
 from grpo_core.text import tr
 from grpo_core.typeset import plain
 
@@ -34,15 +35,16 @@ def clipped(facts: Facts) -> Reason | None:
 
 
 def _clip(facts: Facts, passed: int, key: str) -> Reason | None:
-    o, terms, used = facts.objective, facts.terms(passed), facts.used(passed)
+    algorithm, terms, used = SURROGATES[facts.objective.surrogate], facts.terms(passed), facts.used(passed)
     at = tuple(cell("clipped", facts.step, int(i), int(t), passed) for i, t in np.argwhere(terms.clipped)[:8])
     share = float(terms.clipped[used].mean()) if used.any() else 0.0
-    if share > MOST and o.surrogate == "cispo":
+    if algorithm.clip is not None and algorithm.clip.cuts_weight and share > MOST:
+        cap = algorithm.clip.band(facts.objective)[1]
         return Reason(
             key=key, chip=tr("most weights capped"), kind="unhealthy", quantities=at,
             sentence=tr("The weight of {share:.0f} % of the tokens is cut to the cap {cap} in pass {passed}; their "
             "push stays, at that size. A higher cap leaves more of them their ratio.").format(
-                share=100 * share, cap=plain(o.clip_high), passed=passed + 1),
+                share=100 * share, cap=plain(cap), passed=passed + 1),
         )  # fmt: skip
     if share > MOST:
         return Reason(
@@ -58,27 +60,18 @@ def _clip(facts: Facts, passed: int, key: str) -> Reason | None:
         )
     if share or not used.any():
         return None
-    chip, sentence = _never(facts, passed) if o.surrogate in ("sapo", "vespo", "log_prob") else _not_now(facts, passed)
+    if algorithm.clip is None:
+        chip, sentence = tr("no clip in this loss"), algorithm.unclipped
+    else:
+        chip, sentence = _not_now(facts, passed, algorithm.clip, algorithm.ratio is Ratio.OWN)
     ratios = tuple(cell("ratio", facts.step, int(i), int(t), passed) for i, t in np.argwhere(used)[:3])
     return Reason(key=key, chip=chip, sentence=sentence, kind="zero", quantities=ratios)
 
 
-def _never(facts: Facts, passed: int) -> tuple[str, str]:
-    how = {
-        "sapo": tr("SAPO's gate takes more and more off the unclipped push and never stops it"),
-        "vespo": tr("VESPO weighs completions by their own product of ratios instead of stopping them"),
-        "log_prob": tr("plain log-probabilities have no ratio that could be clipped"),
-    }[facts.objective.surrogate]
-    return tr("no clip in this loss"), tr("This loss has no clip: {how}. The clip range has no effect.").format(how=how)
-
-
-def _not_now(facts: Facts, passed: int) -> tuple[str, str]:
-    o, ratios = facts.objective, facts.ratios(passed)
-    low, high = 1 - o.clip_low, 1 + o.clip_high
-    if o.surrogate == "cispo":
-        low, high = 0.0, o.clip_high
-    elif o.surrogate == "gmpo":
-        low, high = float(np.exp(-o.clip_low)), float(np.exp(o.clip_high))
+def _not_now(facts: Facts, passed: int, clip: Clip, of_tokens: bool) -> tuple[str, str]:
+    """Why no token is clipped in this pass; ``of_tokens``: it is the tokens' own ratios that are clipped."""
+    ratios, (low, high) = facts.ratios(passed), clip.band(facts.objective)
+    if of_tokens:
         ratios = np.exp((facts.step.logp[passed] - facts.step.old_logp)[facts.used(passed)])
     band, reach = f"{plain(low)} to {plain(high)}", f"{plain(float(ratios.min()))} to {plain(float(ratios.max()))}"
     if facts.unmoved(passed):

@@ -16,11 +16,12 @@ def value_with(weight: Weight) -> Callable[[Reading], Expression]:
 
     def explained(t: Reading) -> Expression:
         w, a, logp = weight(t), t.advantage, t.logp
+        constant = tr("The weight is held constant in the gradient.")
         return Expression(
             general=rf"{w.general} {t.advantage_name} \log \pi_{t.index}",
             values=rf"{w.values} \cdot {signed(a)} \cdot {signed(logp)}",
             value=w.value * a * logp,
-            note=f"{w.note} {tr('The weight is held constant in the gradient.')}",
+            note=f"{w.note} {constant}",
             source=w.source,
             scale=w.size * abs(a * logp),
         )

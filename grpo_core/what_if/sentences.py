@@ -7,28 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from grpo_core.baselines import BASELINES
 from grpo_core.config import PRESETS
+from grpo_core.deviations import DEVIATIONS
+from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
 from grpo_core.what_if.compare import WhatIf, direction
 from grpo_core.what_if.replay import Difference
 
 CLIPPING = {f"objective.{name}" for name in ("level", "clip_low", "clip_high", "dual_clip", "log_ratio_limit")}
 ESTIMATING = {"objective.kl", "objective.kl_importance", "objective.kl_in"}
-BASELINES = {
-    "group_mean": tr("the group's mean"),
-    "leave_one_out": tr("the mean of the others"),
-    "batch_mean": tr("the batch's mean"),
-    "none": "nothing",
-    "given": tr("the critic's value"),
-}
-SCALES = {
-    "sample": tr("divide by its standard deviation (n − 1)"), "population": tr("divide by its standard deviation (n)"),
-    "batch": tr("divide by the batch's standard deviation"), "none": tr("divide by nothing"),
-}  # fmt: skip
-REDUCTIONS = {
-    "sequence": tr("a mean per completion, then over completions"), "token": tr("one mean over all tokens"),
-    "constant": tr("a sum over a constant length"), "sequence_sum": tr("a sum per completion, then a mean"),
-}  # fmt: skip
 ALIKE = 1e-9
 """Largest 1 − cosine of pushes that point the same way; rounding stays far below."""
 
@@ -87,7 +75,7 @@ def _advantages(w: WhatIf, passed: int) -> Iterator[str]:
         same = goal.baseline == w.ran.step.settings.objective.baseline and goal.std == w.ran.step.settings.objective.std
         why = (
             tr(": both compare with {baselines} and {scales}").format(
-                baselines=BASELINES[goal.baseline], scales=SCALES[goal.std]
+                baselines=BASELINES[goal.baseline].phrase, scales=DEVIATIONS[goal.std].phrase
             )
             if same
             else ""
@@ -126,7 +114,7 @@ def _weights(w: WhatIf, passed: int) -> Iterator[str]:
     here, there = (side.step.settings.objective.reduction for side in w.sides)
     lengths = w.ran.step.mask.sum(axis=-1)
     if here == there:
-        yield tr("Every token weighs the same: both take {reductions}.").format(reductions=REDUCTIONS[here])
+        yield tr("Every token weighs the same: both take {reductions}.").format(reductions=REDUCTIONS[here].phrase)
     elif len(np.unique(lengths)) <= 1:
         yield tr("Every token weighs the same: all completions have one length, so the two reductions agree.")
     else:

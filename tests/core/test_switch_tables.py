@@ -200,7 +200,7 @@ def test_every_reduction_is_explained_and_exported(reduction: str) -> None:
     assert node.note == REDUCTIONS[reduction].note
 
 
-@pytest.mark.parametrize(("baseline", "std"), itertools.product(BASELINES, DEVIATIONS))
+@pytest.mark.parametrize(("baseline", "std"), list(itertools.product(BASELINES, DEVIATIONS)))
 def test_every_comparison_is_explained_and_exported(baseline: str, std: str) -> None:
     step = trained_under(
         "clip", objective__baseline=baseline, objective__std=std, learner__critic=True, task__levels=(0.3, 0.6)

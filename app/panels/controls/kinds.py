@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from grpo_core.acting import acting_fields
 from grpo_core.config import BanditTask, LanguageTask, Learner, Model, Objective, Optimizer, Settings, flat
 from grpo_core.lm.size import parameters
 from grpo_core.text import tr
@@ -21,8 +22,15 @@ ONLY = {BanditTask: False, LanguageTask: True, Model: True}
 
 def applies(path: str, settings: Settings) -> bool:
     """Whether the setting at a dotted path does anything in a run under ``settings``."""
-    if path.startswith("model."):
+    part, _, name = path.partition(".")
+    if part == "objective":
+        return name in acting_fields(settings.objective)
+    if part == "model":
         return settings.is_language
+    if path in ("learner.critic_rate", "learner.gamma", "learner.lam"):
+        return settings.learner.critic
+    if part == "optimizer" and name.startswith("adam_"):
+        return settings.optimizer.kind == "adam"
     if path == "optimizer.step_length":
         return not settings.is_language
     if path == "task.bonus":

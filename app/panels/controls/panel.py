@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
@@ -47,6 +48,21 @@ FIRST = (
 CLIP = ("objective.clip_low", "objective.clip_high")
 
 
+@dataclass
+class Section:
+    """A heading among the further settings, gone while none of its rows is there.
+
+    Attributes:
+        heading: its words.
+        language: whether it belongs to language models, or to bandits; None for both.
+        rows: the settings under it.
+    """
+
+    heading: QLabel
+    language: bool | None
+    rows: list[Row] = field(default_factory=list)
+
+
 class ControlsPanel(Panel):
     """Preset, task, the five knobs that matter most, and everything else under “More”.
 
@@ -76,7 +92,7 @@ class ControlsPanel(Panel):
         self.kind.setToolTip(tr("Choosing the other kind starts a new run; the one you leave stays in the list."))
         self.kind.activated.connect(self._on_kind)
         self.model_note = _muted("")
-        self._only: list[tuple[QWidget, bool]] = []
+        self._sections: list[Section] = []
         inside = QWidget()
         inside.setObjectName("controlsInside")
         self._column = QVBoxLayout(inside)
@@ -156,13 +172,13 @@ class ControlsPanel(Panel):
             return
         taken = {path for row in self._rows for path in row.paths if path not in CLIP}
         for part, title, cls in PARTS:
-            section = _section(title)
-            column.addWidget(section)
-            if cls in ONLY:
-                self._only.append((section, ONLY[cls]))
-            for name, rule in described(cls):
+            for number, (name, rule) in enumerate(described(cls)):
+                if rule.section or number == 0:
+                    self._sections.append(Section(_section(rule.section or title), ONLY.get(cls)))
+                    column.addWidget(self._sections[-1].heading)
                 if f"{part}.{name}" not in taken:
                     self._add(f"{part}.{name}", rule, _default(cls, name), column)
+                    self._sections[-1].rows.append(self._rows[-1])
         column.addWidget(_section(tr("Run")))
         self._add("seed", about(Settings, "seed"), 7, column)
         if self._settings_drawn is not None:
@@ -270,11 +286,9 @@ class ControlsPanel(Panel):
         for row in self._rows:
             if row.paths == ("model.device",):
                 row.remark(tr("Here: {devices}.").format(devices=", ".join(self.devices())) if self.devices() else "")
-        for section, language in self._only:
-            section.setVisible(language == wanted.is_language)
         self.restraints.hold(self._controls(), view)
         for row in self._rows:
-            row.setVisible(not row.isHidden() and applies(row.paths[0], wanted))
+            row.setVisible(not row.isHidden() and all(applies(path, wanted) for path in row.paths))
             if row.isHidden():
                 continue
             value = wanted.get(row.paths[0])
@@ -285,6 +299,9 @@ class ControlsPanel(Panel):
                 if view.at_head or then == value
                 else tr("Update {step} ran with {then}.").format(step=view.cursor.step, then=shown(then))
             )
+        for section in self._sections:
+            here_too = section.language in (None, wanted.is_language)
+            section.heading.setVisible(here_too and any(not row.isHidden() for row in section.rows))
         self._draw_preset(wanted)
         self.waiting.show_changes(self.workspace.editing.pending)
 

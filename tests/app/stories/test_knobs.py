@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QComboBox, QScrollArea, QSlider
 from app.panels.calm import CalmBox, CalmSlider
 from app.workspace.cursor import Stage
 from grpo_core.config import BanditTask, Settings
+from grpo_core.surrogates import SURROGATES
 from tests.app.conftest import Driver
 from tests.app.stories.hands import drag, panel, row_of, turn_wheel, type_into
 
@@ -141,3 +142,30 @@ def test_no_panel_has_a_slider_or_a_choice_that_takes_the_wheel_unasked(driver: 
     found = [part for one in every for part in (*one.findChildren(QSlider), *one.findChildren(QComboBox))]
     assert len(found) > 40
     assert [part.accessibleName() for part in found if not isinstance(part, (CalmSlider, CalmBox))] == []
+
+
+def paths_shown(driver: Driver) -> set[str]:
+    controls = panel(driver, "controls")
+    controls.more.setChecked(True)
+    driver.settle()
+    return {path for row in controls.rows if not row.isHidden() for path in row.paths}
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_only_the_knobs_that_act_under_the_chosen_surrogate_are_shown(driver: Driver, surrogate: str) -> None:
+    driver.program.workspace.editing.edit({"objective.surrogate": surrogate}, "Change surrogate")
+    shown = paths_shown(driver)
+    for each in SURROGATES.values():
+        for knob in each.knobs:
+            assert (f"objective.{knob}" in shown) == (knob in SURROGATES[surrogate].knobs), knob
+    assert "objective.max_tokens" not in shown
+    assert "learner.critic_rate" not in shown
+
+
+def test_a_heading_goes_with_its_last_row_and_comes_with_its_first(driver: Driver) -> None:
+    paths_shown(driver)
+    controls = panel(driver, "controls")
+    headings = {section.heading.text(): section for section in controls._sections}
+    assert {"Advantage", "Ratio and clip", "KL and entropy", "Mean over tokens"} <= headings.keys()
+    for section in headings.values():
+        assert section.heading.isHidden() == all(row.isHidden() for row in section.rows)

@@ -1,0 +1,40 @@
+"""Which settings of the objective act under the others: what a list of controls has to show."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from grpo_core.baselines import BASELINES
+from grpo_core.config import Objective
+from grpo_core.deviations import DEVIATIONS
+from grpo_core.reductions import REDUCTIONS
+from grpo_core.surrogates import SURROGATES, Ratio
+
+
+def acting_fields(objective: Objective) -> frozenset[str]:
+    """Names of the fields that can change advantage, loss or gradient under ``objective``.
+
+    The estimator of the KL is always among them: with β = 0 it still decides which estimate is shown.
+    """
+    surrogate, deviation = SURROGATES[objective.surrogate], DEVIATIONS[objective.std]
+    reduction, compared_with = REDUCTIONS[objective.reduction], BASELINES[objective.baseline]
+    names = {field.name for field in fields(objective)} - _OF_ONE_CHOICE
+    names |= {*surrogate.knobs, *reduction.knobs}
+    if not compared_with.from_critic:  # a critic's estimate is divided by nothing
+        names |= set(deviation.knobs)
+    else:
+        names -= {"std"}
+    ratio_before_kl = objective.kl_importance and objective.beta != 0 and objective.kl_in == "loss"
+    if surrogate.ratio is not Ratio.LEVEL and not ratio_before_kl:
+        names -= {"level"}
+    if surrogate.ratio is Ratio.NONE and not ratio_before_kl:
+        names -= {"log_ratio_limit"}
+    if objective.beta == 0:
+        names -= {"kl_in"}
+    return frozenset(names)
+
+
+_OF_ONE_CHOICE = {
+    name for table in (SURROGATES, REDUCTIONS, DEVIATIONS) for row in table.values() for name in row.knobs
+}  # fmt: skip
+"""Fields that act only under some rows of a table."""

@@ -1,0 +1,89 @@
+"""The settings that are said to act are those that change something."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core import recompute
+from grpo_core.acting import acting_fields
+from grpo_core.config import PRESETS, Objective, Settings, about
+from grpo_core.errors import SettingsError
+from grpo_core.record import Step
+from grpo_core.surrogates import SURROGATES
+from tests.core.explain_cases import random_objective
+from tests.core.steps import random_step
+
+FIELDS = [field.name for field in dataclasses.fields(Objective) if field.name not in ("credit", "entropy_bonus")]
+"""Without the two that this batch has no numbers for: rewards of steps, and full distributions that change."""
+
+
+def batch() -> Step:
+    settings = Settings().replace({"learner.critic": True})
+    step = random_step(settings=settings, prompts=3, group_size=4, tokens=3, passes=2, contexts=3)
+    values = np.random.default_rng(2).normal(size=step.mask.shape)
+    return dataclasses.replace(step, values=values)
+
+
+def numbers(step: Step, objective: Objective) -> list[np.ndarray]:
+    """Advantage, loss and gradient of the second pass."""
+    push, pull = recompute.token_gradient(step, 1, objective)
+    return [
+        recompute.advantage(step, objective), np.asarray(recompute.terms(step, 1, objective).loss),
+        push if pull is None else push + pull,
+    ]  # fmt: skip
+
+
+def others(objective: Objective, name: str) -> list[Objective]:
+    """The objective with other values of one field, as far as they are allowed."""
+    rule, value = about(Objective, name), getattr(objective, name)
+    values: list[Any] = [choice for choice in rule.choices if choice != value]
+    if isinstance(value, bool):
+        values = [not value]
+    elif not rule.choices:
+        low, high = rule.usual or (0.1, 2.0)
+        values = [low + (high - low) * share for share in (0.02, 0.3, 0.6)]
+        values = [round(v) for v in values] if name == "max_tokens" else values
+    allowed = []
+    for other in values:
+        try:
+            allowed.append(objective.replace(**{name: other}))
+        except SettingsError:
+            continue
+    return allowed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_setting_that_does_not_act_changes_nothing(seed: int) -> None:
+    objective = random_objective(np.random.default_rng(seed))
+    step, acting = batch(), acting_fields(objective)
+    before = numbers(step, objective)
+    for name in FIELDS:
+        if name in acting:
+            continue
+        for other in others(objective, name):
+            for one, two in zip(before, numbers(step, other), strict=True):
+                np.testing.assert_array_equal(one, two, err_msg=name)
+
+
+def test_every_setting_acts_somewhere() -> None:
+    step, idle = batch(), set(FIELDS)
+    for seed in range(60):
+        objective = random_objective(np.random.default_rng(seed))
+        before = numbers(step, objective)
+        for name in sorted(idle & acting_fields(objective)):
+            for other in others(objective, name):
+                same = (np.array_equal(x, y) for x, y in zip(before, numbers(step, other), strict=True))
+                if not all(same):
+                    idle.discard(name)
+    assert idle == set()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_shows_no_knob_of_another_surrogate(name: str) -> None:
+    objective = PRESETS[name].objective
+    foreign = {knob for each in SURROGATES.values() for knob in each.knobs} - set(SURROGATES[objective.surrogate].knobs)
+    assert not acting_fields(objective) & foreign
