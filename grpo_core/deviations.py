@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grpo_core.baselines import DEEPSEEKMATH
 from grpo_core.text import tr
 
 
@@ -20,6 +21,7 @@ class Deviation:
         of_batch: it is that of all rewards of the batch, otherwise of each group.
         divides: whether there is anything to divide by.
         phrase: the division as part of a sentence.
+        source: who divides by it.
         knobs: fields of the objective that act with it.
     """
 
@@ -27,13 +29,18 @@ class Deviation:
     of_batch: bool = False
     divides: bool = True
     phrase: str
+    source: str
     knobs: tuple[str, ...] = ("std_epsilon",)
 
 
 DEVIATIONS: dict[str, Deviation] = {
-    "sample": Deviation(phrase=tr("divide by its standard deviation (n − 1)")),
-    "population": Deviation(ddof=0, phrase=tr("divide by its standard deviation (n)")),
-    "batch": Deviation(of_batch=True, phrase=tr("divide by the batch's standard deviation")),
-    "none": Deviation(divides=False, phrase=tr("divide by nothing"), knobs=()),
+    "sample": Deviation(phrase=tr("divide by its standard deviation (n − 1)"), source=DEEPSEEKMATH),
+    "population": Deviation(ddof=0, phrase=tr("divide by its standard deviation (n)"), source=DEEPSEEKMATH),
+    "batch": Deviation(
+        of_batch=True,
+        phrase=tr("divide by the batch's standard deviation"),
+        source=tr("TRL 1.16, scale_rewards “batch”"),
+    ),
+    "none": Deviation(divides=False, phrase=tr("divide by nothing"), source="Dr. GRPO, arXiv:2503.20783", knobs=()),
 }
 """Every choice by its name in the settings."""

@@ -72,7 +72,8 @@ class Estimator:
         value: from d to the estimate, in nats; arrays of any shape.
         derivative: from d to d estimate / d log π.
         explained, slope: the two for one token.
-        unbiased: its mean is the KL.
+        unbiased: its mean is the KL; its expected gradient times a ratio for each token is then that of KL(π‖π_ref).
+        pulls_back: without the ratio its expected gradient as a loss, on-policy, is that of KL(π‖π_ref).
         note: what is to be known of it as a loss; ``alone`` is said without the ratio before it, ``with_ratio`` with a
             ratio for each token.
         script, script_slope: the two in a NumPy script, of an array ``d``.
@@ -83,6 +84,7 @@ class Estimator:
     explained: Callable[[Distance], Expression]
     slope: Callable[[Distance], Expression]
     unbiased: bool
+    pulls_back: bool
     note: str = ""
     alone: str = ""
     with_ratio: str
@@ -177,6 +179,7 @@ ESTIMATORS: dict[str, Estimator] = {
         explained=_k1,
         slope=_k1_slope,
         unbiased=True,
+        pulls_back=False,
         alone=tr("As a loss its expected gradient is 0 on the policy's own samples."),
         with_ratio=_IMPORTANCE,
         script="-d",
@@ -188,6 +191,7 @@ ESTIMATORS: dict[str, Estimator] = {
         explained=_k2,
         slope=_k2_slope,
         unbiased=False,
+        pulls_back=True,
         note=tr("As a loss its expected gradient, on the policy's own samples, is that of KL(π‖π_ref)."),
         with_ratio=tr(
             "Times the ratio it is no longer so: the expected gradient is that of the mean of k2, which is not the KL."
@@ -201,6 +205,7 @@ ESTIMATORS: dict[str, Estimator] = {
         explained=_k3,
         slope=_k3_slope,
         unbiased=True,
+        pulls_back=False,
         note=tr("d is log π_ref − log π of the token. Never below 0, and an unbiased estimate of KL(π‖π_ref)."),
         with_ratio=_IMPORTANCE,
         script="np.expm1(d) - d",

@@ -20,7 +20,7 @@ FLOORS = (
     ("objective",),
     ("recompute", "acting"),
     ("metrics", "bandit", "questions", "texts", "memory"),
-    ("lm",),
+    ("lm", "evaluated_step"),
     ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),
     ("model_process", "audit"),
     ("experiments",),

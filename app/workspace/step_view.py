@@ -74,15 +74,12 @@ class StepView:
     @property
     def gradient_parts(self) -> tuple[np.ndarray, np.ndarray | None] | None:
         """d loss / d log π of the pass shown, (B, T): from the surrogate, and from the KL."""
-        return None if self.numbers is None else self.numbers.gradient(self.passed)
+        return None if self.numbers is None else self.numbers.gradient_parts(self.passed)
 
     @cached_property
     def gradient(self) -> np.ndarray | None:
         """d loss / d log π of the pass shown, (B, T)."""
-        if self.gradient_parts is None:
-            return None
-        push, pull = self.gradient_parts
-        return push if pull is None else push + pull
+        return None if self.numbers is None else self.numbers.gradient(self.passed)
 
     @property
     def metrics(self) -> dict[str, float]:

@@ -47,7 +47,10 @@ def grid(settings: Settings, axes: Mapping[str, Sequence[Any]]) -> list[Settings
     return [settings.replace(dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
 
 
-RIGHT_PULL = (("exact", False), ("exact", True), ("k1", True), ("k2", False), ("k3", True))
+RIGHT_PULL = (
+    (kl.EXACT, False), (kl.EXACT, True), *((name, True) for name, each in kl.ESTIMATORS.items() if each.unbiased),
+    *((name, False) for name, each in kl.ESTIMATORS.items() if each.pulls_back),
+)  # fmt: skip
 """(estimator, times the ratio) whose expected gradient as a loss is that of KL(π‖π_ref): on-policy, token by token."""
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from grpo_core.advantages import EQUAL
-from grpo_core.baselines import BASELINES, Baseline
+from grpo_core.baselines import BASELINES, DEEPSEEKMATH, GAE, Baseline
 from grpo_core.config.words import worded
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.node import Formula
@@ -16,15 +16,7 @@ from grpo_core.explain.records import Rule
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain, series, signed, total
 
-PAPER = "DeepSeekMath, arXiv:2402.03300, section 4.1.2"
-WILLIAMS = tr("after Williams 1992")
-RLOO = "RLOO, arXiv:2402.14740"
-DIFFERENCES = {
-    "group_mean": "Dr. GRPO, arXiv:2503.20783", "leave_one_out": RLOO, "batch_mean": WILLIAMS, "none": WILLIAMS,
-}  # fmt: skip
-"""Who compares with this baseline and does not divide; a critic's advantage has a formula of its own."""
-BATCH_STD = tr("TRL 1.16, scale_rewards “batch”")
-GAE = "GAE, arXiv:1506.02438, equations 11 and 16"
+PAPER = DEEPSEEKMATH
 
 
 def score_of(n: Numbers, row: int) -> Quantity:
@@ -92,7 +84,7 @@ def mean(n: Numbers, q: Quantity) -> Formula:
         inputs=tuple(inputs),
         scale=max(map(abs, values), default=0.0),
         note=tr("Over the completions that were scored."),
-        source=PAPER if q.group is not None else WILLIAMS,
+        source=BASELINES["group_mean" if q.group is not None else "batch_mean"].source,
     )
 
 
@@ -123,7 +115,7 @@ def std(n: Numbers, q: Quantity) -> Formula:
         note=tr("The paper does not say whether it divides by n or n − 1.")
         if deviation.divides and not deviation.of_batch and deviation.ddof and q.group is not None
         else "",
-        source=PAPER if q.group is not None else BATCH_STD,
+        source=PAPER if q.group is not None else DEVIATIONS["batch"].source,
     )
 
 
@@ -142,7 +134,7 @@ def baseline(n: Numbers, q: Quantity) -> Formula:
             value=value,
             inputs=(centre,),
             scale=scale,
-            source=WILLIAMS if o.baseline == "batch_mean" else PAPER,
+            source=compared_with.source,
         )
     assert compared_with.explained is not None
     inputs, values = compared_in(n, group) if relative else ([], [])
@@ -196,7 +188,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
         return Formula(
             symbol=symbol, general=f"A_{{i}} = {above}", values=above_values, value=r - b, inputs=(score, b_at),
             scale=max(map(abs, values)), note=tr("It is not divided by a standard deviation."),
-            source=DIFFERENCES[o.baseline],
+            source=compared_with.undivided,
         )  # fmt: skip
     spread = Quantity("batch_std") if deviation.of_batch else Quantity("group_std", group=group)
     compared = compared_in(n, None)[1] if deviation.of_batch else values
@@ -223,9 +215,10 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
 
 def _divided(n: Numbers) -> str:
     """Who divides such a difference by such a standard deviation; what no paper does as a whole is cited in parts."""
-    o = n.objective
-    scale = BATCH_STD if o.std == "batch" else PAPER
-    return scale if o.baseline == "group_mean" else f"{DIFFERENCES[o.baseline]}; {scale}"
+    compared_with, deviation = BASELINES[n.objective.baseline], DEVIATIONS[n.objective.std]
+    if compared_with.mean == "group":
+        return deviation.source
+    return f"{compared_with.undivided}; {deviation.source}"
 
 
 def _next(n: Numbers, q: Quantity) -> int | None:

@@ -7,11 +7,13 @@ from collections import Counter
 
 import numpy as np
 
+from grpo_core.config import Objective
 from grpo_core.explain.advantages import are_equal
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule, absent, measured
+from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.typeset import number, series, squared, total
 
@@ -146,21 +148,13 @@ def best_action(n: Numbers, q: Quantity) -> Formula:
     )  # fmt: skip
 
 
-STOPPED = tr(
-    "Tokens of the last pass whose push was stopped, out of all tokens. A ratio outside the band on the side "
-    "where the push leads back is not clipped and does not count."
-)
-ABOVE_DUAL = tr(" Tokens above the dual clip count; TRL's clip_ratio leaves them out.")
-NO_CLIP = tr("This loss has no clip, so no token counts.")
-COUNTED = {
-    "clip": STOPPED,
-    "gmpo": STOPPED,
-    "cispo": tr("Tokens of the last pass whose weight was cut to the cap, out of all tokens. Their push stays."),
-    "sapo": NO_CLIP,
-    "vespo": NO_CLIP,
-    "log_prob": NO_CLIP,
-}
-"""What counts as clipped, by surrogate."""
+def _counted(o: Objective) -> str:
+    """What the share of clipped tokens counts."""
+    clip = SURROGATES[o.surrogate].clip
+    if clip is None:
+        return tr("This loss has no clip, so no token counts.")
+    above = [] if o.dual_clip is None else [tr("Tokens above the dual clip count; TRL's clip_ratio leaves them out.")]
+    return " ".join([clip.counted, *above])
 
 
 def clip_fraction(n: Numbers, q: Quantity) -> Formula:
@@ -173,7 +167,7 @@ def clip_fraction(n: Numbers, q: Quantity) -> Formula:
         values=rf"\frac{{1}}{{{count}}} \left({total(values)}\right)",
         value=math.fsum(values) / count,
         inputs=tuple(inputs),
-        note=COUNTED[n.objective.surrogate] + (ABOVE_DUAL if n.objective.dual_clip is not None else ""),
+        note=_counted(n.objective),
     )
 
 
@@ -194,7 +188,7 @@ def grad_norm(n: Numbers, q: Quantity) -> Formula:
 
 def _gradient_size(n: Numbers) -> float:
     """Size of the token gradients that the norm adds up and may cancel."""
-    push, pull = n.gradient(0)
+    push, pull = n.gradient_parts(0)
     return float(np.abs(push).sum() + (0.0 if pull is None else np.abs(pull).sum()))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from grpo_core.baselines import BASELINES
-from grpo_core.deviations import DEVIATIONS
+from grpo_core.baselines import BASELINES, Baseline
+from grpo_core.deviations import DEVIATIONS, Deviation
 from grpo_core.explain import advantages
 from grpo_core.explain.advantages import are_equal, compared_in
 from grpo_core.explain.node import Formula
@@ -24,11 +24,11 @@ def step_reward(n: Numbers, q: Quantity) -> Formula:
     return Formula(symbol=f"R_{n.at(q)}", value=n[q], note=note)
 
 
-def _over(baseline: str, std: str) -> str:
+def _over(compared_with: Baseline, deviation: Deviation) -> str:
     """Over which steps mean and standard deviation are taken; δ is filled in by the caller."""
-    if baseline == "group_mean" and std != "batch":
+    if compared_with.mean == "group" and not deviation.of_batch:
         return tr("Mean and standard deviation are those of all steps of the group; δ = {delta}.")
-    if std == "batch":
+    if deviation.of_batch:
         return tr("The standard deviation is that of all steps of the batch; δ = {delta}.")
     return tr("The standard deviation is that of all steps of the group; δ = {delta}.")
 
@@ -75,7 +75,7 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
         value=(r - b) / below,
         inputs=(*used, spread),
         scale=scale / below * max(1.0, abs(r - b) / below),
-        note=_over(o.baseline, o.std).format(delta=plain(o.std_epsilon)),
+        note=_over(compared_with, deviation).format(delta=plain(o.std_epsilon)),
         source=PAPER,
     )
 

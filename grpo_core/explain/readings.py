@@ -98,7 +98,7 @@ def _contribution(n: Numbers, q: Quantity) -> float:
 
 
 def _pull(n: Numbers, q: Quantity) -> float:
-    pull = n.gradient(q.passed)[1]
+    pull = n.gradient_parts(q.passed)[1]
     return 0.0 if pull is None else _cell(pull, q)
 
 
@@ -186,9 +186,9 @@ READ: dict[str, Callable[[Numbers, Quantity], float]] = {
     "token_loss": _of_terms("token_loss"),
     "contribution": _contribution,
     "loss": lambda n, q: float(n.terms(q.passed).loss),
-    "push": lambda n, q: _cell(n.gradient(q.passed)[0], q),
+    "push": lambda n, q: _cell(n.gradient_parts(q.passed)[0], q),
     "pull": _pull,
-    "gradient": lambda n, q: _cell(n.gradient(q.passed)[0], q) + _pull(n, q),
+    "gradient": lambda n, q: _cell(n.gradient_parts(q.passed)[0], q) + _pull(n, q),
     "log_probability": _log_probability,
     "ref_log_probability": _ref_log_probability,
     "probability": lambda n, q: float(np.exp(_log_probability(n, q))),

@@ -8,6 +8,7 @@ import numpy as np
 
 from grpo_core.explain.quantity import Quantity
 from grpo_core.reasons.reason import Facts, Reason
+from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.typeset import plain
 
@@ -58,7 +59,7 @@ def _covariance(facts: Facts, policy: float) -> Reason | None:
     weight, used = facts.terms(0).weight, facts.used(0)
     rows = used.any(axis=-1)
     advantage, mass = facts.row_advantage[rows], weight.sum(axis=-1)[rows]
-    if facts.objective.surrogate not in ("clip", "gmpo") or facts.step.gate is not None or not len(advantage):
+    if facts.step.gate is not None or not len(advantage):
         return None
     implied = -float((advantage * mass).sum())
     explained = abs(implied - policy) <= facts.tiny * facts.size(0) and facts.unmoved(0)
@@ -130,8 +131,9 @@ def _still(facts: Facts, passed: int) -> tuple[str, str]:
     if facts.silent:
         why = tr("every group is dead") if facts.dead.all() else tr("no completion stands out")
         return tr("no signal"), tr("Every advantage is 0: {why}, so nothing is pushed.{kl}").format(why=why, kl=kl)
-    pushed = used & _pushed(facts)
-    if pushed.any() and terms.clipped[pushed].all() and facts.objective.surrogate != "cispo":
+    pushed, clip = used & _pushed(facts), SURROGATES[facts.objective.surrogate].clip
+    cuts_weight = clip is not None and clip.cuts_weight
+    if pushed.any() and terms.clipped[pushed].all() and not cuts_weight:
         return tr("every push is stopped"), tr("Every token that had an advantage is clipped in this pass.{kl}").format(
             kl=kl
         )

@@ -65,16 +65,15 @@ class Facts:
 
     def used(self, passed: int) -> np.ndarray:
         """Tokens that a pass learned from, boolean (B, T)."""
-        return np.asarray(self.step.mask & (self.step.part[passed] >= 0)[:, None])
+        return self.numbers.used(passed)
 
     def push(self, passed: int) -> np.ndarray:
         """d loss / d log π from the surrogate, (B, T)."""
-        return self.numbers.gradient(passed)[0]
+        return self.numbers.push(passed)
 
     def pull(self, passed: int) -> np.ndarray:
         """d loss / d log π from the KL, (B, T)."""
-        pull = self.numbers.gradient(passed)[1]
-        return np.zeros(self.step.mask.shape) if pull is None else pull
+        return self.numbers.pull(passed)
 
     def moves(self, passed: int) -> bool:
         """Whether a pass has a gradient: on the logits where they are known, else on the tokens."""
@@ -84,7 +83,7 @@ class Facts:
 
     def ratios(self, passed: int) -> np.ndarray:
         """Ratios of the tokens that a pass learned from, in one row."""
-        return np.asarray(self.terms(passed).ratio[self.used(passed)])
+        return self.numbers.ratios(passed)
 
     def unmoved(self, passed: int) -> bool:
         """Whether every ratio of a pass is 1."""
@@ -93,10 +92,7 @@ class Facts:
     @cached_property
     def row_advantage(self) -> np.ndarray:
         """(B,): a completion's advantage, or the mean of its tokens'."""
-        advantage = self.numbers.advantage
-        if advantage.ndim == 1:
-            return advantage
-        return np.asarray((advantage * self.step.mask).sum(axis=-1) / np.maximum(self.step.mask.sum(axis=-1), 1))
+        return self.numbers.row_advantage
 
     @cached_property
     def silent(self) -> bool:

@@ -11,6 +11,7 @@ from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading
 from grpo_core.formula_term import Term
 from grpo_core.surrogates.batch import Batch
+from grpo_core.text import tr
 
 
 class Ratio(Enum):
@@ -52,6 +53,7 @@ class Clip:
         explained: the same of one token: value 1 or 0, the condition as LaTeX, and in words what happened.
         band: the ratios between which it never acts, as (lowest, highest).
         held: the ratio as it stands in the formula, after the clip.
+        counted: what the share of clipped tokens counts, as a sentence.
         cuts_weight: it cuts the weight of the push, which itself stays.
     """
 
@@ -59,6 +61,10 @@ class Clip:
     explained: Callable[[Reading], Expression]
     band: Callable[[Objective], tuple[float, float]]
     held: Callable[[Objective, float], float] | None = None
+    counted: str = tr(
+        "Tokens of the last pass whose push was stopped, out of all tokens. A ratio outside the band on the side "
+        "where the push leads back is not clipped and does not count."
+    )
     cuts_weight: bool = False
 
 

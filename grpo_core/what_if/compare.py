@@ -51,13 +51,11 @@ class Side:
 
     def push(self, passed: int) -> np.ndarray:
         """−∂loss/∂log π of every token in a pass, (B, T)."""
-        push, pull = self.numbers.gradient(self.pass_at(passed))
-        return -(push if pull is None else push + pull)
+        return -self.numbers.gradient(self.pass_at(passed))
 
     def shares(self, passed: int) -> np.ndarray:
         """What part of all weight each completion has in a pass, (B,)."""
-        weight = self.terms(passed).weight.sum(axis=-1, dtype=np.float64)
-        return np.asarray(weight / (weight.sum() or 1.0))
+        return self.numbers.shares(self.pass_at(passed))
 
     @property
     def advantage(self) -> np.ndarray:
@@ -165,7 +163,7 @@ def direction(here: np.ndarray, there: np.ndarray) -> Direction:
 def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
     """The table: a row a number, of pass ``passed`` (0 = the first) and after the whole update."""
     rows = [_row(w, name, title, help, decimals, passed) for name, title, help, decimals in ROWS]
-    ran, other = (_mean(side.step, side.numbers.gradient(side.pass_at(passed))[1]) for side in w.sides)
+    ran, other = (_mean(side.step, side.numbers.gradient_parts(side.pass_at(passed))[1]) for side in w.sides)
     if ran or other:
         help = tr("What the KL term alone does to log π of a token.")
         rows.append(Compared(name="pull", title=tr("Mean |pull| of the KL"), help=help, ran=ran, other=other))

@@ -127,7 +127,7 @@ def _kl(w: WhatIf, passed: int) -> Iterator[str]:
         if any(d.path in ESTIMATING for d in w.differences):
             yield tr("β is 0 in both, so how the KL is estimated makes no difference.")
         return
-    pulls = [side.numbers.gradient(side.pass_at(passed))[1] for side in w.sides]
+    pulls = [side.numbers.gradient_parts(side.pass_at(passed))[1] for side in w.sides]
     kls = [side.terms(passed).kl for side in w.sides]
     if all(p is None or not p.any() for p in pulls) and all(k is None or not k.any() for k in kls):
         yield tr("On these tokens the policy is still the reference: the KL is 0 and pulls on nothing.")

@@ -88,11 +88,12 @@ def test_a_knob_acts_under_the_surrogates_that_name_it_and_under_no_other(surrog
 @pytest.mark.parametrize("surrogate", SURROGATES)
 def test_the_level_acts_where_the_surrogate_reads_its_ratio(surrogate: str) -> None:
     arrays = cases.batch(3, rows=40)
-    pushes = [gradient(Objective(surrogate=surrogate, level=level, beta=0.0), **arrays) for level in LEVELS]
+    wide = Objective(surrogate=surrogate, clip_low=0.9, clip_high=4.0, beta=0.0)
+    pushes = [gradient(wide.replace(level=level), **arrays) for level in LEVELS]
     differs = any(not np.allclose(one, other) for one, other in itertools.pairwise(pushes))
     assert differs == (SURROGATES[surrogate].ratio is Ratio.LEVEL)
-    free = gradient(Objective(surrogate=surrogate, log_ratio_limit=0.05, beta=0.0), **arrays)
-    assert np.allclose(free, pushes[0]) == (SURROGATES[surrogate].ratio is Ratio.NONE)
+    limited = gradient(wide.replace(log_ratio_limit=0.05), **arrays)
+    assert np.allclose(limited, pushes[0]) == (SURROGATES[surrogate].ratio is Ratio.NONE)
 
 
 @pytest.mark.parametrize("surrogate", SURROGATES)

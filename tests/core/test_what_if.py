@@ -142,7 +142,7 @@ def test_in_micro_batches_another_reduction_is_one_mean_over_the_used_rows(ran: 
     assert any("the used completions of a pass are one batch" in note for note in notes(w)) == (ran != wanted)
     asked = Numbers(step, goal.objective)
     assert np.array_equal(asked.terms(0).weight, w.other.terms(0).weight), "explain and what-if have one rule"
-    assert np.array_equal(asked.gradient(0)[0], w.other.numbers.gradient(0)[0])
+    assert np.array_equal(asked.gradient_parts(0)[0], w.other.numbers.gradient_parts(0)[0])
     for row in (0, 3, 11):
         node = explain(step, Quantity("weight", row=row, token=0), goal.objective)
         assert node.agrees and node.engine == pytest.approx(expected[row, 0], rel=1e-15)

@@ -1,0 +1,176 @@
+"""One update, evaluated: whatever follows from its record under one objective, computed once and shared.
+
+Panels, explanations, reasons and what-ifs all ask here, so that no two of them can disagree and none computes an array
+a second time. Every number is that of the functions that trained (``recompute``, ``metrics``, the bandit's gradient).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+
+import numpy as np
+
+from grpo_core import metrics, recompute
+from grpo_core.bandit.gradient import logit_gradient
+from grpo_core.config import PRESETS, Objective
+from grpo_core.config.presets import nearest_preset, preset_of
+from grpo_core.objective import Terms
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+
+class EvaluatedStep:
+    """The arrays that follow from one update under one objective, each computed when first asked for.
+
+    Passes are counted from 0. B completions of at most T tokens.
+
+    Attributes:
+        step: the update; under another objective, as it would have been.
+        objective: the switches.
+        recorded: whether the objective is the one that the update ran under.
+    """
+
+    step: Step
+    objective: Objective
+    recorded: bool
+
+    def __init__(self, step: Step, objective: Objective | None = None) -> None:
+        self.recorded = objective is None or objective == step.settings.objective
+        if objective is not None and not self.recorded:
+            settings = step.settings.replace({"objective": objective})
+            kept = {name: value for name, value in step.measurements.items() if name != "grad_norm"}
+            step = dataclasses.replace(recompute.under(step, objective), settings=settings, measurements=kept)
+        self.step = step
+        self.objective = step.settings.objective
+        self._terms: dict[int, Terms] = {}
+        self._gradients: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
+        self._logit_gradients: dict[int, np.ndarray | None] = {}
+
+    @cached_property
+    def precision(self) -> float:
+        """Relative agreement that the record's dtype allows."""
+        held = (self.step.logp, self.step.old_logp, self.step.rewards, self.step.dist_logp)
+        return 1e-9 if all(x is None or x.dtype == np.float64 for x in held) else 1e-5
+
+    def terms(self, passed: int) -> Terms:
+        """The loss of a pass and every number on the way to it."""
+        if passed not in self._terms:
+            self._terms[passed] = recompute.terms(self.step, passed, given=self.advantage)
+        return self._terms[passed]
+
+    def gradient_parts(self, passed: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """The two summands of d loss / d log π, (B, T): from the surrogate, and from the KL."""
+        if passed not in self._gradients:
+            self._gradients[passed] = recompute.token_gradient(self.step, passed, given=self.advantage)
+        return self._gradients[passed]
+
+    def logit_gradient(self, passed: int) -> np.ndarray | None:
+        """d loss / d logits (C, A); None where the update does not hold a table of logits."""
+        if passed not in self._logit_gradients:
+            known = "logits" in self.step.resume and self.step.distribution(passed) is not None
+            self._logit_gradients[passed] = logit_gradient(self.step, passed, given=self.advantage) if known else None
+        return self._logit_gradients[passed]
+
+    @cached_property
+    def advantage(self) -> np.ndarray:
+        """(B,), or (B, T) from a critic."""
+        return recompute.advantage(self.step)
+
+    @cached_property
+    def scores(self) -> np.ndarray:
+        """What is compared within a group: rewards (B,), less the KL penalty where it enters there; or those of steps
+        (B, T), NaN where none ends."""
+        if self.by_step:
+            return recompute.paid_for_steps(self.step)
+        if not self.penalised:
+            return self.step.rewards
+        bare = dataclasses.replace(self.step, advantage=None)
+        paid = recompute.advantage(bare, self.objective.replace(baseline="none", std="none"))
+        return np.where(np.isnan(self.step.rewards), np.nan, paid)
+
+    @property
+    def by_step(self) -> bool:
+        """Whether steps are rewarded, not whole completions."""
+        return self.objective.credit == "process"
+
+    @cached_property
+    def step_scores(self) -> np.ndarray:
+        """Normalised rewards of steps, (B, T)."""
+        return recompute.scores_of_steps(self.step)
+
+    @property
+    def penalised(self) -> bool:
+        """Whether the KL is subtracted from the rewards."""
+        return self.objective.kl_in == "reward" and self.step.ref_logp is not None
+
+    @cached_property
+    def td_errors(self) -> np.ndarray:
+        """(B, T): GAE that looks one token ahead."""
+        assert self.step.values is not None
+        learner = dataclasses.replace(self.step.settings.learner, lam=0.0)
+        return recompute.critic_advantage(self.step.rewards, self.step.values, self.step.mask, learner)
+
+    @cached_property
+    def cards(self) -> dict[str, float]:
+        """The metric cards; the gradient norm of a what-if from the logits, where they are known."""
+        cards, gradient = metrics.metrics(self.step), None if self.recorded else self.logit_gradient(0)
+        return cards if gradient is None else cards | {"grad_norm": float(np.linalg.norm(gradient))}
+
+    @cached_property
+    def dead(self) -> np.ndarray:
+        """Which groups' rewards are all equal, (P,)."""
+        return recompute.dead_groups(self.step)
+
+    @cached_property
+    def silent(self) -> np.ndarray:
+        """Which groups carry no signal: every advantage of theirs is 0, (P,).
+
+        Not the same as equal rewards: without a baseline, or with the KL in the reward, those may push.
+        """
+        return recompute.silent_groups(self.step, self.advantage)
+
+    @cached_property
+    def loss_source(self) -> str:
+        """Where the loss comes from: the preset's source; of a mixture, that of the nearest preset."""
+        name = preset_of(self.step.settings)
+        if name is not None:
+            return PRESETS[name].source
+        nearest, _ = nearest_preset(self.step.settings)
+        return tr("a mixture; nearest is {preset}: {source}").format(preset=nearest, source=PRESETS[nearest].source)
+
+    # -- the pass as a whole ------------------------------------------------------------------------------------------
+
+    def gradient(self, passed: int) -> np.ndarray:
+        """d loss / d log π, (B, T)."""
+        push, pull = self.gradient_parts(passed)
+        return push if pull is None else push + pull
+
+    def push(self, passed: int) -> np.ndarray:
+        """d loss / d log π from the surrogate, (B, T)."""
+        return self.gradient_parts(passed)[0]
+
+    def pull(self, passed: int) -> np.ndarray:
+        """d loss / d log π from the KL, (B, T); 0 where it is not in the loss."""
+        pull = self.gradient_parts(passed)[1]
+        return np.zeros(self.step.mask.shape) if pull is None else pull
+
+    def used(self, passed: int) -> np.ndarray:
+        """Tokens that a pass learned from, boolean (B, T)."""
+        return np.asarray(self.step.mask & (self.step.part[passed] >= 0)[:, None])
+
+    def ratios(self, passed: int) -> np.ndarray:
+        """Ratios of the tokens that a pass learned from, in one row."""
+        return np.asarray(self.terms(passed).ratio[self.used(passed)])
+
+    def shares(self, passed: int) -> np.ndarray:
+        """What part of all weight each completion has in a pass, (B,)."""
+        weight = self.terms(passed).weight.sum(axis=-1, dtype=np.float64)
+        return np.asarray(weight / (weight.sum() or 1.0))
+
+    @cached_property
+    def row_advantage(self) -> np.ndarray:
+        """(B,): a completion's advantage, or the mean of its tokens'."""
+        if self.advantage.ndim == 1:
+            return self.advantage
+        return np.asarray((self.advantage * self.step.mask).sum(axis=-1) / np.maximum(self.step.mask.sum(axis=-1), 1))
