@@ -34,7 +34,7 @@ class Deviation:
 
 
 DEVIATIONS: dict[str, Deviation] = {
-    "sample": Deviation(phrase=tr("divide by its standard deviation (n − 1)"), source=DEEPSEEKMATH),
+    "sample": Deviation(phrase=tr("divide by its standard deviation (n − 1)"), source=DEEPSEEKMATH),
     "population": Deviation(ddof=0, phrase=tr("divide by its standard deviation (n)"), source=DEEPSEEKMATH),
     "batch": Deviation(
         of_batch=True,

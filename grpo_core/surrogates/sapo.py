@@ -102,7 +102,8 @@ SAPO = Surrogate(
     path=Path.RATIO,
     ratio=Ratio.LEVEL,
     unclipped=tr(
-        "SAPO has no clip: it weakens a push softly instead of stopping it, and the clip range has no effect."
+        "This loss has no clip: SAPO's gate takes more and more off the unclipped push and never stops it. The clip "
+        "range has no effect."
     ),
     knobs=("sapo_temperature_pos", "sapo_temperature_neg"),
     explained=explained,
