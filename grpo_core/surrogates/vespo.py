@@ -44,7 +44,8 @@ def pull(b: Batch, upstream: Array) -> Array:
 
 def explained_weight(t: Reading) -> Expression:
     """φ of one token's completion."""
-    o, a, log_w = t.objective, t.advantage, t.of_completion(_log_w).value
+    o, a, product = t.objective, t.advantage, t.of_completion(_log_w)
+    log_w = product.value
     k, decay = (o.vespo_k_pos, o.vespo_lambda_pos) if a >= 0 else (o.vespo_k_neg, o.vespo_lambda_neg)
     w = math.exp(log_w)
     phi = exponential(decay + k * log_w - decay * w)
@@ -60,13 +61,14 @@ def explained_weight(t: Reading) -> Expression:
         value=phi,
         note=note.format(log_w=plain(log_w)),
         source="VESPO, arXiv:2602.10693",
-        scale=phi * max(1.0, decay * w, abs(k * log_w)),
+        scale=phi * max(1.0, (k + decay * w) * max(1.0, product.size)),
     )
 
 
 def _log_w(tokens: Sequence[Reading]) -> Expression:
-    total = math.fsum(min(max(t.log_ratio, -LIMIT), LIMIT) for t in tokens)
-    return Expression(general=r"\log w", values="", value=min(max(total, LOWEST), LIMIT))
+    logs = [min(max(t.log_ratio, -LIMIT), LIMIT) for t in tokens]
+    value = min(max(math.fsum(logs), LOWEST), LIMIT)
+    return Expression(general=r"\log w", values="", value=value, scale=math.fsum(map(abs, logs)))
 
 
 def script(o: Objective) -> Script:
