@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 
 from grpo_core.explain.quantity import Quantity
@@ -87,6 +88,10 @@ class Node:
         ).format(value=self.value, engine=self.engine, difference=self.difference, tolerance=self.tolerance)
 
 
+SMALLEST = {False: sys.float_info.min, True: 1.2e-38}
+"""The smallest normal number of float64 and of float32: below it the engine may say 0."""
+
+
 def node(quantity: Quantity, title: str, formula: Formula, engine: float, precision: float) -> Node:
     """``formula`` held against what the engine says.
 
@@ -100,7 +105,7 @@ def node(quantity: Quantity, title: str, formula: Formula, engine: float, precis
     same = value == engine or (math.isnan(value) and math.isnan(engine))
     difference = 0.0 if same else value - engine
     size = max((x for x in (abs(value), abs(engine), abs(formula.scale)) if math.isfinite(x)), default=0.0)
-    tolerance = precision * size
+    tolerance = max(precision * size, SMALLEST[precision > 1e-6])
     parts = [formula.symbol, *([formula.values] if formula.values else []), number(value)]
     return Node(
         quantity=quantity,

@@ -82,6 +82,22 @@ def test_every_setting_acts_somewhere() -> None:
     assert idle == set()
 
 
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_every_setting_that_is_shown_under_a_surrogate_acts_somewhere_under_it(surrogate: str) -> None:
+    step, shown, acted = batch(), set[str](), set[str]()
+    for seed in range(20):
+        drawn = random_objective(np.random.default_rng(seed))
+        objective = drawn.replace(dual_clip=None, surrogate=surrogate)
+        before = numbers(step, objective)
+        shown |= acting_fields(objective) & set(FIELDS)
+        for name in sorted(shown - acted):
+            for other in others(objective, name):
+                same = (np.array_equal(x, y) for x, y in zip(before, numbers(step, other), strict=True))
+                if not all(same):
+                    acted.add(name)
+    assert shown - acted == set()
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_shows_no_knob_of_another_surrogate(name: str) -> None:
     objective = PRESETS[name].objective
