@@ -48,6 +48,7 @@ from app.workspace.player import Player
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
+from grpo_core.host.process import serve
 
 
 class Application(QObject):
@@ -64,14 +65,29 @@ class Application(QObject):
     """
 
     def __init__(
-        self, app: QApplication, paths: Paths, preferences: Preferences, hooks: CrashHooks | None = None
+        self,
+        app: QApplication,
+        paths: Paths,
+        preferences: Preferences,
+        hooks: CrashHooks | None = None,
+        *,
+        own_process: bool = False,
     ) -> None:
+        """Everything, made; the window is not shown yet.
+
+        Args:
+            app: the application.
+            paths: where everything lies.
+            preferences: what the user has chosen.
+            hooks: collect reports of crashes.
+            own_process: compute runs in a process of their own rather than in a thread of this one.
+        """
         super().__init__()
         self.paths = paths
         self._hooks = hooks
         self.preferences = PreferenceStore(preferences, paths.preferences, self)
         self.look = Look(app, preferences.theme, preferences.scale, self)
-        self._make_model(preferences)
+        self._make_model(preferences, own_process=own_process)
         self.window = MainWindow(self.workspace)
         self.messages = self.window.messages
         self._make_controllers()
@@ -83,10 +99,10 @@ class Application(QObject):
 
     # -- the parts ---------------------------------------------------------------------------------------------------
 
-    def _make_model(self, preferences: Preferences) -> None:
+    def _make_model(self, preferences: Preferences, *, own_process: bool) -> None:
         self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self)
         self.workspace.breakpoints.set_all(preferences.breakpoints)
-        self.controller = Controller(self)
+        self.controller = Controller(self, process=serve if own_process else None)
         self.player = Player(self.workspace, self.controller, self)
         self.player.tempi = preferences.tempi
         self.player.staged = not preferences.reduced_motion

@@ -85,10 +85,12 @@ def _windowed(options: argparse.Namespace) -> int:
     from app.application import Application
 
     safe = options.safe_mode or marker.safe_mode
-    program = Application(app, paths, preferences, hooks)
+    program = Application(app, paths, preferences, hooks, own_process=not safe)
     if not (safe or options.reset_layout):
         sentences.append(program.layout_files.restore(program.window))
     program.workspace.drawn.connect(_note_first_frame, Qt.ConnectionType.SingleShotConnection)
+    if not safe:  # the process that computes runs is started behind the first picture
+        program.workspace.drawn.connect(program.controller.warm_up, Qt.ConnectionType.SingleShotConnection)
     room = program.window.screen().availableGeometry().size()
     if QGuiApplication.platformName() != "offscreen" and fills(program.window.size(), room):
         program.window.setWindowState(program.window.windowState() | Qt.WindowState.WindowMaximized)

@@ -22,7 +22,7 @@ FLOORS = (
     ("metrics", "bandit", "questions", "texts", "memory"),
     ("lm", "evaluated_step"),
     ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),
-    ("model_process", "audit"),
+    ("host", "audit"),
     ("experiments",),
     ("cli", "__main__"),
 )

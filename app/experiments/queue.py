@@ -14,7 +14,7 @@ from app.experiments.queue_process import QueueProcess, require_torch
 from app.experiments.runner import Poll, Runner
 from grpo_core.errors import GrpoError
 from grpo_core.experiments import queue as runs
-from grpo_core.model_process import error_told
+from grpo_core.host.wire import error_from
 from grpo_core.text import tr
 
 BEAT_MS = 50
@@ -193,7 +193,7 @@ class BackgroundQueue(QObject):
             case "ended":
                 self._rest(done=message["done"])
             case "error":
-                self._fail(str(error_told(message)))
+                self._fail(str(error_from(message)))
 
     def _fail(self, sentence: str) -> None:
         self._rest()

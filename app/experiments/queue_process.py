@@ -13,8 +13,8 @@ import psutil
 
 from grpo_core.errors import GrpoError
 from grpo_core.experiments.queue_process import serve
+from grpo_core.host.wire import receive, send
 from grpo_core.learners import NO_TORCH
-from grpo_core.model_process import receive, send
 from grpo_core.text import tr
 
 NICE = 10

@@ -8,28 +8,12 @@ from threading import Event, Thread
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
-from app.training.lm_process import ModelProcess
-from grpo_core.errors import Cancelled, GrpoError, given_up
+from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.text import tr
 
 Poll = Callable[[], None]
 Make = Callable[[Poll], Iterator[object]]
 """Makes the results of an experiment one after the other, and polls every few milliseconds."""
-
-
-@contextlib.contextmanager
-def model_process(poll: Poll) -> Iterator[tuple[ModelProcess, Callable[[], bool]]]:
-    """A language model's process for one experiment, and whether the experiment has been given up.
-
-    Raises:
-        GrpoError: torch is missing.
-    """
-
-    process = ModelProcess()
-    try:
-        yield process, given_up(poll)
-    finally:
-        process.close()
 
 
 class _Job:

@@ -32,7 +32,7 @@ class Driven:
     def __init__(self, application: QApplication, home: Path) -> None:
         self.home = home
         paths = find_paths({"GRPO_LAB_HOME": str(home / "home")})
-        self.program = Application(application, paths, Preferences(theme="light", speed=None))
+        self.program = Application(application, paths, Preferences(theme="light", speed=None), own_process=True)
         self.program.window.show()
         self.program.startup.welcome()
         self.settle()

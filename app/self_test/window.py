@@ -122,7 +122,9 @@ def _trained(driven: Driven) -> str:
     run = driven.run(UPDATES, BANDIT_SECONDS)
     for step in islice(learner(Settings()), UPDATES):
         _same(_step(run, step.step), step, "the worker's")
-    return f"{UPDATES} updates are the same bit for bit"
+    if driven.program.controller.pid is None:
+        raise CheckFailed(f"the run was computed in the window's own process. {driven.said}".strip())
+    return f"{UPDATES} updates in a process of its own are the same bit for bit"
 
 
 def _saved(driven: Driven, name: str) -> str:

@@ -25,7 +25,7 @@ MOST_BREAKPOINTS = 100
 LARGEST = 1_000_000
 """Bytes of a preferences file beyond which it cannot be ours."""
 MIN_SCALE, MAX_SCALE, SCALE_STEP = 0.8, 2.5, 0.1
-SPEEDS: tuple[float | None, ...] = (1.0, 2.0, 5.0, 10.0, 30.0, None)
+SPEEDS: tuple[float | None, ...] = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, None)
 """Speeds on offer, in updates per second; None is as fast as the machine can."""
 
 

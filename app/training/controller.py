@@ -10,16 +10,20 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from app.training.buffer import Buffer, Fresh
-from app.training.live_run import Learners, Writers, run_writer
-from app.training.lm_process import WindowLearners
-from app.training.mailbox import (
+from app.training.mailbox import Mailbox
+from app.training.run_process import Serve
+from app.training.worker import Worker
+from grpo_core.breakpoints import Breakpoint
+from grpo_core.config import Settings
+from grpo_core.errors import SettingsError
+from grpo_core.host.buffer import Buffer, Fresh
+from grpo_core.host.commands import (
     Ask,
     Begin,
     Close,
     Command,
     Commit,
-    Mailbox,
+    Look,
     OneStep,
     Pause,
     Run,
@@ -29,10 +33,8 @@ from app.training.mailbox import (
     Settle,
     Shutdown,
 )
-from app.training.worker import Failure, Report, State, Worker
-from grpo_core.breakpoints import Breakpoint
-from grpo_core.config import Settings
-from grpo_core.errors import SettingsError
+from grpo_core.host.live_run import Learners, Writers, run_writer
+from grpo_core.host.reports import Failure, Report, State
 from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step
 from grpo_core.text import tr
@@ -81,8 +83,22 @@ class Controller(QObject):
     told = Signal(str)
 
     def __init__(
-        self, parent: QObject | None = None, *, learners: Learners | None = None, writers: Writers = run_writer
+        self,
+        parent: QObject | None = None,
+        *,
+        learners: Learners | None = None,
+        writers: Writers = run_writer,
+        process: Serve | None = None,
     ) -> None:
+        """A controller whose worker starts with the first run, or with :meth:`warm_up`.
+
+        Args:
+            parent: owns it.
+            learners: makes the learners of runs that are computed in the worker's thread.
+            writers: makes the writers of their files.
+            process: the whole life of the process that computes runs, :func:`grpo_core.host.process.serve`;
+                None to compute bandits in the worker's thread.
+        """
         super().__init__(parent)
         self.state = State.IDLE
         self.run_id = ""
@@ -94,8 +110,11 @@ class Controller(QObject):
         self._mailbox = Mailbox()
         self._may_go_on = threading.Event()
         self._may_go_on.set()
-        self._learners: Learners = learners if learners is not None else WindowLearners()
-        self._worker = Worker(self._mailbox, self._learners, writers, self._may_go_on, self)
+        self._tokens = count(1)
+        self._looked: tuple[str, int] | None = None
+        self._worker = Worker(
+            self._mailbox, self._may_go_on, learners=learners, writers=writers, main=process, parent=self
+        )
         self._worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
         self._worker.told.connect(self.told, Qt.ConnectionType.QueuedConnection)
         self._worker.reported.connect(self._on_report, Qt.ConnectionType.QueuedConnection)
@@ -145,15 +164,21 @@ class Controller(QObject):
             settings=settings,
             buffer=self.buffer,
             resume=resume,
+            start=resume.step if resume is not None else 0,
             parent=parent,
             title=title,
             limit=limit,
             thin=thin,
         )
         self._post(begin, State.PREPARING)
-        if not self._worker.isRunning():
-            self._worker.start()
+        self._start()
         return self.run_id
+
+    @Slot()
+    def warm_up(self) -> None:
+        """Start what computes, so that the first run need not wait for it."""
+        if not self._leaving:
+            self._start()
 
     def close_run(self) -> None:
         """Give up the update in progress and close the current run's file."""
@@ -168,16 +193,27 @@ class Controller(QObject):
 
     def take(self) -> Fresh | None:
         """The current run's updates since the last call, for the frame timer; None if nothing is new."""
+        self.look()
         return self.buffer.take() if self.buffer is not None else None
+
+    def look(self) -> None:
+        """Ask for the updates that were finished since the last ones arrived; they come before the next frame."""
+        if self.buffer is None or self._worker.process is None:
+            return
+        seen = self.buffer.run_id, self.buffer.version
+        if seen != self._looked:
+            self._looked = seen
+            self._mailbox.post(Look())
 
     def commit(self, timeout: float = 0.5) -> bool:
         """Wait until every finished update is on disk, for at most ``timeout`` seconds; whether it is."""
         still = self.state not in (State.RUNNING, State.STOPPING)
         if self.buffer is None or (still and self.buffer.committed == self.buffer.head):
             return True
-        done = threading.Event()
+        token = next(self._tokens)
+        done = self._worker.expect(token)
         self.go_on()
-        self._mailbox.post(Commit(run_id=self.run_id, done=done))
+        self._mailbox.post(Commit(run_id=self.run_id, token=token))
         return done.wait(timeout) and self.buffer.committed == self.buffer.head
 
     def settle(self, timeout: float = 5.0) -> bool:
@@ -185,9 +221,10 @@ class Controller(QObject):
 
         The update in progress is given up for it.
         """
-        done = threading.Event()
+        token = next(self._tokens)
+        done = self._worker.expect(token)
         self.go_on()
-        self._mailbox.post(Settle(done=done))
+        self._mailbox.post(Settle(token=token))
         return done.wait(timeout)
 
     # -- how it moves ----------------------------------------------------------------------------------------------
@@ -221,9 +258,13 @@ class Controller(QObject):
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """What a language model can be computed on here, in words; empty until its process has said so."""
-        found: tuple[str, ...] = getattr(self._learners, "devices", ())
-        return found
+        """What a language model can be computed on here, in words; empty until one has been loaded."""
+        return self._worker.devices
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process that computes the runs, None without one."""
+        return None if self._worker.process is None else self._worker.process.pid
 
     def set_speed(self, speed: float | None) -> None:
         """Updates per second; None for as many as possible.
@@ -302,6 +343,10 @@ class Controller(QObject):
             self.reached.emit(report.reached)
         if report.failure is not None:
             self.failed.emit(report.failure)
+
+    def _start(self) -> None:
+        if not self._worker.isRunning():
+            self._worker.start()
 
     @property
     def _moving(self) -> State:

@@ -1,101 +1,38 @@
-"""The worker thread: makes updates when it may, sleeps when it may not, and outlives every error of a run."""
+"""The worker thread: it carries commands to what trains, and updates and reports back to the window."""
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QThread, Signal
 
-from app.training.live_run import Learners, LiveRun, Writers
-from app.training.mailbox import (
-    Ask,
-    Begin,
-    Close,
-    Command,
-    Commit,
-    Mailbox,
-    OneStep,
-    Pause,
-    Run,
-    RunCommand,
-    SetBreakpoints,
-    SetSettings,
-    SetSpeed,
-    Settle,
-    Shutdown,
-)
-from app.training.pace import Pace
-from app.training.stops import Stops
-from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.questions import AnyQuestion
+from app.training.local_host import LocalHost, local_learner
+from app.training.mailbox import Mailbox
+from app.training.process_host import ProcessHost
+from app.training.run_process import Serve
+from grpo_core.host.buffer import Buffer
+from grpo_core.host.commands import Begin, Command, SetBreakpoints, SetSpeed
+from grpo_core.host.live_run import Learners, Writers, run_writer
+from grpo_core.host.process import serve
+from grpo_core.host.reports import Report
+from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.text import tr
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which Python hands the interpreter to the window's thread; ``benchmarks.bench_latency`` compares."""
-LONGEST_FRAME = 0.1
-"""Seconds that the worker waits for the window to have drawn; then it goes on in any case."""
-WINDOW_BEHIND = 0.05
-"""Seconds between looks at a buffer that the window does not empty."""
-
-
-class State(Enum):
-    """What the training is doing, as the window sees it."""
-
-    IDLE = "idle"
-    PREPARING = "preparing"
-    RUNNING = "running"
-    PAUSED = "paused"
-    STOPPING = "stopping"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """Why a run stands still.
-
-    Attributes:
-        run_id: the run.
-        sentence: what was wrong and what would be right.
-        step: the last finished update, at which the run stands and from which it may go on.
-    """
-
-    run_id: str
-    sentence: str
-    step: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """Where the worker stands.
-
-    Attributes:
-        run_id: the run, empty for none.
-        order: of the last command it has seen, so that reports overtaken by a newer command can be told.
-        state: IDLE, RUNNING, PAUSED or FAILED.
-        failure: what has just gone wrong, else None.
-        closed: the run whose file has just been closed, else empty.
-        reached: the breakpoint at which the run has just stopped, in a sentence, else empty.
-    """
-
-    run_id: str
-    order: int
-    state: State
-    failure: Failure | None = None
-    closed: str = ""
-    reached: str = ""
 
 
 class Worker(QThread):
-    """Owns the learner and the one writing connection; both live and die in its thread.
+    """Drives one host after the other: the thread's own loop, or a process from the moment on that one is wanted.
+
+    Attributes:
+        process: the process's host, None as long as runs are computed in this thread.
+        devices: what language models can be computed on, in words; empty until one was loaded.
 
     Signals:
-        reported: a :class:`Report`, at a change of state and never at an update.
+        reported: a :class:`~grpo_core.host.reports.Report`, at a change of state and never at an update.
         answered: a question, and its answer or the sentence why there is none.
         told: something the user should know.
     """
@@ -107,189 +44,120 @@ class Worker(QThread):
     def __init__(
         self,
         mailbox: Mailbox,
-        learners: Learners,
-        writers: Writers,
         may_go_on: threading.Event,
+        *,
+        learners: Learners | None = None,
+        writers: Writers = run_writer,
+        main: Serve | None = None,
         parent: QObject | None = None,
     ) -> None:
+        """A thread that is not running yet.
+
+        Args:
+            mailbox: where its commands come from.
+            may_go_on: unset while the window draws and a loop in this thread had better wait.
+            learners: makes learners in this thread; by default those that need no torch, and a process for the others.
+            writers: makes the writers of run files in this thread.
+            main: the whole life of the process that computes runs; None to compute bandits in this thread.
+            parent: owns it.
+        """
         super().__init__(parent)
-        self._may_go_on = may_go_on
         self._mailbox = mailbox
+        self._may_go_on = may_go_on
         self._learners = learners
         self._writers = writers
-        self._pace = Pace()
-        self._live: LiveRun | None = None
-        self._state = State.IDLE
-        self._order = 0
-        self._reported: Report | None = None
-        self._until: int | None = None
-        self._stepping = False
-        self._ended = False
-        self._stops = Stops()
+        self._main = main
+        self._done: dict[int, threading.Event] = {}
+        self._standing: dict[type[Command], Command] = {}
+        self.process: ProcessHost | None = None
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """What language models can be computed on, in words; empty until one was loaded."""
+        return () if self.process is None else self.process.devices
+
+    def expect(self, token: int) -> threading.Event:
+        """What is set when the command with this token has been carried out."""
+        event = self._done[token] = threading.Event()
+        return event
 
     def run(self) -> None:
-        """The thread's whole life: wait, obey, update, and again."""
+        """The thread's whole life: wait, pass on, listen, and again."""
         sys.setswitchinterval(SWITCH_INTERVAL)
-        self._ended = False
-        while not self._ended:
-            patience = self._patience()
-            if patience != 0:
-                self._try(self._commit)
-                patience = self._patience()
-            commands = self._mailbox.take(patience)
+        self.process = None
+        host = self._local() if self._main is None else self._in_process(self._main)
+        while not host.ended:
+            commands = self._mailbox.take(host.rest(), host.connection)
             for command in commands:
-                self._obey(command)
-            if commands:
-                self._report()
-            if self._state is State.RUNNING and self._patience() == 0:
-                self._update()
-        close = getattr(self._learners, "close", None)
-        if close is not None:
-            close()
+                if isinstance(command, (SetSpeed, SetBreakpoints)):  # whatever trains, and whoever trains next
+                    self._standing[type(command)] = command
+            if isinstance(host, LocalHost):
+                host = self._passed_to(host, commands)
+            else:
+                host.obey(commands)
+            host.advance()
+            if isinstance(host, ProcessHost) and host.unavailable:
+                host = self._fallen_back(host)
 
-    def _patience(self) -> float | None:
-        """Seconds until there is something to do without being told; None for never."""
-        if self._live is None or self._state is not State.RUNNING:
-            return None
-        if self._live.full:
-            return WINDOW_BEHIND
-        return 0.0 if self._stepping else self._pace.delay()
+    def _local(self) -> LocalHost:
+        learners = local_learner if self._learners is None else self._learners
+        host = LocalHost(self, learners, self._writers, self._mailbox.interrupts, self._may_go_on)
+        host.obey([*self._standing.values()])
+        return host
 
-    def _update(self) -> None:
-        live = self._live
-        assert live is not None
-        self._pace.began()
-        self._try(live.update)
-        reached = self._stops.reached(live)
-        done = self._until is not None and live.head >= self._until
-        if reached or (done and self._state is State.RUNNING):
-            self._rest()
-            self._report(reached=reached)
+    def _in_process(self, main: Serve) -> ProcessHost:
+        self.process = ProcessHost(self, main)
+        self.process.obey([*self._standing.values()])
+        self.process.start()
+        return self.process
 
-    def _interrupted(self) -> bool:
-        """Asked by the learner at every pass: waits while the window draws, but never for long."""
-        if not self._may_go_on.is_set():
-            self._may_go_on.wait(LONGEST_FRAME)
-        return self._mailbox.interrupts()
+    def _passed_to(self, host: LocalHost, commands: Sequence[Command]) -> LocalHost | ProcessHost:
+        """Who carries out ``commands``: a language model trains in a process, and from then on every run does."""
+        for place, command in enumerate(commands):
+            if isinstance(command, Begin) and command.settings.is_language and self._may_start_process:
+                host.obey(commands[:place])
+                host.leave()
+                other = self._in_process(serve)
+                other.obey(commands[place:])
+                return other
+        host.obey(commands)
+        return host
 
-    def _rest(self) -> None:
-        self._try(self._commit)
-        if self._state is State.RUNNING:
-            self._state = State.PAUSED
+    @property
+    def _may_start_process(self) -> bool:
+        return self._learners is None and self.process is None
 
-    def _commit(self) -> None:
-        if self._live is not None and self._state is not State.FAILED:
-            self._live.commit()
-
-    # -- commands --------------------------------------------------------------------------------------------------
-
-    def _obey(self, command: Command) -> None:
-        self._carry_out(command)
-        self._order = max(self._order, command.order)  # afterwards: what it ended is reported as before it
-
-    def _carry_out(self, command: Command) -> None:
-        match command:
-            case Begin():
-                self._close()
-                self._live = LiveRun(command, self._learners, self._writers, self._interrupted)
-                self._state = State.PAUSED
-                self._stops.watch(self._live)
-                self._try(self._live.prepare)
-                if self._live.note:
-                    self.told.emit(self._live.note)
-            case SetSpeed(speed=speed):
-                self._pace.set_speed(speed)
-            case SetBreakpoints(breakpoints=breakpoints):
-                self._stops.breakpoints = breakpoints
-                self._stops.watch(self._live)
-            case Shutdown():
-                self._close()
-                self._ended = True
-            case RunCommand(run_id=run_id) if self._live is not None and run_id == self._live.id:
-                self._obey_run(command, self._live)
-            case Commit(done=done) | Settle(done=done):
-                done.set()
-
-    def _obey_run(self, command: Command, live: LiveRun) -> None:
-        match command:
-            case Run(updates=updates):
-                self._until = None if updates is None else live.head + updates
-                self._start(stepping=False)
-            case OneStep():
-                queued = self._until if self._stepping and self._state is State.RUNNING else None
-                self._until = (live.head if queued is None else queued) + 1
-                self._start(stepping=True)
-            case Pause() if self._state is State.RUNNING:
-                self._rest()
-            case SetSettings(settings=settings):
-                self._try(lambda: live.set_settings(settings))
-            case Commit(done=done):
-                self._try(self._commit)
-                done.set()
-            case Ask(question=question):
-                self._ask(live, question)
-            case Close():
-                self._close()
-
-    def _ask(self, live: LiveRun, question: AnyQuestion) -> None:
-        try:
-            self.answered.emit(question, live.answer(question))
-        except Cancelled:
-            self.answered.emit(question, tr("The question was given up."))
-        except GrpoError as error:
-            self.answered.emit(question, str(error))
-        except Exception as error:
-            self.answered.emit(question, _failure(live, error).sentence)
-
-    def _start(self, *, stepping: bool) -> None:
-        if self._state is not State.RUNNING:
-            self._pace.restart()
-        self._stepping = stepping
-        self._state = State.RUNNING
-
-    def _close(self) -> None:
-        live, self._live = self._live, None
-        self._state = State.IDLE
-        if live is not None:
-            failure: Failure | None = None
-            try:
-                live.close()
-            except Exception as error:
-                failure = _failure(live, error)
-            self._report(failure, closed=live.id)
-
-    # -- reports ---------------------------------------------------------------------------------------------------
-
-    def _try(self, action: Callable[[], None]) -> None:
-        """Do it; what goes wrong stops the run, not the thread."""
-        try:
-            action()
-        except Cancelled:
-            pass  # the command for which the update was given up is the next to be read
-        except Exception as error:
-            assert self._live is not None
-            failure = _failure(self._live, error)
-            self._state = State.FAILED
-            with suppress(Exception):  # that a full disk refuses again is told already
-                self._live.commit()
-            self._report(failure)
-
-    def _report(self, failure: Failure | None = None, closed: str = "", reached: str = "") -> None:
-        run_id = self._live.id if self._live is not None else ""
-        report = Report(
-            run_id=run_id, order=self._order, state=self._state, failure=failure, closed=closed, reached=reached
+    def _fallen_back(self, host: ProcessHost) -> LocalHost:
+        """No process can be had: bandits are computed in this thread."""
+        self.told.emit(
+            tr(
+                "{why} Runs are computed in the window's own process instead: the same numbers, but a window that "
+                "answers later."
+            ).format(why=host.unavailable)
         )
-        if report != self._reported:
-            self._reported = report
-            self.reported.emit(report)
+        local = self._local()
+        local.obey(host.handed_over())
+        return local
 
+    # -- what hosts tell -------------------------------------------------------------------------------------------
 
-def _failure(live: LiveRun, error: Exception) -> Failure:
-    if isinstance(error, GrpoError):
-        return Failure(run_id=live.id, sentence=str(error), step=live.head)
-    logging.getLogger(__name__).error("unexpected error in a run", exc_info=error)
-    sentence = tr(
-        "The run was stopped after update {head} by an unexpected error ({name}: {error}). "
-        "Nothing finished is lost; run again, or branch from an earlier update."
-    ).format(head=live.head, name=type(error).__name__, error=error)
-    return Failure(run_id=live.id, sentence=sentence, step=live.head)
+    def fresh(self, buffer: Buffer) -> None:
+        """The window takes it from the buffer with its next frame."""
+
+    def report(self, report: Report) -> None:
+        """A change of state."""
+        self.reported.emit(report)
+
+    def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
+        """A question's answer, or the sentence why there is none."""
+        self.answered.emit(question, answer)
+
+    def tell(self, sentence: str) -> None:
+        """Something the user should know."""
+        self.told.emit(sentence)
+
+    def done(self, token: int) -> None:
+        """A command has been carried out."""
+        event = self._done.pop(token, None)
+        if event is not None:
+            event.set()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grpo_core.experiments.queue import Progress, held, read, work
-from grpo_core.model_process import receive, send, told
+from grpo_core.host.wire import error_message, receive, send
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -38,7 +38,7 @@ def serve(connection: Connection, folder: str) -> None:
         except OSError:
             raise
         except Exception as error:
-            send(connection, told(error))
+            send(connection, error_message(error))
         receive(connection)  # stays until it is let go, so that its end is never mistaken for a crash
     except (EOFError, OSError):
         return

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.experiments.runner import Poll, model_process
-from app.training.lm_process import RemoteLearner
-from grpo_core.config import language_settings
+from app.experiments.job_process import language_job
+from app.experiments.runner import Poll
 from grpo_core.memory import Block
 
 
@@ -33,8 +32,6 @@ def counted(poll: Poll) -> Iterator[Counted]:
         GrpoError: torch is missing, or the process has ended.
         Cancelled: ``poll`` raised it.
     """
-    with model_process(poll) as (process, cancelled):
-        next(RemoteLearner(process, language_settings(), [], cancelled))
-        found = process.ask({"do": "count"}, cancelled)
+    for found in language_job("ledger", {}, poll):
         blocks = [Block(**block) for block in found["blocks"]]
         yield Counted(blocks=blocks, held=found["held"], allocated=found["allocated"])

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from app.experiments.runner import Poll, model_process
+from app.experiments.job_process import language_job
+from app.experiments.runner import Poll
 from app.plotting.line_data import Line
 from app.plotting.numbers import share, shown
-from app.training.lm_process import RemoteLearner
 from grpo_core.config import Settings
 from grpo_core.experiments.temperatures import (
     LANGUAGE_TEMPERATURES,
@@ -22,6 +22,7 @@ from grpo_core.experiments.temperatures import (
     groups_of,
     language_at,
 )
+from grpo_core.host.messages import to_steps
 from grpo_core.text import tr
 
 DISTINCT = Line(name=tr("different answers in a group"), meaning="entropy")
@@ -78,10 +79,11 @@ def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, flo
         GrpoError: torch is missing, or the process has ended.
         Cancelled: ``poll`` raised it.
     """
-    with model_process(poll) as (process, cancelled):
-        for temperature in LANGUAGE_TEMPERATURES:
-            learner = RemoteLearner(process, language_at(temperature), [], cancelled)
-            yield temperature, groups_of(next(learner))
+    settings = [language_at(temperature).to_json() for temperature in LANGUAGE_TEMPERATURES]
+    updates = language_job("first_updates", {"settings": settings}, poll)
+    for temperature, message in zip(LANGUAGE_TEMPERATURES, updates, strict=True):
+        (step,) = to_steps(message["steps"], message["blobs"])
+        yield temperature, groups_of(step)
 
 
 def told_of_groups(settings: Settings) -> str:

@@ -159,7 +159,7 @@ def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
 def test_without_torch_the_sentence_says_so_and_the_lesson_goes_on(
     pupil: Pupil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.training.lm_process.find_spec", lambda name: None)
+    monkeypatch.setattr("app.experiments.job_process.find_spec", lambda name: None)
     pupil.open("temperature")
     pupil.walk_to(5)
     assert math.isnan(pupil.predict(1).value or 0.0)

@@ -15,7 +15,6 @@ from app.panels.evolution import EvolutionPanel
 from app.panels.metrics import MetricsPanel
 from app.panels.score import ScorePanel
 from app.training.controller import State
-from app.training.lm_process import WindowLearners
 from grpo_core.config import PRESETS
 from grpo_core.config.presets import preset_of
 from grpo_core.explain import Quantity, explain_from
@@ -145,11 +144,10 @@ def test_a_branch_goes_on_from_the_past_with_other_settings(driver: Driver) -> N
 def test_a_killed_model_is_told_and_run_loads_it_again(driver: Driver) -> None:
     quick(driver)
     run(driver, 2)
-    learners = driver.program.controller._learners
-    assert isinstance(learners, WindowLearners) and learners.pid is not None
-    os.kill(learners.pid, signal.SIGKILL)
-    run(driver, 2)
-    assert any("killed by signal 9" in message for message in driver.messages)
+    pid = driver.program.controller.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    driver.qtbot.waitUntil(lambda: any("killed by signal 9" in message for message in driver.messages))
     assert driver.head == 2
     run(driver, 2)
     assert driver.head == 4

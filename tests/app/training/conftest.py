@@ -1,4 +1,4 @@
-"""What the tests of training share: a controller with the real learner and the real run file."""
+"""What the tests of training share: a controller with the real learner and the real run file, on either host."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.training.controller import Controller, Failure, State
-from app.training.live_run import Learners, Writers, run_writer
+from app.training.run_process import Serve
+from grpo_core.host.live_run import Learners, Writers, run_writer
+from grpo_core.host.process import serve
 from grpo_core.learners import learner
 
 
@@ -20,8 +22,15 @@ class Trainer(Controller):
         failures: every failure.
     """
 
-    def __init__(self, qtbot: QtBot, *, learners: Learners = learner, writers: Writers = run_writer) -> None:
-        super().__init__(learners=learners, writers=writers)
+    def __init__(
+        self,
+        qtbot: QtBot,
+        *,
+        learners: Learners | None = learner,
+        writers: Writers = run_writer,
+        process: Serve | None = None,
+    ) -> None:
+        super().__init__(learners=learners, writers=writers, process=process)
         self.qtbot = qtbot
         self.heard: list[State] = []
         self.failures: list[Failure] = []
@@ -29,9 +38,15 @@ class Trainer(Controller):
         self.failed.connect(self.failures.append)
         self.set_speed(None)
 
+    @property
+    def head(self) -> int:
+        """Number of the last finished update, asked for as a window does that draws."""
+        self.look()
+        return super().head
+
     def until(self, *states: State) -> None:
         """Wait for one of ``states``."""
-        self.qtbot.waitUntil(lambda: self.state in states, timeout=10_000)
+        self.qtbot.waitUntil(lambda: self.state in states, timeout=40_000)
 
     def until_rest(self) -> None:
         """Wait until nothing moves."""
@@ -50,8 +65,10 @@ def make_trainer(qtbot: QtBot) -> Iterator[MakeTrainer]:
     """Makes controllers, and ends their workers afterwards."""
     made: list[Trainer] = []
 
-    def make(*, learners: Learners = learner, writers: Writers = run_writer) -> Trainer:
-        made.append(Trainer(qtbot, learners=learners, writers=writers))
+    def make(
+        *, learners: Learners | None = learner, writers: Writers = run_writer, process: Serve | None = None
+    ) -> Trainer:
+        made.append(Trainer(qtbot, learners=learners, writers=writers, process=process))
         return made[-1]
 
     yield make
@@ -59,7 +76,7 @@ def make_trainer(qtbot: QtBot) -> Iterator[MakeTrainer]:
         assert trainer.shutdown(10)
 
 
-@pytest.fixture
-def trainer(make_trainer: MakeTrainer) -> Trainer:
-    """A controller with the real learner and the real run file."""
-    return make_trainer()
+@pytest.fixture(params=["thread", "process"])
+def trainer(make_trainer: MakeTrainer, request: pytest.FixtureRequest) -> Trainer:
+    """A controller with the real learner and the real run file, whose runs are computed in a thread or a process."""
+    return make_trainer(process=serve if request.param == "process" else None)

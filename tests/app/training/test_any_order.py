@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from pytestqt.qtbot import QtBot
 
-from app.training.buffer import Fresh
 from app.training.controller import State
-from app.training.live_run import Writer, run_writer
-from app.training.mailbox import Begin
+from app.training.run_process import Serve
 from grpo_core.config import Settings
-from grpo_core.errors import RunFileError
+from grpo_core.host.buffer import Fresh
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader
 from tests.app.training.conftest import Trainer
+from tests.app.training.mains import REFUSING, serve_on_a_disk_that_fills, writers
 
 
 class Anything(RuleBasedStateMachine):
     """A person at the window, against a list of what must have come of it."""
 
     qtbot: QtBot
+    serve_in: tuple[Serve, ...] = ()
 
     @initialize()
     def open_window(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
+        self.full_disk = Path(self.folder.name, "full")
+        os.environ[REFUSING] = str(self.full_disk)
         self.refusing = False
-        self.trainer = Trainer(self.qtbot, writers=self._writers)
+        self.trainer = Trainer(self.qtbot, writers=writers, process=next(iter(self.serve_in), None))
         self.count = 0
         self.start(seed=0)
-
-    def _writers(self, begin: Begin, wanted: Settings, new: bool) -> Writer:
-        if self.refusing:
-            raise RunFileError("The disk is full.")
-        return run_writer(begin, wanted, new)
 
     def _begin(self, wanted: Settings, resume: Step | None, parent: tuple[Path, int] | None) -> None:
         self.count += 1
@@ -90,6 +90,10 @@ class Anything(RuleBasedStateMachine):
     @rule(refusing=st.booleans())
     def fill_or_free_the_disk(self, refusing: bool) -> None:
         self.refusing = refusing
+        if refusing:
+            self.full_disk.touch()
+        else:
+            self.full_disk.unlink(missing_ok=True)
 
     @precondition(lambda self: self.trainer.run_id and not self.refusing)
     @rule(back=st.integers(0, 3))
@@ -103,7 +107,7 @@ class Anything(RuleBasedStateMachine):
 
     @rule()
     def close(self) -> None:
-        self.refusing = False
+        self.fill_or_free_the_disk(refusing=False)
         self.trainer.close_run()
         self.trainer.until_rest()
         self._look()
@@ -135,12 +139,34 @@ class Anything(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
-def test_whatever_is_pressed_nothing_is_lost_doubled_or_different(qtbot: QtBot) -> None:
-    Anything.qtbot = qtbot
+class AnythingWithKills(Anything):
+    """The same person, whose runs are computed in a process that is killed now and then."""
+
+    @rule()
+    def kill(self) -> None:
+        self.pause()
+        if self.trainer.pid is not None:
+            before = self.trainer.pid
+            os.kill(before, signal.SIGKILL)
+            self.qtbot.waitUntil(lambda: self.trainer.pid != before, timeout=20_000)
+
+    @rule()
+    def kill_while_it_runs(self) -> None:
+        self.trainer.run(None)
+        if self.trainer.pid is not None:
+            before = self.trainer.pid
+            os.kill(before, signal.SIGKILL)
+            self.qtbot.waitUntil(lambda: self.trainer.pid != before, timeout=20_000)
+        self.pause()  # pressed Run may have been heard by the next process alone
+
+
+def searched(machine: type[Anything], qtbot: QtBot, examples: int, *serve_in: Serve) -> None:
+    """Press whatever comes to mind, ``examples`` times from the start."""
+    machine.qtbot, machine.serve_in = qtbot, serve_in
     run_state_machine_as_test(
-        Anything,
+        machine,
         settings=settings(
-            max_examples=25,
+            max_examples=examples,
             stateful_step_count=20,
             deadline=None,
             derandomize=True,
@@ -148,3 +174,27 @@ def test_whatever_is_pressed_nothing_is_lost_doubled_or_different(qtbot: QtBot) 
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+def test_whatever_is_pressed_nothing_is_lost_doubled_or_different(qtbot: QtBot) -> None:
+    searched(Anything, qtbot, 25)
+
+
+def test_in_a_process_of_its_own_neither(qtbot: QtBot) -> None:
+    searched(Anything, qtbot, 4, serve_on_a_disk_that_fills)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_in_a_process_of_its_own_neither_at_length(qtbot: QtBot) -> None:
+    searched(Anything, qtbot, 25, serve_on_a_disk_that_fills)
+
+
+def test_nor_where_the_process_is_killed(qtbot: QtBot) -> None:
+    searched(AnythingWithKills, qtbot, 4, serve_on_a_disk_that_fills)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_nor_where_the_process_is_killed_at_length(qtbot: QtBot) -> None:
+    searched(AnythingWithKills, qtbot, 30, serve_on_a_disk_that_fills)

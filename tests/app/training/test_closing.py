@@ -24,10 +24,11 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QTimer
 from app.training.controller import Controller, State
 from grpo_core.config import Settings
+from grpo_core.host.process import serve
 
-where, path = sys.argv[1], Path(sys.argv[2])
+where, path, process = sys.argv[1], Path(sys.argv[2]), sys.argv[3] == "process"
 application = QCoreApplication([])
-controller = Controller()
+controller = Controller(process=serve if process else None)
 controller.set_speed(None if where != "waiting" else 0.01)
 
 def until(condition):
@@ -40,7 +41,7 @@ if where not in ("untouched", "preparing"):
     until(lambda: controller.state is State.PAUSED)
 if where in ("running", "waiting", "stopping"):
     controller.run(None)
-    until(lambda: controller.head > 0)
+    until(lambda: controller.take() is not None)
 if where == "stopping":
     controller.pause()
 if where == "paused":
@@ -60,13 +61,17 @@ print("closed at", controller.head)
 """
 
 
+@pytest.mark.parametrize("host", ["thread", "process"])
 @pytest.mark.parametrize(
     "where", ["untouched", "preparing", "ready", "running", "waiting", "stopping", "paused", "failed", "closed"]
 )
-def test_closing_in_every_state_is_silent(where: str, tmp_path: Path) -> None:
+def test_closing_in_every_state_is_silent(where: str, host: str, tmp_path: Path) -> None:
     path = tmp_path / "a.grpo"
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", SCRIPT, where, str(path)], capture_output=True, text=True, timeout=30
+        [sys.executable, "-W", "error", "-c", SCRIPT, where, str(path), host],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
     head = int(done.stdout.split()[-1])

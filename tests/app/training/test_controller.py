@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from app.training.controller import State
-from app.training.mailbox import Pause
-from app.training.worker import Report
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
+from grpo_core.host.commands import Pause
+from grpo_core.host.reports import Report
 from grpo_core.learners import learner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader
@@ -283,7 +283,7 @@ def test_every_update_can_be_read_from_the_buffer_or_the_file(trainer: Trainer, 
     buffer = trainer.buffer
     assert buffer is not None
     trainer.run(None)
-    trainer.qtbot.waitUntil(lambda: buffer.committed > 0)
+    trainer.qtbot.waitUntil(lambda: trainer.head > 0 and buffer.committed > 0, timeout=10_000)
     with RunReader.open(tmp_path / "a.grpo") as reader:
         for back in range(100):
             number = max(trainer.head - back, 1)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from app.training.buffer import CAPACITY
 from app.training.controller import State
-from app.training.live_run import Writer, run_writer
-from app.training.mailbox import Begin
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
+from grpo_core.host.buffer import CAPACITY
+from grpo_core.host.commands import Begin
+from grpo_core.host.live_run import Writer, run_writer
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
@@ -238,7 +238,10 @@ def test_a_run_that_cannot_be_continued_says_so_when_it_is_begun(trainer: Traine
     assert not (tmp_path / "b.grpo").exists()
 
 
-def test_a_window_that_does_not_look_makes_the_worker_rest_rather_than_grow(trainer: Trainer, tmp_path: Path) -> None:
+def test_a_window_that_does_not_look_makes_the_worker_rest_rather_than_grow(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    trainer = make_trainer()
     trainer.begin(Settings(), tmp_path / "a.grpo")
     buffer = trainer.buffer
     assert buffer is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-from app.training.mailbox import Close, Mailbox, Pause, SetSpeed
+from app.training.mailbox import Mailbox
+from grpo_core.host.commands import Close, Pause, SetSpeed
 
 
 def test_commands_come_out_in_the_order_in_which_they_went_in() -> None:

@@ -1,4 +1,4 @@
-"""The language model behind the worker: the same run as in one process, whatever becomes of its process."""
+"""The language model behind the worker: the same run as in one process, whatever becomes of the one that trains it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import psutil
 import pytest
 
 from app.training.controller import State
-from app.training.lm_process import WindowLearners
 from grpo_core.config import PRESETS, Settings, language_settings
-from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, RunFileError, SettingsError
+from grpo_core.host.wire import error_from, error_message
 from grpo_core.learners import learner
-from grpo_core.model_process import error_told, told
 from grpo_core.questions import Answer, Question, Replay, Replayed
 from grpo_core.runs.run_file import RunReader
 from tests.app.training.conftest import MakeTrainer, Trainer
@@ -30,19 +29,18 @@ def until(trainer: Trainer, *states: State) -> None:
     trainer.qtbot.waitUntil(lambda: trainer.state in states, timeout=40_000)
 
 
-def started(make_trainer: MakeTrainer, path: Path, settings: Settings = SMALL) -> tuple[Trainer, WindowLearners]:
-    """A controller whose language model is loaded."""
-    learners = WindowLearners()
-    trainer = make_trainer(learners=learners)
+def started(make_trainer: MakeTrainer, path: Path, settings: Settings = SMALL) -> Trainer:
+    """A controller whose language model is loaded; it has a process although none was asked for."""
+    trainer = make_trainer(learners=None)
     trainer.begin(settings, path)
     assert trainer.state is State.PREPARING, "loading takes seconds, and the window says so"
     until(trainer, State.PAUSED, State.FAILED)
-    return trainer, learners
+    return trainer
 
 
 def test_it_is_the_run_that_one_process_alone_would_make(make_trainer: MakeTrainer, tmp_path: Path) -> None:
-    trainer, learners = started(make_trainer, tmp_path / "run.grpo")
-    assert learners.devices[0].startswith("cpu")
+    trainer = started(make_trainer, tmp_path / "run.grpo")
+    assert trainer.devices[0].startswith("cpu")
     trainer.run(4)
     until(trainer, State.PAUSED)
     assert trainer.commit(5)
@@ -58,11 +56,11 @@ def test_it_is_the_run_that_one_process_alone_would_make(make_trainer: MakeTrain
 @pytest.mark.long
 def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
-    trainer, learners = started(make_trainer, path)
+    trainer = started(make_trainer, path)
     trainer.run(None)
     trainer.qtbot.waitUntil(lambda: trainer.head >= 4, timeout=20_000)
-    assert learners.pid is not None
-    os.kill(learners.pid, signal.SIGKILL)
+    assert trainer.pid is not None
+    os.kill(trainer.pid, signal.SIGKILL)
     until(trainer, State.FAILED)
     (failure,) = trainer.failures
     assert "process has ended unexpectedly (killed by signal 9)" in failure.sentence
@@ -84,8 +82,8 @@ def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrai
 
 def test_closing_gives_up_the_update_in_progress_within_a_token(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     large = SMALL.replace({"task.prompts": 64, "learner.group_size": 64})
-    trainer, learners = started(make_trainer, tmp_path / "run.grpo", large)
-    child = psutil.Process(learners.pid)
+    trainer = started(make_trainer, tmp_path / "run.grpo", large)
+    child = psutil.Process(trainer.pid)
     trainer.run(None)
     trainer.qtbot.waitUntil(lambda: child.cpu_percent() > 1, timeout=10_000)
     assert trainer.shutdown(5), "an update of 4,096 completions takes longer than that"
@@ -94,7 +92,7 @@ def test_closing_gives_up_the_update_in_progress_within_a_token(make_trainer: Ma
 
 def test_a_question_is_answered_between_two_updates_and_kept(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
-    trainer, _ = started(make_trainer, path)
+    trainer = started(make_trainer, path)
     trainer.run(2)
     until(trainer, State.PAUSED)
     question = Question(step=2, group=0, completion="2+12=14")
@@ -115,7 +113,7 @@ def test_another_update_is_asked_for_while_it_trains_and_the_run_does_not_notice
     make_trainer: MakeTrainer, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.grpo"
-    trainer, _ = started(make_trainer, path)
+    trainer = started(make_trainer, path)
     trainer.run(2)
     until(trainer, State.PAUSED)
     question = Replay(step=2, settings=PRESETS["Dr. GRPO"].applied_to(SMALL).replace({"learner.mu": 3}))
@@ -141,7 +139,7 @@ def test_what_is_not_there_is_told_and_the_window_goes_on(make_trainer: MakeTrai
 
     if torch.cuda.is_available():
         pytest.skip("there is a GPU here")
-    trainer, _ = started(make_trainer, tmp_path / "a.grpo", SMALL.replace({"model.device": "cuda"}))
+    trainer = started(make_trainer, tmp_path / "a.grpo", SMALL.replace({"model.device": "cuda"}))
     assert trainer.state is State.FAILED
     assert "here is cpu" in trainer.failures[0].sentence
     trainer.begin(Settings(), tmp_path / "b.grpo")
@@ -156,8 +154,9 @@ def test_errors_cross_the_connection_as_what_they_are() -> None:
         NonFiniteError(5, "the loss"),
         Cancelled("Stopped."),
         GrpoError("No."),
+        RunFileError("Full."),
     ):
-        again = error_told(told(error))
+        again = error_from(error_message(error))
         assert type(again) is type(error)
         assert str(again).replace("“", "").replace("”", "") == str(error)
-    assert "ValueError: odd" in str(error_told(told(ValueError("odd"))))
+    assert "ValueError: odd" in str(error_from(error_message(ValueError("odd"))))

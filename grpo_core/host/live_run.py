@@ -1,4 +1,4 @@
-"""One run in the worker's hands: its learner, its file, and what it has finished. Lives in one thread."""
+"""A run that is being trained: its learner, its file, and what it has finished. Used by one thread."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from app.training.mailbox import Begin
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, RunFileError
+from grpo_core.host.buffer import Buffer
+from grpo_core.host.commands import Begin
 from grpo_core.learners import Earlier, Learner
 from grpo_core.metrics import metrics
 from grpo_core.questions import AnyAnswer, AnyQuestion, Replay
@@ -36,7 +37,7 @@ class Answers(Protocol):
 
 
 class Writer(Protocol):
-    """What the worker needs of :class:`grpo_core.runs.run_file.RunWriter`."""
+    """What a live run needs of :class:`grpo_core.runs.run_file.RunWriter`."""
 
     committed: int
     full: str | None
@@ -77,19 +78,20 @@ class LiveRun:
 
     Attributes:
         id: what commands and reports call it.
+        buffer: where its updates go.
         scalars: the metrics of the last update, None before one was made here.
     """
 
     def __init__(self, begin: Begin, learners: Learners, writers: Writers, cancelled: Callable[[], bool]) -> None:
         self.id = begin.run_id
         self._begin = begin
-        self._buffer = begin.buffer
+        self.buffer: Buffer = begin.buffer
         self._settings = begin.settings
         self._learners, self._writers, self._cancelled = learners, writers, cancelled
         self._learner: Learner | None = None
         self._writer: Writer | None = None
-        self._appended = self._buffer.committed
-        self._last = begin.resume
+        self._appended = self.buffer.committed
+        self._last = begin.unwritten[-1] if begin.unwritten else begin.resume
         self.scalars: Mapping[str, float] | None = None
 
     @property
@@ -100,7 +102,7 @@ class LiveRun:
     @property
     def full(self) -> bool:
         """Whether the window has to take something before the run can go on."""
-        return self._buffer.full
+        return self.buffer.full
 
     def prepare(self) -> None:
         """Have a learner that stands at the head.
@@ -130,7 +132,7 @@ class LiveRun:
             raise GrpoError(tr("Only a language model can {what}.").format(what=what))
         answer = self._learner.ask(question, self._earlier(question.step), self._earlier)
         if self._begin.path.exists():
-            with self._letting_go():
+            with self._closing_on_error():
                 self._opened(self._settings).keep_answer(question, answer)
         return answer
 
@@ -138,9 +140,9 @@ class LiveRun:
         """A recorded update of this run."""
         if self._last is not None and number == self._last.step:
             return self._last
-        held = self._buffer.uncommitted(number)
-        if held is not None:
-            return held
+        uncommitted = self.buffer.uncommitted(number)
+        if uncommitted is not None:
+            return uncommitted
         path = self.recorded
         with closing(RunReader.open(path)) as reader, closing(Lineage(reader, path.parent)) as lineage:
             return lineage.step(number)
@@ -171,11 +173,11 @@ class LiveRun:
         """
         self.save()
         if self._writer is None and self._begin.path.exists():
-            with self._letting_go():
+            with self._closing_on_error():
                 self._opened(self._settings)
         step, scalars = self._computed()
         self._last, self.scalars = step, scalars
-        self._buffer.put(step, scalars)
+        self.buffer.put(step, scalars)
         self.save()
 
     def save(self) -> None:
@@ -184,8 +186,8 @@ class LiveRun:
         Raises:
             RunFileError: writing failed, or the file or the disk is full.
         """
-        with self._letting_go():
-            for step, scalars in self._buffer.waiting(self._appended):
+        with self._closing_on_error():
+            for step, scalars in self.buffer.waiting(self._appended):
                 writer = self._opened(step.settings)
                 if step.step > self._appended:
                     writer.append(step, scalars)
@@ -199,8 +201,8 @@ class LiveRun:
             RunFileError: as for :meth:`save`.
         """
         self.save()
-        with self._letting_go():
-            if self._writer is not None and self._buffer.committed < self._appended:
+        with self._closing_on_error():
+            if self._writer is not None and self.buffer.committed < self._appended:
                 self._writer.commit()
                 self._note_committed()
 
@@ -221,7 +223,7 @@ class LiveRun:
         except GrpoError as error:
             reason = error
         self._forget_writer()
-        lost = self.head - self._buffer.committed
+        lost = self.head - self.buffer.committed
         if reason is not None and lost:
             raise RunFileError(
                 tr("The last {lost} updates could not be written to {name}. {reason}").format(
@@ -243,16 +245,15 @@ class LiveRun:
 
     def _opened(self, settings: Settings) -> Writer:
         if self._writer is None:
-            start = self._begin.resume.step if self._begin.resume is not None else 0
-            new = self._buffer.committed == start and not self._begin.path.exists()
+            new = self.buffer.committed == self._begin.start and not self._begin.path.exists()
             writer = self._writers(self._begin, settings, new)
             self._writer = writer
-            if not self._buffer.committed <= writer.committed <= self.head:
+            if not self.buffer.committed <= writer.committed <= self.head:
                 raise RunFileError(
                     tr(
                         "{name} holds {committed} updates, but this run goes on from "
                         "update {head}; open the file again, or branch into a new one."
-                    ).format(name=self._begin.path.name, committed=writer.committed, head=self._buffer.committed)
+                    ).format(name=self._begin.path.name, committed=writer.committed, head=self.buffer.committed)
                 )
             self._appended = writer.committed
         return self._writer
@@ -260,14 +261,14 @@ class LiveRun:
     def _note_committed(self) -> None:
         if self._writer is None:
             return
-        if self._writer.committed > self._buffer.committed:
-            self._buffer.mark_committed(self._writer.committed)
-            self._buffer.thinned = getattr(self._writer, "thinned", ())
+        if self._writer.committed > self.buffer.committed:
+            self.buffer.mark_committed(self._writer.committed)
+            self.buffer.thinned = getattr(self._writer, "thinned", ())
         if self._writer.full is not None:
             raise RunFileError(self._writer.full)
 
     @contextmanager
-    def _letting_go(self) -> Iterator[None]:
+    def _closing_on_error(self) -> Iterator[None]:
         """After an error the file is closed; it is opened again, and what it holds counted, when the run goes on."""
         try:
             yield
@@ -280,6 +281,6 @@ class LiveRun:
 
     def _forget_writer(self) -> None:
         writer, self._writer = self._writer, None
-        if writer is not None and self._buffer.committed < writer.committed <= self.head:
-            self._buffer.mark_committed(writer.committed)
-        self._appended = self._buffer.committed
+        if writer is not None and self.buffer.committed < writer.committed <= self.head:
+            self.buffer.mark_committed(writer.committed)
+        self._appended = self.buffer.committed

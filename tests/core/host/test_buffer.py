@@ -8,8 +8,8 @@ import threading
 import numpy as np
 import pytest
 
-from app.training.buffer import Buffer
 from grpo_core.config import Settings
+from grpo_core.host.buffer import Buffer
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from tests.core.steps import random_step

@@ -5,9 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-SPEEDS: tuple[float | None, ...] = (1.0, 2.0, 5.0, 10.0, 30.0, None)
-"""What the window offers, in updates per second; None is as many as possible."""
-
 
 class Pace:
     """Says when the next update is due; whoever asks does the waiting, so that a command can end it."""

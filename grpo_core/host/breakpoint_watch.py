@@ -1,17 +1,17 @@
-"""Where a run stops by itself: the breakpoints, held against each update of the run in the worker's hands."""
+"""Where a run stops by itself: the breakpoints, compared with each update of the run that is being trained."""
 
 from __future__ import annotations
 
 from contextlib import closing
 
-from app.training.live_run import LiveRun
 from grpo_core.breakpoints import Breakpoint, Watch, nothing_before, sentence
 from grpo_core.errors import GrpoError
+from grpo_core.host.live_run import LiveRun
 from grpo_core.runs.run_file import RunReader
 
 
-class Stops:
-    """The breakpoints of whatever trains. Lives in the worker's thread.
+class BreakpointWatch:
+    """The breakpoints of whatever trains.
 
     Attributes:
         breakpoints: those that are set, on or off.
@@ -23,7 +23,7 @@ class Stops:
         self._seen = 0
 
     def watch(self, live: LiveRun | None) -> None:
-        """Hold the breakpoints against the updates that ``live`` makes from now on.
+        """Compare the breakpoints with the updates that ``live`` makes from now on.
 
         What was true before does not stop it again: that is read from what it has recorded.
         """

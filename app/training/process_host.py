@@ -1,0 +1,351 @@
+"""A run's loop in a process of its own, as the worker thread drives it.
+
+Commands go out as they come, fresh updates come in when the window has looked. Should the process end, or leave an
+urgent command unheard, the run stands at its last finished update and the next command that needs a process starts
+another.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection
+
+from app.training.recovery import recovered
+from app.training.run_process import CLOSING, PATIENCE, RunProcess, Serve
+from grpo_core.errors import GrpoError
+from grpo_core.host.commands import (
+    Ask,
+    Begin,
+    Close,
+    Command,
+    Commit,
+    Look,
+    OneStep,
+    Pause,
+    Run,
+    RunCommand,
+    SetBreakpoints,
+    SetSettings,
+    SetSpeed,
+    Settle,
+    Shutdown,
+)
+from grpo_core.host.live_run import Writers, run_writer
+from grpo_core.host.messages import from_command, to_bundle, to_report
+from grpo_core.host.process import serve
+from grpo_core.host.reports import Failure, Outlet, Report, State
+from grpo_core.host.wire import Message
+from grpo_core.questions import AnyQuestion, answer_from_json, question_from_json
+from grpo_core.text import tr
+
+STARTING, LOADING = 60.0, 60.0
+"""Seconds that a process has for its start, and for loading torch."""
+STARTED = 0.5
+"""Seconds that it has at the end of the program where it is still starting or loading."""
+
+
+class ProcessHost:
+    """The process, and what is needed to begin its run again in another.
+
+    Attributes:
+        ended: a shutdown has been carried out.
+        unavailable: why no process can be had here, in a sentence; empty as long as one may be.
+        devices: what language models can be computed on, in words; empty until one was loaded.
+    """
+
+    def __init__(self, outlet: Outlet, main: Serve = serve, writers: Writers = run_writer) -> None:
+        self.ended = False
+        self.unavailable = ""
+        self.devices: tuple[str, ...] = ()
+        self._outlet, self._main, self._writers = outlet, main, writers
+        self._process: RunProcess | None = None
+        self._ready = False
+        self._looked = False
+        self._loading = False
+        self._closing = False
+        self._deadline: float | None = None
+        self._serial = 0
+        self._unheard: deque[tuple[int, Command]] = deque()
+        self._open: dict[str, Begin] = {}  # runs whose file may be open there, the current one last
+        self._current = ""
+        self._speed = SetSpeed(speed=None)
+        self._breakpoints = SetBreakpoints(breakpoints=())
+        self._order = 0
+        self._questions: list[AnyQuestion] = []
+        self._tokens: set[int] = set()
+
+    @property
+    def connection(self) -> Connection | None:
+        """What has something to say when the process has."""
+        return None if self._process is None else self._process.connection
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, None without one."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Have a process, before it is needed."""
+        if self._process is not None or self.unavailable or self.ended:
+            return
+        try:
+            self._process = RunProcess(self._main)
+        except GrpoError as error:
+            self.unavailable = str(error)
+            return
+        self._ready = self._looked = self._loading = False
+        self._deadline = time.monotonic() + STARTING
+
+    def rest(self) -> float | None:
+        """Seconds until the process is late; None where nothing is expected of it."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    def obey(self, commands: Sequence[Command]) -> None:
+        """Pass ``commands`` on."""
+        for command in commands:
+            self._note(command)
+            if self.unavailable:
+                self._unheard.append((0, command))
+            elif self._process is not None:
+                self._send(command)
+            else:
+                self._without(command)
+
+    def advance(self) -> None:
+        """Hear what the process has said."""
+        process = self._process
+        if process is None:
+            return
+        try:
+            for message in process.received():
+                self._hear(message)
+        except (EOFError, OSError):
+            self._on_end(self._unexpected(process.close(PATIENCE)))
+            return
+        if self._closing:
+            self._close(process)
+        elif self._deadline is not None and time.monotonic() >= self._deadline:
+            process.kill()
+            process.close()
+            self._on_end(
+                tr(
+                    "The process that trains did not answer for {seconds:.0f} seconds and was ended. Every finished "
+                    "update is kept; press Run to go on in another process."
+                ).format(seconds=PATIENCE if self._ready else STARTING)
+            )
+
+    def handed_over(self) -> list[Command]:
+        """What another host has to carry out instead, where no process can be had."""
+        return [command for _, command in self._unheard]
+
+    # -- to the process --------------------------------------------------------------------------------------------
+
+    def _note(self, command: Command) -> None:
+        """Remember what another process would have to know."""
+        self._order = max(self._order, command.order)
+        match command:
+            case Begin(run_id=run_id):
+                self._open.pop(run_id, None)
+                self._open[run_id] = command
+                self._current = run_id
+            case Close(run_id=run_id) if run_id == self._current:
+                self._current = ""
+            case SetSettings(run_id=run_id, settings=settings) if run_id in self._open:
+                self._open[run_id] = replace(self._open[run_id], settings=settings)
+            case SetSpeed():
+                self._speed = command
+            case SetBreakpoints():
+                self._breakpoints = command
+            case Ask(question=question):
+                self._questions.append(question)
+            case Commit(token=token) | Settle(token=token):
+                self._tokens.add(token)
+            case _:
+                pass  # the others are carried out once, or not at all
+
+    def _send(self, command: Command) -> None:
+        process = self._process
+        assert process is not None
+        with suppress(OSError):  # its end is read where it speaks, and deals with what was not heard
+            if isinstance(command, Look):
+                if not self._looked:
+                    self._looked = True
+                    process.send({"do": "look"})
+                return
+            self._serial += 1
+            self._unheard.append((self._serial, command))
+            if command.urgent and self._deadline is None:
+                self._deadline = time.monotonic() + PATIENCE
+            if isinstance(command, Shutdown) and (self._loading or not self._ready):  # it has nothing to lose
+                self._deadline = time.monotonic() + STARTED
+            message, blobs = from_command(command)
+            process.send({**message, "serial": self._serial}, blobs)
+
+    # -- from the process ------------------------------------------------------------------------------------------
+
+    def _hear(self, message: Message) -> None:
+        match message["is"]:
+            case "fresh":
+                self._looked = False
+                if message["run_id"] in self._open:
+                    self._open[message["run_id"]].buffer.extend(to_bundle(message))
+            case "report":
+                report = to_report(message)
+                self._open.pop(report.closed, None)
+                self._outlet.report(report)
+            case "taken":
+                while self._unheard and self._unheard[0][0] <= message["serial"]:
+                    self._on_taken(self._unheard.popleft()[1])
+            case "answer":
+                question = question_from_json(message["question"])
+                text = message["answer"]
+                self._answer(question, text if message["refused"] else answer_from_json(question, text))
+            case "done":
+                self._done(message["token"])
+            case "note":
+                self._outlet.tell(message["text"])
+            case "log":
+                logging.getLogger(__name__).log(message["level"], "%s", message["text"])
+            case "ready":
+                self._ready, self._deadline = True, None
+                self._expect()
+            case "loading":
+                self._loading, self._deadline = True, time.monotonic() + LOADING
+            case "loaded":
+                self.devices, self._loading, self._deadline = tuple(message["devices"]), False, None
+                self._expect()
+            case kind:
+                raise ValueError(f"the process said {kind!r}")
+
+    def _on_taken(self, command: Command) -> None:
+        self._deadline = None
+        self._closing = self._closing or isinstance(command, Shutdown)
+        self._expect()
+
+    def _expect(self) -> None:
+        """The process is due to take the next urgent command, if there is one."""
+        if self._ready and any(command.urgent for _, command in self._unheard):
+            self._deadline = time.monotonic() + PATIENCE
+
+    def _close(self, process: RunProcess) -> None:
+        """It was asked to end, has heard that, and closes its file first."""
+        messages: list[Message] = []
+        deadline = time.monotonic() + CLOSING
+        with suppress(EOFError, OSError):
+            while process.connection.poll(max(0.0, deadline - time.monotonic())):
+                messages += process.received()
+        for message in messages:
+            self._hear(message)
+        process.close()
+        self._process = None
+        self.ended = True
+
+    def _answer(self, question: AnyQuestion, answer: object) -> None:
+        with suppress(ValueError):
+            self._questions.remove(question)
+        self._outlet.answer(question, answer)  # type: ignore[arg-type]  # what it is follows from the question
+
+    def _done(self, token: int) -> None:
+        self._tokens.discard(token)
+        self._outlet.done(token)
+
+    # -- without the process ---------------------------------------------------------------------------------------
+
+    def _unexpected(self, how: str) -> str:
+        current = self._open.get(self._current)
+        if current is not None and current.settings.is_language:
+            return tr(
+                "The language model's process has ended unexpectedly ({how}). Every finished update is kept; press Run "
+                "to load the model again and go on. If that happens again, memory may be short: choose fewer prompts "
+                "or a smaller group."
+            ).format(how=how)
+        return tr(
+            "The process that trains has ended unexpectedly ({how}). Every finished update is kept; press Run to go "
+            "on in another process."
+        ).format(how=how)
+
+    def _on_end(self, sentence: str) -> None:
+        """The process is gone: keep what it has finished, report, and carry out what it did not hear."""
+        self._process, self._deadline = None, None
+        unheard = [command for _, command in self._unheard]
+        ends = any(isinstance(command, Shutdown) for command in unheard)
+        if not self._ready and not ends:
+            self.unavailable = sentence
+            return
+        self._unheard.clear()
+        for question in [*self._questions]:
+            self._answer(question, sentence)
+        for token in [*self._tokens]:
+            self._done(token)
+        for run_id in [run_id for run_id in self._open if run_id != self._current]:
+            self._close_here(run_id)
+        begins = any(isinstance(command, Begin) for command in unheard)
+        if begins or self._current not in self._open:
+            self._outlet.tell(sentence)
+        elif not ends:
+            self._fail(sentence)
+        for command in unheard[-1:] if ends else unheard:
+            if not isinstance(command, (Run, OneStep, Pause, Ask, Commit, Settle)):
+                self._without(command)
+
+    def _fail(self, sentence: str) -> None:
+        begin, reason = recovered(self._open[self._current], self._writers)
+        self._open[self._current] = begin
+        sentence = f"{sentence} {reason}" if reason is not None else sentence
+        failure = Failure(run_id=begin.run_id, sentence=sentence, step=begin.buffer.head)
+        self._report(State.FAILED, failure)
+
+    def _without(self, command: Command) -> None:
+        """Carry out a command while there is no process."""
+        match command:
+            case Begin(run_id=run_id):
+                for other in [other for other in self._open if other != run_id]:
+                    self._close_here(other)
+                self._restart(command)
+            case Run() | OneStep() | Ask() if command.run_id == self._current and command.run_id in self._open:
+                self._restart(self._open[command.run_id])
+                self._again(command)
+            case Ask(question=question):
+                self._answer(question, tr("The question was given up."))
+            case Close(run_id=run_id):
+                if run_id in self._open:
+                    self._close_here(run_id)
+            case Commit(token=token) | Settle(token=token):
+                self._done(token)
+            case Shutdown():
+                for other in [*self._open]:
+                    self._close_here(other)
+                self.ended = True
+            case SetSpeed() | SetBreakpoints() | Look() | RunCommand():
+                pass  # noted, or for a run that does not move
+            case _:
+                raise TypeError(f"a host knows no command {command!r}")
+
+    def _restart(self, begin: Begin) -> None:
+        """Begin a run in a new process."""
+        self.start()
+        for command in (self._speed, self._breakpoints, begin):
+            self._again(command)
+
+    def _again(self, command: Command) -> None:
+        if self._process is not None:
+            self._send(command)
+        else:
+            self._unheard.append((0, command))
+
+    def _close_here(self, run_id: str) -> None:
+        """A run that its process did not close."""
+        begin, reason = recovered(self._open.pop(run_id), self._writers)
+        failure = None
+        if reason is not None:
+            failure = Failure(run_id=run_id, sentence=str(reason), step=begin.buffer.head)
+        self._report(State.IDLE, failure, closed=run_id)
+
+    def _report(self, state: State, failure: Failure | None = None, closed: str = "") -> None:
+        run_id = "" if state is State.IDLE else self._current
+        self._outlet.report(Report(run_id=run_id, order=self._order, state=state, failure=failure, closed=closed))

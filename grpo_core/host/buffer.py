@@ -1,0 +1,212 @@
+"""Finished updates on their way from the loop to the window: put in one by one, taken out once a frame."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.metrics import METRICS, metrics
+from grpo_core.record import Step
+from grpo_core.runs.thinning import Stretch
+from grpo_core.text import tr
+
+NAMES = tuple(METRICS)
+CAPACITY = 8192
+"""Updates whose scalars may wait for the window (0.7 MB): some seconds at full speed."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fresh:
+    """What has arrived since the last look, without a gap.
+
+    Attributes:
+        run_id: the run it belongs to.
+        first: number of the first new update.
+        head: number of the last.
+        scalars: name -> (n,) float64, one entry a new update.
+        changes: (first update under them, settings) for every change of settings among the new updates.
+        last: the last update itself.
+    """
+
+    run_id: str
+    first: int
+    head: int
+    scalars: dict[str, np.ndarray]
+    changes: tuple[tuple[int, Settings], ...]
+    last: Step
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bundle:
+    """What has happened to a buffer since its last bundle: it brings the buffer of another process up to date.
+
+    Attributes:
+        run_id: the run it belongs to.
+        head: number of the last finished update.
+        committed: number of the last update in the file.
+        scalars: (n, K) float64, one row an update of the n newest, one column a name of ``NAMES``.
+        changes: (first update under them, settings) for every change of settings among them.
+        steps: those of them that the file does not hold, and always the last, oldest first.
+        thinned: where the file has dropped updates, None where that is as it was.
+    """
+
+    run_id: str
+    head: int
+    committed: int
+    scalars: np.ndarray
+    changes: tuple[tuple[int, Settings], ...]
+    steps: tuple[Step, ...]
+    thinned: tuple[Stretch, ...] | None
+
+
+class Buffer:
+    """The updates of one run that the window has not seen, or that its file does not hold yet. Thread-safe.
+
+    It stays small on both sides: whole updates leave with the commit that puts them on disk, and the loop rests
+    while :attr:`full`.
+
+    Attributes:
+        run_id: the run.
+        version: grows with everything new; equal versions cost one comparison.
+        head: number of the last finished update.
+        committed: number of the last update in the file.
+        thinned: where the file has dropped updates to stay below its size limit.
+    """
+
+    def __init__(self, run_id: str, settings: Settings, *, head: int = 0, capacity: int = CAPACITY) -> None:
+        self.run_id = run_id
+        self.version = 0
+        self.head = head
+        self.committed = head
+        self.thinned: tuple[Stretch, ...] = ()
+        self._lock = threading.Lock()
+        self._settings = settings
+        self._last: Step | None = None
+        self._waiting: dict[int, tuple[Step, Mapping[str, float]]] = {}
+        self._changes: list[tuple[int, Settings]] = []
+        self._scalars = np.empty((capacity, len(NAMES)))
+        self._count = 0
+        self._sent: tuple[int, int, tuple[Stretch, ...]] = head, head, ()  # head, committed, thinned of a bundle
+
+    @property
+    def full(self) -> bool:
+        """Whether the window has fallen so far behind that nothing more may be put in."""
+        return self._count >= len(self._scalars)
+
+    def put(self, step: Step, scalars: Mapping[str, float]) -> None:
+        """The next finished update with its metrics (loop).
+
+        Raises:
+            OverflowError: the buffer is full.
+        """
+        with self._lock:
+            if self.full:
+                raise OverflowError(tr("the buffer of finished updates is full"))
+            self._scalars[self._count] = [scalars[name] for name in NAMES]
+            self._count += 1
+            if step.settings is not self._settings:
+                if step.settings != self._settings:
+                    self._changes.append((step.step, step.settings))
+                self._settings = step.settings
+            self._last = step
+            self._waiting[step.step] = step, scalars
+            self.head = step.step
+            self.version += 1
+
+    def restore(self, steps: Sequence[Step]) -> None:
+        """Updates that are finished and known to the window, but in no file yet (loop)."""
+        with self._lock:
+            for step in steps:
+                self._waiting[step.step] = step, metrics(step)
+                self._last, self._settings, self.head = step, step.settings, step.step
+            self._sent = self.head, self.committed, self.thinned
+
+    def waiting(self, after: int) -> list[tuple[Step, Mapping[str, float]]]:
+        """The updates after number ``after`` not known to be in the file, with their metrics, oldest first (loop)."""
+        with self._lock:
+            return [kept for number, kept in self._waiting.items() if number > after]
+
+    def mark_committed(self, number: int) -> None:
+        """The file holds everything up to ``number`` now (loop)."""
+        with self._lock:
+            self._drop(number)
+
+    def uncommitted(self, number: int) -> Step | None:
+        """Update ``number`` if it is the last one or not in the file yet, else None (window)."""
+        with self._lock:
+            if self._last is not None and self._last.step == number:
+                return self._last
+            kept = self._waiting.get(number)
+            return None if kept is None else kept[0]
+
+    def take(self) -> Fresh | None:
+        """Everything since the last call; None if nothing is new (window)."""
+        if not self._count:
+            return None
+        with self._lock:
+            assert self._last is not None
+            rows, changes = self._emptied()
+            return Fresh(
+                run_id=self.run_id,
+                first=self.head - len(rows) + 1,
+                head=self.head,
+                scalars=dict(zip(NAMES, rows.T.copy(), strict=True)),
+                changes=changes,
+                last=self._last,
+            )
+
+    def bundle(self) -> Bundle | None:
+        """Everything since the last call, for the buffer of another process; None if nothing is new (loop)."""
+        now = self.head, self.committed, self.thinned
+        if now == self._sent:
+            return None
+        with self._lock:
+            rows, changes = self._emptied()
+            (sent, _, thinned), self._sent = self._sent, now
+            steps = [step for number, (step, _) in self._waiting.items() if number > sent]
+            if self._last is not None and self.head > sent and not (steps and steps[-1] is self._last):
+                steps.append(self._last)
+            return Bundle(
+                run_id=self.run_id,
+                head=self.head,
+                committed=self.committed,
+                scalars=rows,
+                changes=changes,
+                steps=tuple(steps),
+                thinned=None if thinned == self.thinned else self.thinned,
+            )
+
+    def extend(self, bundle: Bundle) -> None:
+        """Take in what another process has finished (window's side); there is always room for it."""
+        with self._lock:
+            count = self._count + len(bundle.scalars)
+            if count > len(self._scalars):
+                self._scalars = np.concatenate([self._scalars, np.empty((count, len(NAMES)))])
+            self._scalars[self._count : count] = bundle.scalars
+            self._count = count
+            self._changes += bundle.changes
+            for step in bundle.steps:
+                row = bundle.scalars[step.step - bundle.head - 1]
+                self._waiting[step.step] = step, dict(zip(NAMES, row.tolist(), strict=True))
+                self._last, self._settings = step, step.settings
+            self._drop(bundle.committed)
+            if bundle.thinned is not None:
+                self.thinned = bundle.thinned
+            self.head = bundle.head
+            self.version += 1
+
+    def _emptied(self) -> tuple[np.ndarray, tuple[tuple[int, Settings], ...]]:
+        """The scalars (n, K) and the changes of settings that waited for the window."""
+        rows, changes = self._scalars[: self._count].copy(), tuple(self._changes)
+        self._count = 0
+        self._changes.clear()
+        return rows, changes
+
+    def _drop(self, committed: int) -> None:
+        for number in [number for number in self._waiting if number <= committed]:
+            del self._waiting[number]
+        self.committed = committed

@@ -1,0 +1,95 @@
+"""A language model that learns and answers in the process that trains it; torch is imported when one begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
+from grpo_core.learners import NO_TORCH, Earlier, leading_to
+from grpo_core.questions import AnyAnswer, AnyQuestion
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from grpo_core.lm.answers import Answering
+    from grpo_core.lm.learner import LanguageLearner
+
+
+class AnsweringLearner:
+    """A learner (:class:`grpo_core.learners.Learner`) that can be asked about any of its updates.
+
+    Attributes:
+        note: what the user should know of how the run was taken up again; empty for nothing.
+    """
+
+    def __init__(self, learner: LanguageLearner, answering: Answering, cancelled: Callable[[], bool]) -> None:
+        self._learner, self._answering, self._cancelled = learner, answering, cancelled
+        self.note = _drift_note(learner.drift)
+
+    @property
+    def settings(self) -> Settings:
+        """What the next update runs under."""
+        return self._learner.settings
+
+    @settings.setter
+    def settings(self, wanted: Settings) -> None:
+        self._learner.settings = wanted
+
+    def __iter__(self) -> Iterator[Step]:
+        return self
+
+    def __next__(self) -> Step:
+        return next(self._learner)
+
+    def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer:
+        """The answer to a question about ``step``, computed on a copy of the model.
+
+        Raises:
+            GrpoError: it cannot be answered; the message says why.
+        """
+        before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
+        return self._answering(question, step, before, self._cancelled)
+
+
+class LanguageModels:
+    """Makes the language models of one process. One is in memory at a time, and a copy of it for questions."""
+
+    def __init__(self) -> None:
+        self._answering: Answering | None = None
+
+    def devices(self) -> tuple[str, ...]:
+        """What models can be computed on, in words. Imports torch.
+
+        Raises:
+            GrpoError: torch cannot be imported.
+        """
+        try:
+            from grpo_core.lm.checkpoint import devices
+        except ModuleNotFoundError:
+            raise GrpoError(NO_TORCH) from None
+        except ImportError as error:
+            raise GrpoError(tr("torch cannot be used here: {error}.").format(error=error)) from None
+        return tuple(devices())
+
+    def learner(
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+    ) -> AnsweringLearner:
+        """A language model at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`)."""
+        from grpo_core.lm.answers import Answering
+        from grpo_core.lm.learner import LanguageLearner
+
+        if self._answering is None:
+            self._answering = Answering()
+        model = LanguageLearner(settings, history=leading_to(resume, earlier), cancelled=cancelled)
+        return AnsweringLearner(model, self._answering, cancelled)
+
+
+def _drift_note(drift: float) -> str:
+    if drift == 0:
+        return ""
+    return tr(
+        "The run was recorded on another machine or build: replayed here, its log-probabilities differ by up to "
+        "{drift:.1g} nats, so what follows is a continuation of its own."
+    ).format(drift=drift)

@@ -1,0 +1,256 @@
+"""The loop that trains: makes updates when it may, waits when it may not, and outlives every error of a run.
+
+It is the same in a process of its own and in a thread of the window: commands come from whoever drives it, results go
+to an :class:`~grpo_core.host.reports.Outlet`. It starts no thread, and everything in it lives in the one that calls it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Protocol
+
+from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.host.breakpoint_watch import BreakpointWatch
+from grpo_core.host.commands import (
+    Ask,
+    Begin,
+    Close,
+    Command,
+    Commit,
+    Look,
+    OneStep,
+    Pause,
+    Run,
+    RunCommand,
+    SetBreakpoints,
+    SetSettings,
+    SetSpeed,
+    Settle,
+    Shutdown,
+)
+from grpo_core.host.live_run import Learners, LiveRun, Writers
+from grpo_core.host.pace import Pace
+from grpo_core.host.reports import Failure, Outlet, Report, State
+from grpo_core.questions import AnyQuestion
+from grpo_core.text import tr
+
+WINDOW_BEHIND = 0.05
+"""Seconds between looks at a buffer that nobody empties."""
+
+
+class Inbox(Protocol):
+    """Where commands come from."""
+
+    def take(self, timeout: float | None) -> Iterable[Command]:
+        """All commands that are there, oldest first; waits up to ``timeout`` seconds for one, None without limit."""
+
+
+class Loop:
+    """One run after the other: a learner and the one writing connection of its file.
+
+    Attributes:
+        ended: a shutdown has been carried out.
+    """
+
+    def __init__(self, outlet: Outlet, learners: Learners, writers: Writers, interrupted: Callable[[], bool]) -> None:
+        self.ended = False
+        self._outlet = outlet
+        self._learners = learners
+        self._writers = writers
+        self._interrupted = interrupted
+        self._pace = Pace()
+        self._live: LiveRun | None = None
+        self._state = State.IDLE
+        self._order = 0
+        self._reported: Report | None = None
+        self._until: int | None = None
+        self._stepping = False
+        self._breakpoints = BreakpointWatch()
+
+    def run(self, inbox: Inbox) -> None:
+        """Wait, obey, update, and again, until a shutdown."""
+        while not self.ended:
+            self.obey(inbox.take(self.rest()))
+            self.advance()
+
+    def rest(self) -> float | None:
+        """Seconds until there is something to do without a command; None for never. Commits before a wait."""
+        if self._patience() != 0:
+            self._try(self._commit)
+        return self._patience()
+
+    def obey(self, commands: Iterable[Command]) -> None:
+        """Carry out ``commands`` in order and report where that leads."""
+        obeyed = False
+        for command in commands:
+            self._carry_out(command)
+            self._order = max(self._order, command.order)  # afterwards: what it ended is reported as before it
+            obeyed = True
+        if obeyed:
+            self._report()
+
+    def advance(self) -> None:
+        """One update, if one is due."""
+        live = self._live
+        if live is None or self._state is not State.RUNNING or self._patience() != 0:
+            return
+        self._pace.began()
+        self._try(live.update)
+        self._outlet.fresh(live.buffer)
+        reached = self._breakpoints.reached(live)
+        done = self._until is not None and live.head >= self._until
+        if reached or (done and self._state is State.RUNNING):
+            self._pause()
+            self._report(reached=reached)
+
+    def leave(self) -> None:
+        """Close the run and report that."""
+        self._close()
+
+    def abandon(self) -> None:
+        """Close the run's file; nobody is there any more who could be told."""
+        live, self._live = self._live, None
+        if live is not None:
+            with suppress(Exception):
+                live.close()
+
+    def _patience(self) -> float | None:
+        if self._live is None or self._state is not State.RUNNING:
+            return None
+        if self._live.full:
+            return WINDOW_BEHIND
+        return 0.0 if self._stepping else self._pace.delay()
+
+    def _pause(self) -> None:
+        self._try(self._commit)
+        if self._state is State.RUNNING:
+            self._state = State.PAUSED
+
+    def _commit(self) -> None:
+        if self._live is not None and self._state is not State.FAILED:
+            self._live.commit()
+
+    # -- commands --------------------------------------------------------------------------------------------------
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case Begin():
+                self._begin(command)
+            case SetSpeed(speed=speed):
+                self._pace.set_speed(speed)
+            case SetBreakpoints(breakpoints=breakpoints):
+                self._breakpoints.breakpoints = breakpoints
+                self._breakpoints.watch(self._live)
+            case Shutdown():
+                self._close()
+                self.ended = True
+            case RunCommand(run_id=run_id) if self._live is not None and run_id == self._live.id:
+                self._carry_out_for(self._live, command)
+            case Commit(token=token) | Settle(token=token):
+                self._outlet.done(token)
+            case Look() | RunCommand():  # the window shares the buffer; the run has been left
+                pass
+            case _:
+                raise TypeError(f"a loop knows no command {command!r}")
+
+    def _carry_out_for(self, live: LiveRun, command: RunCommand) -> None:
+        match command:
+            case Run(updates=updates):
+                self._until = None if updates is None else live.head + updates
+                self._start(stepping=False)
+            case OneStep():
+                queued = self._until if self._stepping and self._state is State.RUNNING else None
+                self._until = (live.head if queued is None else queued) + 1
+                self._start(stepping=True)
+            case Pause():
+                if self._state is State.RUNNING:
+                    self._pause()
+            case SetSettings(settings=settings):
+                self._try(lambda: live.set_settings(settings))
+            case Commit(token=token):
+                self._try(self._commit)
+                self._outlet.fresh(live.buffer)
+                self._outlet.done(token)
+            case Ask(question=question):
+                self._answer(live, question)
+            case Close():
+                self._close()
+            case _:
+                raise TypeError(f"a run knows no command {command!r}")
+
+    def _begin(self, command: Begin) -> None:
+        self._close()
+        live = self._live = LiveRun(command, self._learners, self._writers, self._interrupted)
+        self._state = State.PAUSED
+        self._outlet.fresh(live.buffer)
+        self._breakpoints.watch(live)
+        self._try(live.prepare)
+        if live.note:
+            self._outlet.tell(live.note)
+
+    def _answer(self, live: LiveRun, question: AnyQuestion) -> None:
+        try:
+            self._outlet.answer(question, live.answer(question))
+        except Cancelled:
+            self._outlet.answer(question, tr("The question was given up."))
+        except GrpoError as error:
+            self._outlet.answer(question, str(error))
+        except Exception as error:
+            self._outlet.answer(question, failure_of(live, error).sentence)
+
+    def _start(self, *, stepping: bool) -> None:
+        if self._state is not State.RUNNING:
+            self._pace.restart()
+        self._stepping = stepping
+        self._state = State.RUNNING
+
+    def _close(self) -> None:
+        live, self._live = self._live, None
+        self._state = State.IDLE
+        if live is not None:
+            failure: Failure | None = None
+            try:
+                live.close()
+            except Exception as error:
+                failure = failure_of(live, error)
+            self._outlet.fresh(live.buffer)
+            self._report(failure, closed=live.id)
+
+    # -- reports ---------------------------------------------------------------------------------------------------
+
+    def _try(self, action: Callable[[], None]) -> None:
+        """Do it; what goes wrong stops the run, not the loop."""
+        try:
+            action()
+        except Cancelled:
+            pass  # the command for which the update was given up is the next to be read
+        except Exception as error:
+            assert self._live is not None
+            failure = failure_of(self._live, error)
+            self._state = State.FAILED
+            with suppress(Exception):  # that a full disk refuses again has been reported already
+                self._live.commit()
+            self._report(failure)
+
+    def _report(self, failure: Failure | None = None, closed: str = "", reached: str = "") -> None:
+        run_id = self._live.id if self._live is not None else ""
+        report = Report(
+            run_id=run_id, order=self._order, state=self._state, failure=failure, closed=closed, reached=reached
+        )
+        if report != self._reported:
+            self._reported = report
+            self._outlet.report(report)
+
+
+def failure_of(live: LiveRun, error: Exception) -> Failure:
+    """``error`` as the sentence with which ``live`` stands still; an unexpected one is logged with its traceback."""
+    if isinstance(error, GrpoError):
+        return Failure(run_id=live.id, sentence=str(error), step=live.head)
+    logging.getLogger(__name__).error("unexpected error in a run", exc_info=error)
+    sentence = tr(
+        "The run was stopped after update {head} by an unexpected error ({name}: {error}). "
+        "Nothing finished is lost; run again, or branch from an earlier update."
+    ).format(head=live.head, name=type(error).__name__, error=error)
+    return Failure(run_id=live.id, sentence=sentence, step=live.head)

@@ -1,0 +1,165 @@
+"""Commands, bundles of fresh updates and reports as messages, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.breakpoints import breakpoint_from_json
+from grpo_core.config import Settings, settings_from_json
+from grpo_core.host import commands
+from grpo_core.host.buffer import NAMES, Buffer, Bundle
+from grpo_core.host.commands import Begin, Command
+from grpo_core.host.reports import Failure, Report, State
+from grpo_core.host.wire import Message
+from grpo_core.questions import question_from_json
+from grpo_core.record import Step
+from grpo_core.runs.layout import decoded, encoded
+from grpo_core.runs.thinning import Stretch
+
+COMMANDS: dict[str, type[Command]] = {
+    kind.__name__: kind
+    for kind in (
+        commands.Ask,
+        commands.Begin,
+        commands.Close,
+        commands.Commit,
+        commands.OneStep,
+        commands.Pause,
+        commands.Run,
+        commands.SetBreakpoints,
+        commands.SetSettings,
+        commands.SetSpeed,
+        commands.Settle,
+        commands.Shutdown,
+    )
+}
+"""Every command that can cross, by its name."""
+
+
+@lru_cache(maxsize=64)
+def cached_settings(text: str) -> Settings:
+    """Settings from JSON; the same text is the same object, so that unchanged settings compare at once."""
+    return settings_from_json(text)
+
+
+Coder = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+_CODERS: dict[str, Coder] = {
+    "settings": (Settings.to_json, cached_settings),
+    "path": (str, Path),
+    "parent": (lambda parent: (str(parent[0]), parent[1]), lambda parent: (Path(parent[0]), parent[1])),
+    "question": (lambda question: question.to_json(), question_from_json),
+    "breakpoints": (
+        lambda breakpoints: [dataclasses.asdict(one) for one in breakpoints],
+        lambda stored: tuple(breakpoint_from_json(one) for one in stored),
+    ),
+}
+"""How a field of a command is written in JSON, by its name; the others are numbers and texts already."""
+_IN_BYTES = ("resume", "unwritten", "buffer")
+"""Fields of ``Begin`` that are steps; the buffer on the other side is made from them."""
+
+
+def from_command(command: Command) -> tuple[Message, list[bytes]]:
+    """A command as a message and its blobs."""
+    fields: Message = {}
+    for field in dataclasses.fields(command):
+        value = getattr(command, field.name)
+        if field.name in _IN_BYTES or value is None:
+            continue
+        fields[field.name] = _CODERS[field.name][0](value) if field.name in _CODERS else value
+    steps: Sequence[Step] = ()
+    if isinstance(command, Begin):
+        fields["resumed"] = command.resume is not None
+        steps = [*([] if command.resume is None else [command.resume]), *command.unwritten]
+    heads, blobs = from_steps(steps)
+    return {"do": type(command).__name__, "fields": fields, "steps": heads}, blobs
+
+
+def to_command(message: Message) -> Command:
+    """The inverse of :func:`from_command`; a run that begins gets a buffer of its own."""
+    kind = COMMANDS[message["do"]]
+    stored = dict(message["fields"])
+    steps = to_steps(message["steps"], message.get("blobs", []))
+    resumed = stored.pop("resumed", False)
+    fields = {name: _CODERS[name][1](value) if name in _CODERS else value for name, value in stored.items()}
+    for field in dataclasses.fields(kind):  # None was left out
+        if field.default is dataclasses.MISSING and field.name not in {*fields, *_IN_BYTES}:
+            fields[field.name] = None
+    if kind is Begin:
+        resume, unwritten = (steps[0], steps[1:]) if resumed else (None, steps)
+        last = resume.settings if resume is not None else fields["settings"]
+        buffer = Buffer(fields["run_id"], last, head=resume.step if resume is not None else fields["start"])
+        buffer.restore(unwritten)
+        fields |= {"resume": resume, "unwritten": tuple(unwritten), "buffer": buffer}
+    return kind(**fields)
+
+
+def from_bundle(bundle: Bundle) -> tuple[Message, list[bytes]]:
+    """A bundle as a message and its blobs."""
+    heads, blobs = from_steps(bundle.steps)
+    message = {
+        "is": "fresh",
+        "run_id": bundle.run_id,
+        "head": bundle.head,
+        "committed": bundle.committed,
+        "changes": [(number, settings.to_json()) for number, settings in bundle.changes],
+        "thinned": None if bundle.thinned is None else [dataclasses.astuple(stretch) for stretch in bundle.thinned],
+        "steps": heads,
+    }
+    return message, [*blobs, bundle.scalars.astype("<f8", copy=False).tobytes()]
+
+
+def to_bundle(message: Message) -> Bundle:
+    """The inverse of :func:`from_bundle`."""
+    *blobs, scalars = message["blobs"]
+    thinned = message["thinned"]
+    return Bundle(
+        run_id=message["run_id"],
+        head=message["head"],
+        committed=message["committed"],
+        scalars=np.frombuffer(scalars, "<f8").reshape(-1, len(NAMES)),
+        changes=tuple((number, cached_settings(text)) for number, text in message["changes"]),
+        steps=tuple(to_steps(message["steps"], blobs)),
+        thinned=None if thinned is None else tuple(Stretch(*values) for values in thinned),
+    )
+
+
+def from_report(report: Report) -> Message:
+    """A report as a message."""
+    return {"is": "report", **dataclasses.asdict(report), "state": report.state.value}
+
+
+def to_report(message: Mapping[str, Any]) -> Report:
+    """The inverse of :func:`from_report`."""
+    fields = {field.name: message[field.name] for field in dataclasses.fields(Report)}
+    failure = fields["failure"]
+    fields |= {"state": State(fields["state"]), "failure": None if failure is None else Failure(**failure)}
+    return Report(**fields)
+
+
+def from_steps(steps: Sequence[Step]) -> tuple[list[tuple[int, str, str]], list[bytes]]:
+    """(number, settings, layout) and the record of each step."""
+    heads, blobs = [], []
+    for step in steps:
+        layout, record = encoded(step)
+        heads.append((step.step, _settings_json(step.settings), layout))
+        blobs.append(record)
+    return heads, blobs
+
+
+def to_steps(heads: Sequence[Sequence[Any]], blobs: Sequence[bytes]) -> list[Step]:
+    """The inverse of :func:`from_steps`."""
+    return [
+        decoded(layout, record, number, cached_settings(settings))
+        for (number, settings, layout), record in zip(heads, blobs, strict=True)
+    ]
+
+
+@lru_cache(maxsize=64)
+def _settings_json(settings: Settings) -> str:
+    return settings.to_json()

@@ -1,0 +1,199 @@
+"""A run's loop in a process of its own: it reads commands from a connection and writes updates and reports to it.
+
+The process ends when the connection does, so it never outlives the one that started it; a watchdog ends it where the
+loop does not listen. A bandit's process never imports torch.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from grpo_core.config import Settings
+from grpo_core.host.buffer import Buffer
+from grpo_core.host.commands import Command
+from grpo_core.host.language import LanguageModels
+from grpo_core.host.lifeline import end_with_parent
+from grpo_core.host.live_run import Learners, Writers, run_writer
+from grpo_core.host.loop import Loop
+from grpo_core.host.messages import from_bundle, from_report, to_command
+from grpo_core.host.reports import Report
+from grpo_core.host.wire import Message, receive, send
+from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.questions import AnyAnswer, AnyQuestion
+from grpo_core.record import Step
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+LOOK = 0.002
+"""Seconds between two looks at the connection inside an update: a look costs as much as a few percent of a pass."""
+
+MakeLearners = Callable[["Outgoing"], Learners]
+
+
+class Outgoing:
+    """What the loop has to say, as messages (:class:`grpo_core.host.reports.Outlet`).
+
+    Fresh updates go out in one bundle when the window has asked for one, and before everything else that is said.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._buffer: Buffer | None = None
+        self._wanted = False
+
+    def look(self) -> None:
+        """The window has drawn what it had and would take more."""
+        self._wanted = True
+        if self._buffer is not None:
+            self.fresh(self._buffer)
+
+    def fresh(self, buffer: Buffer) -> None:
+        """An update was finished; it leaves now if it is asked for, otherwise later."""
+        self._buffer = buffer
+        if self._wanted:
+            self._wanted = not self._flush()
+
+    def report(self, report: Report) -> None:
+        """The state has changed."""
+        self._flush()
+        self.send(from_report(report))
+
+    def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
+        """A question's answer, or the sentence why there is none."""
+        refused = isinstance(answer, str)
+        text = answer if isinstance(answer, str) else answer.to_json()
+        self.send({"is": "answer", "question": question.to_json(), "refused": refused, "answer": text})
+
+    def tell(self, sentence: str) -> None:
+        """Something the user should know."""
+        self.send({"is": "note", "text": sentence})
+
+    def done(self, token: int) -> None:
+        """A command has been carried out."""
+        self._flush()
+        self.send({"is": "done", "token": token})
+
+    def send(self, message: Message) -> None:
+        """Any other message."""
+        send(self._connection, message)
+
+    def _flush(self) -> bool:
+        """Send what is fresh; whether anything was."""
+        bundle = None if self._buffer is None else self._buffer.bundle()
+        if bundle is None:
+            return False
+        send(self._connection, *from_bundle(bundle))
+        return True
+
+
+class Incoming:
+    """Commands from the connection (:class:`grpo_core.host.loop.Inbox`); each is acknowledged when it is taken."""
+
+    def __init__(self, connection: Connection, outgoing: Outgoing) -> None:
+        self._connection = connection
+        self._outgoing = outgoing
+        self._waiting: deque[tuple[int, Command]] = deque()
+        self._urgent = False
+        self._gone = False
+        self._looked = 0.0
+
+    def take(self, timeout: float | None) -> list[Command]:
+        """All commands that are there, oldest first; waits up to ``timeout`` seconds for one.
+
+        Raises:
+            EOFError, OSError: nobody is there any more.
+        """
+        if self._gone:
+            raise EOFError
+        if self._waiting:
+            timeout = 0.0
+        while self._connection.poll(timeout):
+            self._read()
+            timeout = 0.0
+        taken = [command for _, command in self._waiting]
+        if taken:
+            self._outgoing.send({"is": "taken", "serial": self._waiting[-1][0]})
+        self._waiting.clear()
+        self._urgent = False
+        return taken
+
+    def interrupts(self) -> bool:
+        """Whether the update in progress is to be given up; asked at every token and every pass."""
+        now = time.monotonic()
+        if now - self._looked >= LOOK:
+            self._looked = now
+            try:
+                while self._connection.poll():
+                    self._read()
+            except (EOFError, OSError):  # nobody is there any more; take() says so
+                self._gone = self._urgent = True
+        return self._urgent
+
+    def _read(self) -> None:
+        message = receive(self._connection)
+        if message["do"] == "look":
+            self._outgoing.look()
+            return
+        command = to_command(message)
+        self._waiting.append((message["serial"], command))
+        self._urgent = self._urgent or command.urgent
+
+
+class ProcessLearners:
+    """Makes the learners of a run's process: a bandit without torch, a language model with it."""
+
+    def __init__(self, outgoing: Outgoing) -> None:
+        self._outgoing = outgoing
+        self._models: LanguageModels | None = None
+
+    def __call__(
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+    ) -> Learner:
+        """See :func:`grpo_core.learners.learner`."""
+        if not settings.is_language:
+            return learner(settings, resume=resume, cancelled=cancelled)
+        if self._models is None:
+            self._outgoing.send({"is": "loading"})
+            models = LanguageModels()
+            self._outgoing.send({"is": "loaded", "devices": models.devices()})
+            self._models = models
+        return self._models.learner(settings, resume=resume, earlier=earlier, cancelled=cancelled)
+
+
+class _LogMessages(logging.Handler):
+    """What the loop logs, with its traceback, goes to the window's log."""
+
+    def __init__(self, outgoing: Outgoing) -> None:
+        super().__init__(logging.WARNING)
+        self._outgoing = outgoing
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._outgoing.send({"is": "log", "level": record.levelno, "text": self.format(record)})
+
+
+def serve(connection: Connection, make_learners: MakeLearners = ProcessLearners, writers: Writers = run_writer) -> None:
+    """The process's whole life.
+
+    Args:
+        connection: the window's end of it sends commands.
+        make_learners: makes what makes learners; tests put in learners that misbehave.
+        writers: makes the writers of run files; tests put in writers that refuse.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the window, which then closes the connection
+    threading.Thread(target=end_with_parent, name="watchdog", daemon=True).start()
+    outgoing = Outgoing(connection)
+    logging.getLogger().addHandler(_LogMessages(outgoing))
+    incoming = Incoming(connection, outgoing)
+    loop = Loop(outgoing, make_learners(outgoing), writers, incoming.interrupts)
+    try:
+        outgoing.send({"is": "ready"})
+        loop.run(incoming)
+    except (EOFError, OSError):  # the window is gone; what is finished is written, as far as it can be
+        loop.abandon()

@@ -1,0 +1,76 @@
+"""What a run's loop reports: where it stands, what went wrong, and whatever else the window is to hear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from grpo_core.host.buffer import Buffer
+from grpo_core.questions import AnyAnswer, AnyQuestion
+
+
+class State(Enum):
+    """What the training is doing, as the window sees it."""
+
+    IDLE = "idle"
+    PREPARING = "preparing"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why a run stands still.
+
+    Attributes:
+        run_id: the run.
+        sentence: what was wrong and what would be right.
+        step: the last finished update, at which the run stands and from which it may go on.
+    """
+
+    run_id: str
+    sentence: str
+    step: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Where the loop stands.
+
+    Attributes:
+        run_id: the run, empty for none.
+        order: of the last command it has carried out, so that reports overtaken by a newer command can be told.
+        state: IDLE, RUNNING, PAUSED or FAILED.
+        failure: what has just gone wrong, else None.
+        closed: the run whose file has just been closed, else empty.
+        reached: the breakpoint at which the run has just stopped, in a sentence, else empty.
+    """
+
+    run_id: str
+    order: int
+    state: State
+    failure: Failure | None = None
+    closed: str = ""
+    reached: str = ""
+
+
+class Outlet(Protocol):
+    """Where a loop's results and reports go. Every method is called from the loop and returns soon."""
+
+    def fresh(self, buffer: Buffer) -> None:
+        """An update was finished, or its run begun; it lies in ``buffer``."""
+
+    def report(self, report: Report) -> None:
+        """The state has changed; every update up to here lies in the run's buffer."""
+
+    def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
+        """A question's answer, or the sentence why there is none."""
+
+    def tell(self, sentence: str) -> None:
+        """Something the user should know."""
+
+    def done(self, token: int) -> None:
+        """The command with this token, and every one before it, has been carried out."""

@@ -1,0 +1,72 @@
+"""Messages between two processes: one line of JSON, and raw bytes for what a run file stores as bytes. No pickle."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, RunFileError, SettingsError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+_SIZE = struct.Struct("<I")
+Message = dict[str, Any]
+
+
+def send(connection: Connection, message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> None:
+    """One message, with its blobs if it has any.
+
+    Raises:
+        OSError: the other side is gone.
+    """
+    head = json.dumps({**message, "blobs": [len(blob) for blob in blobs]} if blobs else message).encode()
+    connection.send_bytes(b"".join((_SIZE.pack(len(head)), head, *blobs)))
+
+
+def receive(connection: Connection) -> Message:
+    """The next message; its blobs, if it has any, are a list of bytes under “blobs”.
+
+    Raises:
+        EOFError, OSError: the other side is gone.
+    """
+    data = connection.recv_bytes()
+    (size,) = _SIZE.unpack_from(data)
+    place = _SIZE.size + size
+    message: Message = json.loads(data[_SIZE.size : place])
+    if "blobs" in message:
+        blobs = []
+        for length in message["blobs"]:
+            blobs.append(data[place : place + length])
+            place += length
+        message["blobs"] = blobs
+    return message
+
+
+def error_message(error: Exception) -> Message:
+    """An error as a message; :func:`error_from` makes it an error again."""
+    message: Message = {"is": "error", "kind": type(error).__name__, "text": str(error)}
+    if isinstance(error, SettingsError):
+        message |= {"field": error.field, "value": str(error.value), "allowed": error.allowed}
+    if isinstance(error, NonFiniteError):
+        message |= {"step": error.step, "what": error.what}
+    return message
+
+
+def error_from(message: Message) -> Exception:
+    """The error that a message of :func:`error_message` describes; an unexpected one as a ``RuntimeError``."""
+    match message["kind"]:
+        case "SettingsError":
+            return SettingsError(message["field"], message["value"], message["allowed"])
+        case "NonFiniteError":
+            return NonFiniteError(message["step"], message["what"])
+        case "Cancelled":
+            return Cancelled(message["text"])
+        case "RunFileError":
+            return RunFileError(message["text"])
+        case "GrpoError":
+            return GrpoError(message["text"])
+        case kind:
+            return RuntimeError(f"{kind}: {message['text']}")

@@ -1,0 +1,77 @@
+"""What the process of a run may be in a test: the real one, watched, deaf, or one that never gets going."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
+from grpo_core.host.commands import Begin
+from grpo_core.host.live_run import Writer, run_writer
+from grpo_core.host.process import Outgoing, serve
+from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.record import Step
+
+NOTED = "GRPO_LAB_TESTS_NOTED"
+"""Names the file in which a process leaves what a test asks about."""
+REFUSING = "GRPO_LAB_TESTS_FULL_DISK"
+"""Names the file whose presence is a full disk, in the window's process and in the run's."""
+
+
+def writers(begin: Begin, wanted: Settings, new: bool) -> Writer:
+    """A writer of run files, but on a full disk."""
+    if Path(os.environ[REFUSING]).exists():
+        raise RunFileError("The disk is full.")
+    return run_writer(begin, wanted, new)
+
+
+def serve_on_a_disk_that_fills(connection: Connection) -> None:
+    """A run's process on such a disk."""
+    serve(connection, writers=writers)
+
+
+def serve_and_note_modules(connection: Connection) -> None:
+    """A run's process that leaves the names of all packages that it has imported."""
+    serve(connection)
+    Path(os.environ[NOTED]).write_text(" ".join({name.partition(".")[0] for name in sys.modules}))
+
+
+class Deaf:
+    """The real learner, but from its second update on it neither ends nor listens, as long as it is noted."""
+
+    def __init__(self, outgoing: Outgoing) -> None:
+        self._outgoing = outgoing
+
+    def __call__(
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+    ) -> Learner:
+        real = learner(settings, resume=resume, cancelled=cancelled)
+
+        class Inner:
+            def __init__(self) -> None:
+                self.settings = settings
+
+            def __iter__(self) -> Inner:
+                return self
+
+            def __next__(self) -> Step:
+                step = next(real)
+                while step.step >= 2 and Path(os.environ[NOTED]).exists():
+                    time.sleep(0.01)
+                return step
+
+        return Inner()
+
+
+def serve_deaf(connection: Connection) -> None:
+    """A run's process that does not listen inside an update."""
+    serve(connection, make_learners=Deaf)
+
+
+def never_ready(connection: Connection) -> None:
+    """A process that ends before it is ready, as where the system forbids it something."""

@@ -1,0 +1,185 @@
+"""A run in a process of its own: what it imports, and what becomes of the run when one of the two processes dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from app.training import process_host
+from app.training.controller import State
+from grpo_core.config import Settings
+from grpo_core.host.process import serve
+from grpo_core.learners import learner
+from grpo_core.runs.run_file import RunReader
+from tests.app.training import mains
+from tests.app.training.conftest import MakeTrainer, Trainer
+
+
+def held(path: Path) -> list[int]:
+    """Numbers of the updates in a run file."""
+    with RunReader.open(path) as reader:
+        return [reader.step(number).step for number in range(reader.first, reader.last + 1)]
+
+
+def kill(trainer: Trainer) -> None:
+    """End the process of the run as the system does when memory is short."""
+    pid = trainer.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    trainer.qtbot.waitUntil(lambda: trainer.pid != pid, timeout=20_000)
+
+
+def test_the_process_of_a_bandit_imports_neither_torch_nor_qt(
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(mains.NOTED, str(tmp_path / "modules"))
+    trainer = make_trainer(learners=None, process=mains.serve_and_note_modules)
+    trainer.begin(Settings(), tmp_path / "a.grpo")
+    trainer.run(5)
+    trainer.until(State.PAUSED)
+    assert trainer.shutdown(20)
+    modules = set((tmp_path / "modules").read_text().split())
+    assert "numpy" in modules
+    assert not modules & {"torch", "safetensors", "PySide6", "pyqtgraph"}
+
+
+def test_the_process_is_started_ahead_of_the_first_run_when_that_is_asked_for(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(learners=None, process=serve)
+    assert trainer.pid is None, "nothing is started by itself"
+    trainer.warm_up()
+    trainer.qtbot.waitUntil(lambda: trainer.pid is not None)
+    assert trainer.state is State.IDLE
+
+
+def test_a_killed_process_is_told_at_once_and_the_run_goes_on_in_another(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    path, trainer = tmp_path / "a.grpo", make_trainer(learners=None, process=serve)
+    trainer.begin(Settings(), path)
+    trainer.run(None)
+    trainer.until_head(5)
+    kill(trainer)
+    trainer.until(State.FAILED)
+    [failure] = trainer.failures
+    assert "ended unexpectedly (killed by signal 9)" in failure.sentence
+    assert held(path) == list(range(1, failure.step + 1)), "also what it had written and not yet reported"
+    trainer.run(3)
+    trainer.until(State.PAUSED)
+    assert trainer.head == failure.step + 3
+    with RunReader.open(path) as reader:
+        found = [reader.step(number) for number in range(1, trainer.head + 1)]
+    for step, same in zip(found, islice(learner(Settings()), trainer.head), strict=True):
+        np.testing.assert_array_equal(step.logp, same.logp)
+    numbers: list[int] = []
+    while (fresh := trainer.take()) is not None:
+        numbers += range(fresh.first, fresh.head + 1)
+    assert numbers == list(range(1, trainer.head + 1))
+
+
+def test_updates_that_could_not_be_written_outlive_the_process_that_made_them(
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full, path = tmp_path / "full", tmp_path / "a.grpo"
+    monkeypatch.setenv(mains.REFUSING, str(full))
+    trainer = make_trainer(learners=None, writers=mains.writers, process=mains.serve_on_a_disk_that_fills)
+    trainer.begin(Settings(), path)
+    full.touch()
+    trainer.run(5)
+    trainer.until(State.FAILED)
+    assert not path.exists()
+    kill(trainer)
+    trainer.qtbot.waitUntil(lambda: len(trainer.failures) == 2)
+    assert trainer.buffer is not None and trainer.buffer.uncommitted(1) is not None
+    full.unlink()
+    trainer.run(2)
+    trainer.until(State.PAUSED)
+    assert held(path) == [1, 2, 3]
+    assert trainer.take() is not None
+
+
+def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_run_has_another(
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaf, path = tmp_path / "deaf", tmp_path / "a.grpo"
+    deaf.touch()
+    monkeypatch.setenv(mains.NOTED, str(deaf))
+    monkeypatch.setattr(process_host, "PATIENCE", 0.4)
+    trainer = make_trainer(learners=None, process=mains.serve_deaf)
+    told: list[str] = []
+    trainer.told.connect(told.append)
+    trainer.begin(Settings(), path)
+    trainer.run(None)
+    trainer.until_head(1)
+    trainer.close_run()
+    trainer.until(State.IDLE)
+    assert ["did not answer" in sentence for sentence in told] == [True]
+    assert held(path) == [1]
+    deaf.unlink()
+    trainer.begin(Settings(), tmp_path / "b.grpo")
+    trainer.run(4)
+    trainer.until(State.PAUSED)
+    assert held(tmp_path / "b.grpo") == [1, 2, 3, 4]
+
+
+def test_where_no_process_can_be_had_the_bandit_runs_in_the_window_and_that_is_said(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    trainer = make_trainer(learners=None, process=mains.never_ready)
+    told: list[str] = []
+    trainer.told.connect(told.append)
+    trainer.begin(Settings(), tmp_path / "a.grpo")
+    trainer.run(4)
+    trainer.until(State.PAUSED)
+    assert held(tmp_path / "a.grpo") == [1, 2, 3, 4]
+    assert ["in the window's own process" in sentence for sentence in told] == [True]
+
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from PySide6.QtCore import QCoreApplication
+from app.training.controller import Controller
+from grpo_core.config import Settings
+from tests.app.training import mains
+
+application = QCoreApplication([])
+controller = Controller(process=getattr(mains, sys.argv[2]))
+controller.begin(Settings(), Path(sys.argv[1]))
+controller.run(None)
+while controller.head < 1:
+    application.processEvents()
+    controller.take()
+print(controller.pid, flush=True)
+while True:
+    application.processEvents()
+    controller.take()
+"""
+
+
+@pytest.mark.parametrize("main", ["serve", "serve_deaf"])
+def test_a_process_does_not_outlive_a_window_that_is_killed(
+    main: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(mains.NOTED, str(tmp_path / "deaf"))
+    (tmp_path / "deaf").touch()
+    window = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(tmp_path / "a.grpo"), main], stdout=subprocess.PIPE, text=True
+    )
+    assert window.stdout is not None
+    run = psutil.Process(int(window.stdout.readline()))
+    children = psutil.Process(window.pid).children(recursive=True)
+    assert run in children
+    window.kill()
+    window.wait()
+    window.stdout.close()
+    gone, alive = psutil.wait_procs(children, timeout=20)
+    assert not alive
+    assert held(tmp_path / "a.grpo") or main == "serve_deaf", "an update may wait for the next one to be committed"
