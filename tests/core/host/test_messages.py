@@ -42,7 +42,10 @@ PLAIN: list[Command] = [
     commands.Pause(order=7, run_id="a"),
     commands.Run(order=8, run_id="a", updates=200),
     commands.Run(order=9, run_id="a", updates=None),
-    commands.SetBreakpoints(breakpoints=(Breakpoint(series="entropy", relation="below", value=1.0), Breakpoint(series="dead_groups", relation="first", on=False))),
+    commands.SetBreakpoints(breakpoints=(
+        Breakpoint(series="entropy", relation="below", value=1.0),
+        Breakpoint(series="dead_groups", relation="first", on=False),
+    )),
     commands.SetSettings(run_id="a", settings=SETTINGS),
     commands.SetSpeed(speed=30.0),
     commands.SetSpeed(speed=None),
@@ -60,9 +63,7 @@ def test_a_command_arrives_as_it_was(command: Command) -> None:
     assert to_command(sent(*from_command(command))) == command
 
 
-@pytest.mark.parametrize(
-    ("resume", "unwritten"), [(None, ()), (4, ()), (4, (5, 6)), (None, (1, 2))], ids=["new", "goes on", "owes", "owes all"]
-)  # fmt: skip
+@pytest.mark.parametrize(("resume", "unwritten"), [(None, ()), (4, ()), (4, (5, 6)), (None, (1, 2))])
 def test_a_run_arrives_with_its_last_update_and_with_those_that_no_file_holds(
     resume: int | None, unwritten: tuple[int, ...]
 ) -> None:
