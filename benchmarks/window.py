@@ -32,13 +32,15 @@ class Window:
         program: what is measured.
     """
 
-    def __init__(self, folder: Path, width: int = 1366, height: int = 768) -> None:
+    def __init__(self, folder: Path, width: int = 1366, height: int = 768, *, own_process: bool = True) -> None:
         application = QApplication.instance() or QApplication([])
         assert isinstance(application, QApplication)
         self.app = application
-        self.program = Application(self.app, find_paths({"GRPO_LAB_HOME": str(folder)}), Preferences(speed=None))
+        paths = find_paths({"GRPO_LAB_HOME": str(folder)})
+        self.program = Application(self.app, paths, Preferences(speed=None), own_process=own_process)
         self.program.window.resize(width, height)
         self.program.window.show()
+        self.program.controller.warm_up()
         self.wait(300)
         timer = self.program.workspace.findChild(FrameTimer)
         assert timer is not None

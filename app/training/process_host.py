@@ -257,6 +257,8 @@ class ProcessHost:
     # -- without the process ---------------------------------------------------------------------------------------
 
     def _unexpected(self, how: str) -> str:
+        if not self._ready:
+            return tr("No process could be started for the run ({how}).").format(how=how)
         current = self._open.get(self._current)
         if current is not None and current.settings.is_language:
             return tr(
@@ -315,6 +317,10 @@ class ProcessHost:
             case Close(run_id=run_id):
                 if run_id in self._open:
                     self._close_here(run_id)
+                else:
+                    self._report(State.IDLE)
+            case Pause(run_id=run_id) if run_id in self._open:
+                self._report(State.FAILED)  # where it has stood since its process ended
             case Commit(token=token) | Settle(token=token):
                 self._done(token)
             case Shutdown():
