@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
@@ -19,6 +20,8 @@ def in_window(widget: QWidget) -> bool:
     return widget.isVisible() and window.rect().intersects(here)
 
 
+DESCRIBE_SECONDS = 1.0
+"""Between two descriptions of a panel while a run goes on; the last one comes when it rests."""
 ROW = 110
 """Pixels below which a row of cards or of formulas may not be squeezed, at 100 %; what it asks for may be more."""
 
@@ -29,6 +32,8 @@ class Panel(QWidget):
     Attributes:
         id, title: its stable name and the one that people read, given by its row of the registry of panels; empty for
             a panel that is part of something else.
+        calm: its numbers are read, so that they change ten times a second at most while a run goes on.
+        plans: it shows settings of the next update.
         row_height: the height of a low panel that needs no more; 0 for all others.
 
     Signals:
@@ -36,12 +41,15 @@ class Panel(QWidget):
     """
 
     row_changed = Signal()
+    calm = False
+    plans = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.workspace = workspace
         self._drawn: tuple[object, ...] | None = None
         self.id = self.title = ""
+        self._described = 0.0
         self.row_height = 0
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         workspace.frame.connect(self.on_frame)
@@ -57,9 +65,17 @@ class Panel(QWidget):
         if not self.seen:
             return
         view = self.workspace.view
-        if view.stamp != self._drawn:
-            self._drawn = view.stamp
+        stamp = view.stamp(calmly=self.calm, planned=self.plans)
+        if stamp != self._drawn:
+            self._drawn = stamp
             self.draw(view)
+            self._describe(view)
+
+    def _describe(self, view: View) -> None:
+        """What a screen reader reads out; while a run goes on not more often than anybody listens."""
+        now = time.monotonic()
+        if not view.running or now - self._described >= DESCRIBE_SECONDS:
+            self._described = now
             self.setAccessibleDescription(self.summary(view))
 
     @property

@@ -33,6 +33,8 @@ class EvolutionPanel(Panel):
         language_wanted: there is no language model to show; make one.
     """
 
+    plans = False
+
     language_wanted = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:

@@ -31,6 +31,8 @@ MOST_INPUTS = 60
 class ExplainPanel(Panel):
     """The number that was asked for last, and the way back through those before it."""
 
+    calm, plans = True, False
+
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._trail: list[Quantity] = []

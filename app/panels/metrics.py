@@ -213,6 +213,8 @@ def _held_out(view: View) -> str:
 class MetricsPanel(Panel):
     """Up to six cards of equal width, as many as find room, so that nothing jumps when digits change."""
 
+    calm, plans = True, False
+
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.cards = [MetricCard(name) for name in CARDS]

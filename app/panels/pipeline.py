@@ -105,6 +105,8 @@ class StageButton(QAbstractButton):
 class PipelinePanel(Panel):
     """Where in the update the eye is, and what the loss is made of there."""
 
+    calm, plans = True, False
+
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.stages = {stage: StageButton(stage) for stage in Stage}

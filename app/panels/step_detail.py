@@ -70,6 +70,8 @@ UNTIL: dict[Stage, tuple[str, ...]] = {
 class StepDetailPanel(Panel):
     """A table that follows the cursor; a cell explains itself on Return, E or a double click."""
 
+    calm, plans = True, False
+
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._columns: tuple[step_table.Column, ...] = ()

@@ -165,6 +165,8 @@ class TimelinePanel(Panel):
     Nothing beside the line changes its width with the cursor: one place on the line means one update.
     """
 
+    plans = False
+
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.place = QLabel()

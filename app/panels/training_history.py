@@ -98,6 +98,8 @@ def _first(settings: Settings) -> frozenset[str]:
 class TrainingHistoryPanel(Panel):
     """Up to three plots above each other with one cursor; which series are drawn is the user's choice."""
 
+    plans = False
+
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.charts = (

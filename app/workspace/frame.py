@@ -1,12 +1,16 @@
-"""The one frame timer: at most 30 frames a second, half of the time at most, none while nothing changes."""
+"""The one frame timer: at most 60 frames a second, a rest after each, none while nothing changes."""
 
 from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Signal, Slot
 
-INTERVAL_MS = 33
+INTERVAL_MS = 1000 / 60
+REST = 0.25
+"""Share of a frame's processor time for which the thread rests after it: time for whatever else the window does."""
+LONGEST_REST_MS = 8.0
+"""However long a frame took, input that came meanwhile is not what waits for the next one."""
 PAINTED = QEvent.Type.User
 AFTER_PAINTING = -10
 """Priority of an event that is to come after Qt's own request to paint, which has −1."""
@@ -15,8 +19,7 @@ AFTER_PAINTING = -10
 class FrameTimer(QObject):
     """Ticks while there is work, then rests.
 
-    Between two frames it rests at least as long as the frame took, so that a slow picture leaves half of the
-    interpreter to the worker.
+    What a frame costs is measured in processor time of this thread: a busy machine makes frames late, not rare.
 
     Signals:
         tick: a frame is due.
@@ -29,44 +32,50 @@ class FrameTimer(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._timer = QTimer(self)
-        self._timer.setInterval(INTERVAL_MS)
+        self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._on_timeout)
         self._wanted = False
         self._live = False
+        self._drawing = False
         self._began = 0.0
+        self._spent = 0.0
 
     def request(self) -> None:
         """A frame soon: at once if the timer rests, with the next tick if it runs."""
         self._wanted = True
-        if not self._timer.isActive():
+        if not (self._timer.isActive() or self._drawing):
             self._timer.start(0)
 
     def set_live(self, live: bool) -> None:
         """Tick on and on while updates may arrive."""
         self._live = live
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer if live else Qt.TimerType.CoarseTimer)
         if live:
             self.request()
 
     @Slot()
     def _on_timeout(self) -> None:
         if not (self._wanted or self._live):
-            self._timer.stop()
             return
-        if self._timer.interval() != INTERVAL_MS:
-            self._timer.setInterval(INTERVAL_MS)
         self._wanted = False
-        self._began = time.perf_counter()
+        self._drawing = True
+        self._began, self._spent = time.perf_counter(), time.thread_time()
+        QCoreApplication.postEvent(self, QEvent(PAINTED), AFTER_PAINTING)  # first: it comes even if drawing fails
         self.tick.emit()
-        QCoreApplication.postEvent(self, QEvent(PAINTED), AFTER_PAINTING)
 
     def customEvent(self, event: QEvent) -> None:
         """The event that comes after painting."""
-        took = round(1000 * (time.perf_counter() - self._began))
-        if self._timer.isActive():
-            self._timer.start(max(INTERVAL_MS - took, took))
+        if self._drawing:  # not stopped meanwhile
+            self._drawing = False
+            self._timer.start(round(self.rest(1000 * (time.thread_time() - self._spent))))
         self.drawn.emit()
+
+    def rest(self, spent: float) -> float:
+        """Milliseconds until the next frame, of one that cost ``spent`` milliseconds of processor time."""
+        until_due = INTERVAL_MS - 1000 * (time.perf_counter() - self._began)
+        return max(until_due, min(REST * spent, LONGEST_REST_MS))
 
     def stop(self) -> None:
         """No more frames."""
-        self._wanted = self._live = False
+        self._wanted = self._live = self._drawing = False
         self._timer.stop()

@@ -108,11 +108,13 @@ class Training(QObject):
     def take(self) -> None:
         """Take in the updates that have arrived since the last frame."""
         run = self._workspace.training
-        fresh = self._controller.take() if run is not None else None
-        if run is None or fresh is None or fresh.run_id != run.id:
+        if run is None or self._controller.buffer is None or self._controller.buffer.run_id != run.id:
+            return
+        fresh = self._controller.take()
+        self._take_thinned(run)
+        if fresh is None:
             return
         run.extend(fresh.scalars, fresh.head)
-        self._take_thinned(run)
         for step, settings in fresh.changes:
             run.note_settings(step, settings)
         run.keep(fresh.last)

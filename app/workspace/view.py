@@ -30,6 +30,7 @@ class View:
         theme: the colours.
         scale: the user's scale, 1 = 100 %.
         locked, hidden: the controls that a session forbids to change, or does not show.
+        calm: where the run and the cursor stood at the last beat; where they stand, unless the run hurries on.
     """
 
     run: RunHandle
@@ -46,14 +47,20 @@ class View:
     scale: float
     locked: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
+    calm: object = None
 
-    @property
-    def stamp(self) -> tuple[object, ...]:
-        """Equal stamps look the same; comparing them is all that an unchanged frame costs."""
+    def stamp(self, *, calmly: bool = False, planned: bool = True) -> tuple[object, ...]:
+        """Equal stamps look the same; comparing them is all that an unchanged frame costs.
+
+        Args:
+            calmly: a run that hurries on is looked at ten times a second only.
+            planned: whether the settings of the next update are shown.
+        """
+        place = self.calm if calmly else (self.run.version, self.head, self.step, self.cursor)
+        plans = (self.next_settings, self.wanted, self.locked, self.hidden) if planned else ()
         return (
-            self.run.id, self.run.version, self.head, self.step, self.cursor, self.following, self.selection,
-            self.quantity, self.next_settings, self.wanted, self.running, self.theme, self.scale,
-            self.locked, self.hidden,
+            self.run.id, place, self.following, self.selection, self.quantity, self.running, self.theme, self.scale,
+            *plans,
         )  # fmt: skip
 
     @property

@@ -9,6 +9,7 @@ from app.workspace.breakpoints import Breakpoints
 from app.workspace.cursor import Cursor, Selection, Stage
 from app.workspace.editing import Editing
 from app.workspace.frame import FrameTimer
+from app.workspace.pulse import Pulse
 from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import StepView, StepViews
 from app.workspace.view import View
@@ -34,7 +35,7 @@ class Workspace(QObject):
         breakpoints: where whatever trains is to stop.
 
     Signals:
-        frame: draw what has changed; at most 30 times a second.
+        frame: draw what has changed; at most 60 times a second.
         pull: before each frame, take in what has been computed.
         drawn: the frame is on the screen.
         activated: another run became the active one.
@@ -70,6 +71,7 @@ class Workspace(QObject):
         self.editing.changed.connect(self.request_frame)
         self._views = StepViews()
         self._view: View | None = None
+        self._pulse = Pulse()
         self._timer = FrameTimer(self)
         self._timer.tick.connect(self._on_tick)
         self._timer.drawn.connect(self.drawn)
@@ -86,8 +88,12 @@ class Workspace(QObject):
     def _build(self) -> View:
         assert self.run is not None, "a window always has an active run"
         step_view = self._step_view(self.run)
+        running = self.running and (self.training is None or self.training is self.run)
+        place = (self.run.version, self.run.head, step_view, self.cursor)
+        hurries = running and self.following and self.cursor == Cursor(step=self.cursor.step)
         return View(
             run=self.run,
+            calm=self._pulse.shown(place, hurries=hurries),
             head=self.run.head,
             step=step_view,
             cursor=self.cursor,
@@ -96,7 +102,7 @@ class Workspace(QObject):
             quantity=self.quantity,
             next_settings=self.editing.settings,
             wanted=self.editing.wanted,
-            running=self.running and (self.training is None or self.training is self.run),
+            running=running,
             theme=self.theme,
             scale=self.scale,
             locked=self.editing.locked,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
-from multiprocessing.connection import wait
 
 GRACE = 3.0
 """Seconds that a process has to close its files after the one that started it has gone."""
@@ -13,6 +11,9 @@ GRACE = 3.0
 
 def end_with_parent() -> None:
     """Wait for the parent's end, in a thread; end this process where it has not noticed by itself after a while."""
+    import multiprocessing  # only in a process that another one has started, which has imported it
+    from multiprocessing.connection import wait
+
     parent = multiprocessing.parent_process()
     if parent is None:
         return

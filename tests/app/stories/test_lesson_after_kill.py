@@ -37,8 +37,8 @@ def story(p, c, session):
 {story}
 
 class Told(app.application.Application):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
         self.story, self.wanted = story(self, self.lessons.player, Path({session!r})), lambda: True
         self.ticks = QTimer(self)
         self.ticks.timeout.connect(self.tick)

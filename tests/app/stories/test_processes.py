@@ -25,8 +25,8 @@ import app.application
 from app.start import start
 
 class Told(app.application.Application):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
         QTimer.singleShot(0, self, self.begin)
 
     def begin(self):
