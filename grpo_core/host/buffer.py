@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from grpo_core.runs.thinning import Stretch
 from grpo_core.text import tr
 
 NAMES = tuple(METRICS)
+MakeStep = Callable[[], Step]
 CAPACITY = 8192
 """Updates whose scalars may wait for the window (0.7 MB): some seconds at full speed."""
 
@@ -50,7 +51,8 @@ class Bundle:
         committed: number of the last update in the file.
         scalars: (n, K) float64, one row an update of the n newest, one column a name of ``NAMES``.
         changes: (first update under them, settings) for every change of settings among them.
-        steps: those of them that the file does not hold, and always the last, oldest first.
+        steps: (number, function that makes it) of those that the file does not hold, and always of the last, oldest
+            first. Few of them are looked at, and only those are decoded.
         thinned: where the file has dropped updates, None where that is as it was.
     """
 
@@ -59,7 +61,7 @@ class Bundle:
     committed: int
     scalars: np.ndarray
     changes: tuple[tuple[int, Settings], ...]
-    steps: tuple[Step, ...]
+    steps: tuple[tuple[int, MakeStep], ...]
     thinned: tuple[Stretch, ...] | None
 
 
@@ -86,7 +88,7 @@ class Buffer:
         self._lock = threading.Lock()
         self._settings = settings
         self._last: Step | None = None
-        self._waiting: dict[int, tuple[Step, Mapping[str, float]]] = {}
+        self._waiting: dict[int, tuple[MakeStep, Mapping[str, float] | np.ndarray]] = {}
         self._changes: list[tuple[int, Settings]] = []
         self._scalars = np.empty((capacity, len(NAMES)))
         self._count = 0
@@ -113,7 +115,7 @@ class Buffer:
                     self._changes.append((step.step, step.settings))
                 self._settings = step.settings
             self._last = step
-            self._waiting[step.step] = step, scalars
+            self._waiting[step.step] = _maker(step), scalars
             self.head = step.step
             self.version += 1
 
@@ -121,14 +123,15 @@ class Buffer:
         """Updates that are finished and known to the window, but in no file yet (loop)."""
         with self._lock:
             for step in steps:
-                self._waiting[step.step] = step, metrics(step)
+                self._waiting[step.step] = _maker(step), metrics(step)
                 self._last, self._settings, self.head = step, step.settings, step.step
             self._sent = self.head, self.committed, self.thinned
 
     def waiting(self, after: int) -> list[tuple[Step, Mapping[str, float]]]:
         """The updates after number ``after`` not known to be in the file, with their metrics, oldest first (loop)."""
         with self._lock:
-            return [kept for number, kept in self._waiting.items() if number > after]
+            kept = [one for number, one in self._waiting.items() if number > after]
+        return [(make(), _named(scalars)) for make, scalars in kept]
 
     def mark_committed(self, number: int) -> None:
         """The file holds everything up to ``number`` now (loop)."""
@@ -141,7 +144,7 @@ class Buffer:
             if self._last is not None and self._last.step == number:
                 return self._last
             kept = self._waiting.get(number)
-            return None if kept is None else kept[0]
+        return None if kept is None else kept[0]()
 
     def take(self) -> Fresh | None:
         """Everything since the last call; None if nothing is new (window)."""
@@ -167,9 +170,9 @@ class Buffer:
         with self._lock:
             rows, changes = self._emptied()
             (sent, _, thinned), self._sent = self._sent, now
-            steps = [step for number, (step, _) in self._waiting.items() if number > sent]
-            if self._last is not None and self.head > sent and not (steps and steps[-1] is self._last):
-                steps.append(self._last)
+            steps = [(number, make) for number, (make, _) in self._waiting.items() if number > sent]
+            if self._last is not None and self.head > sent and self.head not in self._waiting:
+                steps.append((self.head, _maker(self._last)))
             return Bundle(
                 run_id=self.run_id,
                 head=self.head,
@@ -182,6 +185,7 @@ class Buffer:
 
     def extend(self, bundle: Bundle) -> None:
         """Take in what another process has finished (window's side); there is always room for it."""
+        last = bundle.steps[-1][1]() if bundle.steps else None
         with self._lock:
             count = self._count + len(bundle.scalars)
             if count > len(self._scalars):
@@ -189,10 +193,10 @@ class Buffer:
             self._scalars[self._count : count] = bundle.scalars
             self._count = count
             self._changes += bundle.changes
-            for step in bundle.steps:
-                row = bundle.scalars[step.step - bundle.head - 1]
-                self._waiting[step.step] = step, dict(zip(NAMES, row.tolist(), strict=True))
-                self._last, self._settings = step, step.settings
+            for number, make in bundle.steps:
+                self._waiting[number] = make, bundle.scalars[number - bundle.head - 1]
+            if last is not None:
+                self._last, self._settings = last, last.settings
             self._drop(bundle.committed)
             if bundle.thinned is not None:
                 self.thinned = bundle.thinned
@@ -210,3 +214,11 @@ class Buffer:
         for number in [number for number in self._waiting if number <= committed]:
             del self._waiting[number]
         self.committed = committed
+
+
+def _maker(step: Step) -> MakeStep:
+    return lambda: step
+
+
+def _named(scalars: Mapping[str, float] | np.ndarray) -> Mapping[str, float]:
+    return dict(zip(NAMES, scalars.tolist(), strict=True)) if isinstance(scalars, np.ndarray) else scalars

@@ -110,11 +110,10 @@ class Loop:
         self._close()
 
     def abandon(self) -> None:
-        """Close the run's file; nobody is there any more who could be told."""
-        live, self._live = self._live, None
-        if live is not None:
+        """Put what is finished on disk: the window has gone, and its next start offers what was not closed."""
+        if self._live is not None:
             with suppress(Exception):
-                live.close()
+                self._live.commit()
 
     def _patience(self) -> float | None:
         if self._live is None or self._state is not State.RUNNING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from grpo_core.breakpoints import breakpoint_from_json
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.host import commands
-from grpo_core.host.buffer import NAMES, Buffer, Bundle
+from grpo_core.host.buffer import NAMES, Buffer, Bundle, MakeStep
 from grpo_core.host.commands import Begin, Command
 from grpo_core.host.reports import Failure, Report, State
 from grpo_core.host.wire import Message
@@ -101,7 +101,7 @@ def to_command(message: Message) -> Command:
 
 def from_bundle(bundle: Bundle) -> tuple[Message, list[bytes]]:
     """A bundle as a message and its blobs."""
-    heads, blobs = from_steps(bundle.steps)
+    head, blobs = from_steps([make() for _, make in bundle.steps])
     message = {
         "is": "fresh",
         "run_id": bundle.run_id,
@@ -109,7 +109,7 @@ def from_bundle(bundle: Bundle) -> tuple[Message, list[bytes]]:
         "committed": bundle.committed,
         "changes": [(number, settings.to_json()) for number, settings in bundle.changes],
         "thinned": None if bundle.thinned is None else [dataclasses.astuple(stretch) for stretch in bundle.thinned],
-        "steps": heads,
+        "steps": head,
     }
     return message, [*blobs, bundle.scalars.astype("<f8", copy=False).tobytes()]
 
@@ -124,7 +124,7 @@ def to_bundle(message: Message) -> Bundle:
         committed=message["committed"],
         scalars=np.frombuffer(scalars, "<f8").reshape(-1, len(NAMES)),
         changes=tuple((number, cached_settings(text)) for number, text in message["changes"]),
-        steps=tuple(to_steps(message["steps"], blobs)),
+        steps=tuple(_makers(message["steps"], blobs)),
         thinned=None if thinned is None else tuple(Stretch(*values) for values in thinned),
     )
 
@@ -142,22 +142,34 @@ def to_report(message: Mapping[str, Any]) -> Report:
     return Report(**fields)
 
 
-def from_steps(steps: Sequence[Step]) -> tuple[list[tuple[int, str, str]], list[bytes]]:
-    """(number, settings, layout) and the record of each step."""
-    heads, blobs = [], []
+def from_steps(steps: Sequence[Step]) -> tuple[Message, list[bytes]]:
+    """Steps as what describes them, each text once, and a record for each."""
+    texts: dict[str, int] = {}
+    places, blobs = [], []
     for step in steps:
         layout, record = encoded(step)
-        heads.append((step.step, _settings_json(step.settings), layout))
+        own = [texts.setdefault(text, len(texts)) for text in (_settings_json(step.settings), layout)]
+        places.append((step.step, *own))
         blobs.append(record)
-    return heads, blobs
+    return {"texts": [*texts], "steps": places}, blobs
 
 
-def to_steps(heads: Sequence[Sequence[Any]], blobs: Sequence[bytes]) -> list[Step]:
+def to_steps(head: Message, blobs: Sequence[bytes]) -> list[Step]:
     """The inverse of :func:`from_steps`."""
+    return [make() for _, make in _makers(head, blobs)]
+
+
+def _makers(head: Message, blobs: Sequence[bytes]) -> list[tuple[int, MakeStep]]:
+    """(number, function that decodes it) of every step."""
+    texts = head["texts"]
     return [
-        decoded(layout, record, number, cached_settings(settings))
-        for (number, settings, layout), record in zip(heads, blobs, strict=True)
+        (number, partial(_decoded, texts[layout], record, number, texts[settings]))
+        for (number, settings, layout), record in zip(head["steps"], blobs, strict=True)
     ]
+
+
+def _decoded(layout: str, record: bytes, number: int, settings: str) -> Step:
+    return decoded(layout, record, number, cached_settings(settings))
 
 
 @lru_cache(maxsize=64)

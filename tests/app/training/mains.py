@@ -62,6 +62,7 @@ class Deaf:
             def __next__(self) -> Step:
                 step = next(real)
                 while step.step >= 2 and Path(os.environ[NOTED]).exists():
+                    Path(os.environ[NOTED]).write_text("deaf")
                     time.sleep(0.01)
                 return step
 

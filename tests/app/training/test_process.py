@@ -118,9 +118,11 @@ def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_r
     trainer.begin(Settings(), path)
     trainer.run(None)
     trainer.until_head(1)
+    trainer.qtbot.waitUntil(lambda: deaf.read_text() == "deaf", timeout=20_000)
     trainer.close_run()
     trainer.until(State.IDLE)
     assert ["did not answer" in sentence for sentence in told] == [True]
+    assert trainer.failures == []
     assert held(path) == [1]
     deaf.unlink()
     trainer.begin(Settings(), tmp_path / "b.grpo")
