@@ -21,6 +21,7 @@ import psutil
 from app.panels.registry import TRAINING_HISTORY
 from app.workspace.run_handle import RunHandle
 from benchmarks.long_run import MILLION
+from benchmarks.table import measured
 from benchmarks.window import Window, timed, times, told
 from grpo_core.metrics import METRICS
 from grpo_core.runs.run_file import RunReader
@@ -103,6 +104,9 @@ def report(path: Path, updates: int) -> bool:
     alone, whole = growing(window, run, rng)
     steps, series = reading(path, places)
     memory = megabytes()
+    for key, value in (("opening", opened / 1000), ("scrub", np.median(scrubs)), ("series", np.median(series))):
+        if updates >= MILLION:
+            measured(key, float(value))
     print(f"{updates:,} updates in {path.stat().st_size / 1e9:.2f} GB; milliseconds: median, 95th percentile")
     print(f"  {'opening the run':<44} {opened:8.0f}   and its first frame {first:.1f}")
     print(f"  {'history panel, a frame as updates arrive':<44} {told(alone)}")

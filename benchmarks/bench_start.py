@@ -18,6 +18,7 @@ from collections import defaultdict
 from itertools import islice
 from pathlib import Path
 
+from benchmarks.table import measured
 from grpo_core.config import Settings
 from grpo_core.learners import learner
 from grpo_core.runs.run_file import RunWriter
@@ -108,6 +109,7 @@ def main() -> None:
     print("imports, own time by package, ms (measuring it makes it slower):")
     for took, name in seconds_of_imports("app.application", 10):
         print(f"  {name:<30} {took:8.1f}")
+    measured("start", max(statistics.median(first), statistics.median(again)))
     good = max(statistics.median(first), statistics.median(again)) < SECONDS
     print(f"below {SECONDS:g} s, without torch: {'yes' if good else 'NO'}")
     if not good:

@@ -262,6 +262,11 @@ class Controller(QObject):
         return self._worker.devices
 
     @property
+    def in_this_process(self) -> bool:
+        """Whether runs are computed in the worker's thread rather than in a process of their own."""
+        return self._worker.process is None or bool(self._worker.process.unavailable)
+
+    @property
     def pid(self) -> int | None:
         """The number of the process that computes the runs, None without one."""
         return None if self._worker.process is None else self._worker.process.pid

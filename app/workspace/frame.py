@@ -19,7 +19,12 @@ AFTER_PAINTING = -10
 class FrameTimer(QObject):
     """Ticks while there is work, then rests.
 
-    What a frame costs is measured in processor time of this thread: a busy machine makes frames late, not rare.
+    What a frame costs is measured in processor time of this thread: a busy machine makes frames late, not rare. Only
+    where a run is computed in this very process does it rest as long as the frame took: Python runs one thread at a
+    time, and that is all that the run gets.
+
+    Attributes:
+        shared: a run is computed in this process.
 
     Signals:
         tick: a frame is due.
@@ -34,6 +39,7 @@ class FrameTimer(QObject):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._on_timeout)
+        self.shared = False
         self._wanted = False
         self._live = False
         self._drawing = False
@@ -72,8 +78,8 @@ class FrameTimer(QObject):
 
     def rest(self, spent: float) -> float:
         """Milliseconds until the next frame, of one that cost ``spent`` milliseconds of processor time."""
-        until_due = INTERVAL_MS - 1000 * (time.perf_counter() - self._began)
-        return max(until_due, min(REST * spent, LONGEST_REST_MS))
+        took = 1000 * (time.perf_counter() - self._began)
+        return max(INTERVAL_MS - took, took if self.shared else min(REST * spent, LONGEST_REST_MS))
 
     def stop(self) -> None:
         """No more frames."""

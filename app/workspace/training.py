@@ -110,6 +110,7 @@ class Training(QObject):
         run = self._workspace.training
         if run is None or self._controller.buffer is None or self._controller.buffer.run_id != run.id:
             return
+        self._workspace.share_process(self._controller.in_this_process)
         fresh = self._controller.take()
         self._take_thinned(run)
         if fresh is None:

@@ -210,6 +210,10 @@ class Workspace(QObject):
         self._view = None
         self._timer.request()
 
+    def share_process(self, shared: bool) -> None:
+        """Whether a run is computed in this very process; frames then leave it half of the time."""
+        self._timer.shared = shared
+
     def set_running(self, running: bool) -> None:
         """Frames go on by themselves while updates may arrive."""
         self.running = running

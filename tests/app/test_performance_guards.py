@@ -133,9 +133,10 @@ def test_there_are_at_most_sixty_frames_a_second(qtbot: QtBot, monkeypatch: pyte
     assert at[-1] - at[1] > 0.95 * (len(at) - 2) / 60
 
 
-def rest_after(qtbot: QtBot, frame_seconds: float, *, busy: bool) -> int:
+def rest_after(qtbot: QtBot, frame_seconds: float, *, busy: bool, shared: bool = False) -> int:
     """Milliseconds from a frame's end to the next, of one that computes, or waits, for so long."""
     frames = FrameTimer()
+    frames.shared = shared
     ticker = frames.findChild(QTimer)
     assert ticker is not None
 
@@ -158,6 +159,10 @@ def test_a_frame_that_costs_processor_time_is_followed_by_a_short_rest(qtbot: Qt
 
 def test_a_frame_that_other_programs_have_delayed_is_followed_by_the_next(qtbot: QtBot) -> None:
     assert rest_after(qtbot, 0.06, busy=False) <= 2
+
+
+def test_a_run_in_this_very_process_gets_as_long_a_rest_as_the_frame_took(qtbot: QtBot) -> None:
+    assert rest_after(qtbot, 0.06, busy=True, shared=True) >= 60
 
 
 def test_a_frame_that_could_not_be_drawn_is_not_the_last(qtbot: QtBot) -> None:

@@ -1,0 +1,78 @@
+"""The table with which ``make bench`` ends: what is demanded of a window, what was measured, and whether it held."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+MEASURED = "GRPO_LAB_BENCH_MEASURED"
+"""Names the file in which the benchmarks leave what they have measured, one JSON line a row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One demand.
+
+    Attributes:
+        key: what a benchmark calls it.
+        what: the same in words.
+        must: the limit.
+        unit: of the limit and of what is measured.
+        least: the limit is the least that must be reached, rather than the most that is allowed.
+    """
+
+    key: str
+    what: str
+    must: float
+    unit: str
+    least: bool = False
+
+    def held(self, measured: float) -> bool:
+        """Whether ``measured`` meets the demand."""
+        return measured >= self.must if self.least else measured <= self.must
+
+
+ROWS = (
+    Row(key="frames", what="frames a second, bandit flat out", must=30, unit="", least=True),
+    Row(key="late", what="lateness of an event p99, flat out, above an idle window", must=20, unit="ms"),
+    Row(key="late_race", what="the same while a race computes", must=20, unit="ms"),
+    Row(key="rate", what="updates a second with the window, against without", must=90, unit="%", least=True),
+    Row(key="shown_30", what="updates shown a second at 30/s", must=29, unit="", least=True),
+    Row(key="shown_60", what="updates shown a second at 60/s", must=45, unit="", least=True),
+    Row(key="frame_cost", what="processor time of a frame", must=15, unit="ms"),
+    Row(key="slider_cost", what="processor time of a slider step, nothing training", must=9, unit="ms"),
+    Row(key="start", what="first painted window", must=1.1, unit="s"),
+    Row(key="opening", what="opening a run of a million updates", must=0.3, unit="s"),
+    Row(key="scrub", what="a scrub in it", must=12, unit="ms"),
+    Row(key="series", what="a whole series of it", must=5, unit="ms"),
+    Row(key="idle", what="processor time of an idle program", must=1, unit="%"),
+    Row(key="left", what="processes left after its end", must=0, unit=""),
+)
+"""Every demand, in the order of the table; all of two shared cores, medians, each beside its control."""
+
+
+def measured(key: str, value: float) -> None:
+    """Note what was measured of the row ``key``, where a table is to be printed.
+
+    Raises:
+        ValueError: there is no such row.
+    """
+    if key not in {row.key for row in ROWS}:
+        raise ValueError(f"there is no row {key}")
+    if MEASURED in os.environ:
+        with Path(os.environ[MEASURED]).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"key": key, "value": value}) + "\n")
+
+
+def table(path: Path) -> str:
+    """The table of what the benchmarks have left in ``path``."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    found = {line["key"]: float(line["value"]) for line in lines}
+    text = [f"{'what':<60}{'must':>9}{'measured':>12}  held"]
+    for row in ROWS:
+        value = found.get(row.key)
+        shown, held = ("-", "not measured") if value is None else (f"{value:.3g}", "yes" if row.held(value) else "NO")
+        text.append(f"{row.what:<60}{f'{row.must:g} {row.unit}'.strip():>9}{shown:>12}  {held}")
+    return "\n".join(text)
