@@ -123,7 +123,7 @@ def _trained(driven: Driven) -> str:
     for step in islice(learner(Settings()), UPDATES):
         _same(_step(run, step.step), step, "the worker's")
     if driven.program.controller.pid is None:
-        raise CheckFailed(f"the run was computed in the window's own process. {driven.said}".strip())
+        raise CheckFailed(f"the run was computed in the window's own process. {driven.last_message}".strip())
     return f"{UPDATES} updates in a process of its own are the same bit for bit"
 
 
