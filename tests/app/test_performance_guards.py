@@ -141,10 +141,12 @@ def rest_after(qtbot: QtBot, frame_seconds: float, *, busy: bool, shared: bool =
     assert ticker is not None
 
     def draw() -> None:
-        end = time.perf_counter() + frame_seconds
-        while time.perf_counter() < end:
-            if not busy:
-                time.sleep(frame_seconds / 4)
+        if not busy:
+            time.sleep(frame_seconds)
+            return
+        end = time.thread_time() + frame_seconds
+        while time.thread_time() < end:
+            str(end)
 
     frames.tick.connect(draw)
     with qtbot.waitSignal(frames.drawn):
