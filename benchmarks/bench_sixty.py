@@ -86,11 +86,11 @@ class Felt:
         """Measure it while a race computes."""
         panel = self.window.program.window.panels.of(COMPARISON)
         again = QTimer()
-        again.timeout.connect(lambda: None if panel.desk.busy else panel.desk.start(panel.planned()))
+        again.timeout.connect(lambda: None if panel.controller.busy else panel.controller.start(panel.planned()))
         again.start(20)
         self.stretch()
         again.stop()
-        panel.desk.cancel()
+        panel.controller.cancel()
         self.window.wait(200)
 
     def sliding(self) -> float:
