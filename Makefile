@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 SOURCES := pyproject.toml constraints.txt
 OFFSCREEN := QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm test test-long test-package lint bench package package-full package-windows test-package-windows wheel test-wheel \
+.PHONY: help run run-lm test test-long test-package lint bench package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -46,6 +46,12 @@ package-windows: $(VENV)/.package system  ## the slim package and an installer f
 
 test-package-windows: $(VENV)/.package system  ## both made and tried: self-test, window, installing and uninstalling
 	$(BIN)/python -m tools.package.windows check
+
+package-deb: $(VENV)/.package system  ## a .deb of the slim package, and what lintian says of it
+	$(BIN)/python -m tools.package.deb
+
+test-deb: package-deb  ## the .deb installed, started and removed in a clean Debian (as root)
+	$(BIN)/python -m tools.package.deb trial
 
 wheel: $(VENV)/.package  ## a wheel and a source archive for pip, in dist/
 	$(BIN)/python -m tools.package.wheel

@@ -1,7 +1,7 @@
 ; The installer for Windows: for the user who runs it, without an administrator. tools/package/windows/installer.py calls
-; makensis and gives LIST (the files of the package, as macros), VERSION, KILOBYTES, ICON and OUT.
+; makensis and gives LIST (the files of the package, as macros), VERSION, KILOBYTES, ICON, OUT and TARGET.
 Unicode true
-Target amd64-unicode
+Target ${TARGET}
 ManifestDPIAware true
 SetCompressor /SOLID lzma
 RequestExecutionLevel user

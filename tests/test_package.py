@@ -10,13 +10,14 @@ import tarfile
 import xml.etree.ElementTree as ET
 from configparser import ConfigParser
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+import PySide6
 import pytest
 
 from app.build import Build, this_build
 from grpo_core import __version__
-from tools.package import archive, licences
+from tools.package import archive, licences, qt_plugins
 from tools.package.contents import HIDDEN, excluded, kept, note
 from tools.package.stamp import KINDS, Stamp, stamp
 
@@ -108,6 +109,24 @@ def test_windows_extension_modules_stay_and_libraries_are_found_in_any_case() ->
     }
     left = [entry[0] for entry in kept(toc, lambda path: needs.get(path, []))]
     assert left == [name for name, _, _ in toc if name not in (toc[3][0], toc[5][0])]
+
+
+def test_every_plugin_of_qt_is_kept_or_dropped_for_a_reason() -> None:
+    folder = Path(PySide6.__file__).parent
+    plugins = [
+        path for path in folder.rglob("*") if path.suffix in (".so", ".dll", ".dylib") and "plugins" in path.parts
+    ]
+    names = {qt_plugins.name_of(PurePosixPath(path.as_posix())) for path in plugins}
+    assert len(names) > 20
+    assert not [name for name in names if not qt_plugins.reason(name)]
+
+
+def test_no_plugin_is_dropped_that_people_need_and_no_self_test_loads() -> None:
+    needed = ("platforms/qwayland", "platforminputcontexts/ibusplatforminputcontextplugin",
+              "platformthemes/qxdgdesktopportal", "wayland-shell-integration/xdg-shell")  # fmt: skip
+    for name in needed:
+        kind, file = name.split("/")
+        assert qt_plugins.is_kept(PurePosixPath(f"PySide6/Qt/plugins/{kind}/lib{file}.so"))
 
 
 def test_a_package_reads_the_stamp_that_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

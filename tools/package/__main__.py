@@ -97,7 +97,7 @@ def archive_of(made: Stamp) -> Path:
     Raises:
         SystemExit: there is none.
     """
-    found = sorted(DIST.glob(f"{made.folder}.*"))
+    found = [path for suffix in (".tar.xz", ".zip") if (path := DIST / f"{made.folder}{suffix}").is_file()]
     if not found:
         raise SystemExit(f"There is no archive {made.folder} in dist; make it first.")
     return found[0]

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 
+from tools.package import qt_plugins
+
 HIDDEN = ("ziamath", "ziafont", "latex2mathml")
 """Imported by name at the first formula, so that no analysis sees it."""
 WHOLE = ("array_api_compat.common", "array_api_compat.numpy", "array_api_compat.torch")
@@ -15,18 +17,29 @@ WHOLE = ("array_api_compat.common", "array_api_compat.numpy", "array_api_compat.
 METADATA = ("latex2mathml",)
 """Those that ask for their own version when they are imported."""
 
-_UNUSED = (
-    "IPython", "PIL", "_pytest", "colorcet", "cupy", "curses", "distutils", "fontTools", "h5py",
-    "hypothesis", "idlelib", "jupyter_rfb", "lib2to3", "matplotlib", "mypy", "notebook", "numba", "numexpr",
-    "numpy.distutils", "numpy.f2py", "pip", "pkg_resources", "pytest", "pytestqt", "qtpy", "scipy", "sitecustomize",
-    "superqt", "test", "tkinter", "turtle", "usercustomize",
-    "pyqtgraph.canvas", "pyqtgraph.console", "pyqtgraph.dockarea", "pyqtgraph.examples", "pyqtgraph.flowchart",
-    "pyqtgraph.jupyter", "pyqtgraph.opengl", "OpenGL",
-    "PySide6.QtNetwork", "PySide6.QtPrintSupport", "PySide6.QtTest",
-    "PySide6.QtOpenGL", "PySide6.QtOpenGLWidgets",  # packaging/no_opengl.py stands in for them
-    "readline",  # under the GPL, which this program is not
-    "ssl", "_ssl", "_hashlib",  # nothing is fetched; without OpenSSL hashlib has its own
-)  # fmt: skip
+_WITHOUT = {
+    "tests and what makes programs": (
+        "_pytest", "hypothesis", "idlelib", "lib2to3", "mypy", "numpy.distutils", "numpy.f2py", "pip", "pkg_resources",
+        "pytest", "pytestqt", "test", "turtle", "distutils", "fontTools",
+    ),
+    "other libraries for windows, notebooks and plots, which pyqtgraph takes where it finds them": (
+        "IPython", "PIL", "colorcet", "cupy", "h5py", "jupyter_rfb", "matplotlib", "notebook", "numba", "numexpr", "qtpy",
+        "scipy", "superqt", "tkinter",
+    ),
+    "parts of pyqtgraph that no panel is made of": (
+        "pyqtgraph.canvas", "pyqtgraph.console", "pyqtgraph.dockarea", "pyqtgraph.examples", "pyqtgraph.flowchart",
+        "pyqtgraph.jupyter", "pyqtgraph.opengl",
+    ),
+    "nothing draws with OpenGL; packaging/no_opengl.py stands in for what pyqtgraph imports": (
+        "OpenGL", "PySide6.QtOpenGL", "PySide6.QtOpenGLWidgets",
+    ),
+    "nothing is printed: pictures are exported as PDF, which is in Qt's own library": ("PySide6.QtPrintSupport",),
+    "nothing is fetched; without OpenSSL hashlib has its own": ("PySide6.QtNetwork", "ssl", "_ssl", "_hashlib"),
+    "for tests of windows": ("PySide6.QtTest",),
+    "for terminals; readline is under the GPL, which this program is not": ("curses", "readline"),
+    "would run what somebody has put into the system": ("sitecustomize", "usercustomize"),
+}  # fmt: skip
+_UNUSED = tuple(name for names in _WITHOUT.values() for name in names)
 _OF_TORCH = (
     "torch",
     "safetensors",
@@ -40,17 +53,6 @@ _OF_TORCH = (
     "torchgen",
 )
 _NOT_OF_TORCH = ("setuptools", "tensorboard", "triton", "torch.utils.tensorboard", "torch.utils.benchmark")
-
-QT_PLUGINS = frozenset({
-    "platforms/qxcb", "platforms/qoffscreen", "platforms/qwayland", "platforms/qwindows", "platforms/qcocoa",
-    "platforminputcontexts/composeplatforminputcontextplugin", "platforminputcontexts/ibusplatforminputcontextplugin",
-    "platformthemes/qxdgdesktopportal",
-    "imageformats/qsvg",  # the signs of the style sheet
-    "styles/qmodernwindowsstyle", "styles/qmacstyle",
-    "wayland-decoration-client/bradient", "wayland-shell-integration/xdg-shell",
-    "wayland-graphics-integration-client/qt-plugin-wayland-egl",
-})  # fmt: skip
-"""The plugins of Qt that are used, on any system, without prefix and suffix of the file."""
 
 _OUT = tuple(
     re.compile(pattern)
@@ -144,6 +146,5 @@ def _used(path: PurePosixPath) -> bool:
         return False
     parts = path.parts
     if "plugins" in parts and parts[0] == "PySide6":
-        kind, file = parts[-2], path.name
-        return f"{kind}/{file.removeprefix('lib').split('.')[0]}" in QT_PLUGINS
+        return qt_plugins.is_kept(path)
     return True

@@ -6,10 +6,13 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 NAME = "Für Übungen – πr² 空"
+PROGRAMS = {"win32": "grpo-lab-console.exe", "darwin": "GRPO Lab.app/Contents/MacOS/grpo-lab"}
+"""What is started in a package for a system, where that is not ``grpo-lab``."""
 PATIENCE = 300.0
 """Seconds; the full package takes about twenty."""
 
@@ -20,12 +23,16 @@ def run(package: Path) -> int:
         place = Path(made, NAME)
         if package.is_dir():
             shutil.copytree(package, place / package.name, symlinks=True)
+        elif sys.platform == "darwin":  # keeps the links inside of the bundle
+            subprocess.run(["ditto", "-x", "-k", str(package), str(place)], check=True)
         else:
             shutil.unpack_archive(package, place, filter="data" if ".tar" in package.name else None)
         inside = next(path for path in sorted(place.iterdir()))
         _write_protect(inside)
-        command = [str(inside / "grpo-lab"), "--self-test"]
+        command = [str(inside / PROGRAMS.get(sys.platform, "grpo-lab")), "--self-test"]
         bare = {"PATH": os.defpath, "HOME": "/dev/null/nowhere", "LC_ALL": "C", "TMPDIR": made}
+        if sys.platform == "win32":  # without these no program of Windows starts
+            bare = {"TEMP": made} | {name: os.environ[name] for name in ("SYSTEMROOT", "PATH")}
         print(f"{package.name}: in another folder, read-only, without home, display and locale", flush=True)
         try:
             return subprocess.run(command, env=bare, cwd="/", timeout=PATIENCE, check=False).returncode

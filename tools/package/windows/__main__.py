@@ -3,6 +3,7 @@
 python -m tools.package.windows           the archive and the installer, in dist/
 python -m tools.package.windows check     both, and both are tried
 python -m tools.package.windows trial     nothing is made: what is there is tried
+python -m tools.package.windows installer   the installer alone, of a package that is there; on Windows too
 python -m tools.package.windows pin       the list of wheels and digests is written anew, for other constraints
 """
 
@@ -18,7 +19,7 @@ from tools.package.windows import cpython, fetch, installer, trial, wine
 from tools.package.windows.places import DIST, ROOT
 
 BUILD_SECONDS = 1500.0
-STEPS = ("make", "check", "trial", "pin")
+STEPS = ("make", "check", "trial", "installer", "pin")
 
 
 def main(step: str) -> int:
@@ -26,8 +27,11 @@ def main(step: str) -> int:
     if step == "pin":
         print(fetch.pin().relative_to(ROOT))
         return 0
-    require(wine.NEEDED, "A package for Windows")
     made = DIST / replace(stamp(ROOT, "slim"), system="windows", machine="x86_64").folder
+    if step == "installer":
+        print(installer.make(made).relative_to(ROOT))
+        return 0
+    require(wine.NEEDED, "A package for Windows")
     setup = make(made) if step != "trial" else made.with_name(f"{made.name}-setup.exe")
     if step != "make":
         trial.archive(made.with_name(f"{made.name}.zip"))
@@ -44,7 +48,7 @@ def make(folder: Path) -> Path:
     wine.stop()
     if status:
         raise SystemExit(f"The recipe failed under Wine with exit status {status}.")
-    setup = installer.make(folder, ROOT / "build" / "package" / folder.name / "build" / "icon.ico")
+    setup = installer.make(folder)
     print(f"{setup.relative_to(ROOT)}: {setup.stat().st_size / 1e6:,.1f} MB", flush=True)
     return setup
 

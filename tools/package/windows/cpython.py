@@ -79,7 +79,7 @@ def _standard_library() -> None:
         "__pycache__", "site-packages", "dist-packages", "lib-dynload", "config-*", "_sysconfigdata*", "test", "tests",
         "idlelib", "ensurepip", "turtledemo",
     )  # fmt: skip
-    shutil.copytree(source, PYTHON / "Lib", ignore=left_out)
+    shutil.copytree(source, PYTHON / "Lib", ignore=left_out, ignore_dangling_symlinks=True)
 
 
 def _packages(wheels: Iterable[Path]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 from grpo_core import __version__
@@ -12,13 +13,14 @@ LEFT_OUT = ("open-run-files-with-this.cmd",)
 """What the installer itself does for the user."""
 
 
-def make(folder: Path, icon: Path) -> Path:
+def make(folder: Path) -> Path:
     """Write the installer of the package in ``folder`` beside it; returns its path.
 
     Raises:
         SystemExit: NSIS refused.
     """
     listed = BUILD / "files.nsh"
+    listed.parent.mkdir(parents=True, exist_ok=True)
     listed.write_text(macros(folder), encoding="utf-8")
     target = DIST / f"{folder.name}-setup.exe"
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -26,8 +28,10 @@ def make(folder: Path, icon: Path) -> Path:
         "LIST": listed,
         "VERSION": __version__,
         "KILOBYTES": size // 1024,
-        "ICON": icon,
+        "ICON": ROOT / "build" / "package" / folder.name / "build" / "icon.ico",
         "OUT": target,
+        # Debian's NSIS can make 64-bit installers, which a Wine of 64 bits alone runs; that of Windows cannot
+        "TARGET": "x86-unicode" if sys.platform == "win32" else "amd64-unicode",
     }
     command = ["makensis", "-V2", "-INPUTCHARSET", "UTF8", *(f"-D{name}={value}" for name, value in given.items())]
     if subprocess.run([*command, str(ROOT / "packaging" / "windows-installer.nsi")], check=False).returncode:

@@ -1,0 +1,235 @@
+"""A package for Debian and Ubuntu, of the folder that ``make package`` has made; and its trial in a clean root.
+
+python -m tools.package.deb         the folder is made, and the .deb of it, in dist/; lintian has to agree
+python -m tools.package.deb trial   the .deb that is there is installed, self-tested, started, removed in a clean Debian
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tools.package.__main__ import DIST, ROOT, build, finish
+from tools.package.required import require
+from tools.package.screen import screen
+from tools.package.stamp import Stamp, stamp
+from tools.package.started import painted
+
+SOURCES = ROOT / "packaging" / "deb"
+SHARE = ROOT / "packaging" / "linux" / "share"
+NAME = "grpo-lab"
+MAINTAINER = "GRPO Lab contributors <contributors@grpo-lab.org>"
+NEEDED = {"dpkg-deb": "dpkg", "readelf": "binutils", "lintian": "lintian"}
+NEEDED_TO_TRY = {"debootstrap": "debootstrap", "Xvfb": "xvfb", "openbox": "openbox"}
+RELEASE = "bookworm"
+"""The oldest Debian that packages are made for."""
+CONTROL = """Package: {name}
+Version: {version}
+Architecture: {machine}
+Maintainer: {maintainer}
+Section: science
+Priority: optional
+Installed-Size: {kilobytes}
+Depends: {depends}
+Description: see, step, explain and change every number of a GRPO update
+ A desktop workbench for Group Relative Policy Optimization and its relatives,
+ the algorithms that train language models with rewards: on a bandit, on a small
+ language model trained live, and on runs that other trainers recorded.
+ .
+ Everything it runs on is inside, and nothing is fetched from the network.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Make the package, or try the one that is there; returns the exit status."""
+    made = stamp(ROOT, "slim")
+    target = DIST / f"{NAME}_{made.version}_{_machine()}.deb"
+    if arguments == ["trial"]:
+        require(NEEDED_TO_TRY, "Trying a .deb")
+        trial(target)
+        return 0
+    require(NEEDED, "A .deb")
+    folder = build(made)
+    finish(made, folder)
+    with tempfile.TemporaryDirectory(prefix="grpo-lab-deb-") as place:
+        root = Path(place, NAME)
+        lay_out(folder, root, made)
+        command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(target)]
+        environment = os.environ | {"SOURCE_DATE_EPOCH": str(made.moment)}
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    print(f"{target.relative_to(ROOT)}: {target.stat().st_size / 1e6:,.1f} MB", flush=True)
+    return subprocess.run(["lintian", "--fail-on", "error,warning", str(target)], check=False).returncode
+
+
+def lay_out(folder: Path, root: Path, made: Stamp) -> None:
+    """Put the program, and what a desktop has to know of it, where Debian has such things."""
+    home, share = root / "usr" / "lib" / NAME, root / "usr" / "share"
+    shutil.copytree(folder, home, symlinks=True, ignore=shutil.ignore_patterns("share", "add-to-menu.sh"))
+    for path in (root, *root.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or path == home / NAME else 0o644)
+    (root / "usr" / "bin").mkdir()
+    (root / "usr" / "bin" / NAME).symlink_to(f"../lib/{NAME}/{NAME}")
+    icon = ROOT / "resources" / "icons" / f"{NAME}.svg"
+    _put(share / "applications" / f"{NAME}.desktop", (SHARE / f"{NAME}.desktop").read_bytes())
+    _put(share / "mime" / "packages" / f"{NAME}.xml", (SHARE / f"{NAME}.xml").read_bytes())
+    _put(share / "icons" / "hicolor" / "scalable" / "apps" / f"{NAME}.svg", icon.read_bytes())
+    _put(share / "man" / "man1" / f"{NAME}.1.gz", _packed((SOURCES / f"{NAME}.1").read_bytes()))
+    _put(share / "lintian" / "overrides" / NAME, (SOURCES / "lintian-overrides").read_bytes())
+    _put(share / "doc" / NAME / "copyright", _copyright().encode())
+    _put(share / "doc" / NAME / "changelog.gz", _packed(_changes(made).encode()))
+    size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    control = CONTROL.format(
+        name=NAME, version=made.version, machine=_machine(), maintainer=MAINTAINER, kilobytes=size // 1024,
+        depends=_depends(home),
+    )  # fmt: skip
+    _put(root / "DEBIAN" / "control", control.encode())
+    sums = subprocess.run("find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum", shell=True, cwd=root,
+                          capture_output=True, check=True).stdout  # fmt: skip
+    _put(root / "DEBIAN" / "md5sums", sums)
+
+
+def trial(package: Path) -> None:
+    """Install the package in a Debian that has nothing else, use it, and take it away again.
+
+    Raises:
+        SystemExit: something does not hold, or this user may not do it.
+    """
+    if os.geteuid() != 0:
+        raise SystemExit("A clean root is made with debootstrap and chroot, which takes root: sudo make test-deb")
+    if not package.is_file():
+        raise SystemExit(f"There is no {package.relative_to(ROOT)}; make it first.")
+    with tempfile.TemporaryDirectory(prefix="grpo-lab-root-", ignore_cleanup_errors=True) as made:
+        root = Path(made)
+        subprocess.run(["debootstrap", "--variant=minbase", RELEASE, made], check=True, stdout=subprocess.DEVNULL)
+        root.chmod(0o755)
+        shutil.copyfile(package, root / "package.deb")
+        shutil.copyfile("/etc/resolv.conf", root / "etc" / "resolv.conf")
+        before = _listed(root)
+        _inside(root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", "shared-mime-info")
+        _inside(root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", "/package.deb")
+        _inside(root, "useradd", "--create-home", "teacher")
+        with _mounted("/proc", root / "proc"):
+            _inside(root, "su", "teacher", "-c", "grpo-lab --self-test", quiet=False)
+            seconds = _started(root)
+        types = (root / "usr" / "share" / "mime" / "globs2").read_text("utf-8")
+        _expect("both kinds of file are known", "*.grpo\n" in types and "*.grposession\n" in types)
+        _inside(root, "apt-get", "purge", "-y", "-qq", NAME)
+        left = sorted(path for path in _listed(root) - before if NAME in path and not path.startswith("/home"))
+        _expect(f"nothing is left of it, and not {left}", not left)
+    print(
+        f"{package.name} holds in a clean {RELEASE}; its window was painted {seconds:.2f} s after the start.",
+        flush=True,
+    )
+
+
+def _started(root: Path) -> float:
+    """Start the program as a user on a screen; the seconds until its window was painted."""
+    home, sockets = root / "home" / "teacher" / "lab", root / "tmp" / ".X11-unix"
+    sockets.mkdir(exist_ok=True)
+    command = "GRPO_LAB_HOME=/home/teacher/lab exec grpo-lab"
+    with screen() as display, _mounted("/tmp/.X11-unix", sockets):
+        given = _environment() | {"DISPLAY": display}
+        with subprocess.Popen(["chroot", str(root), "su", "teacher", "-c", command], env=given) as process:
+            try:
+                return painted(home, lambda: process.poll() is None)
+            finally:
+                process.terminate()
+
+
+@contextmanager
+def _mounted(what: str, place: Path) -> Iterator[None]:
+    """A folder of this system inside of the clean root."""
+    subprocess.run(["mount", "--bind", what, str(place)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=False)
+
+
+def _depends(home: Path) -> str:
+    """The packages with the libraries that the program takes from the system, and the oldest C library that will do."""
+    binaries = [str(path) for path in home.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+    shown = subprocess.run(["readelf", "-dVW", *binaries], capture_output=True, text=True, check=True).stdout
+    there = {path.name for path in home.rglob("*")}
+    owners = {_owner(name) for name in set(re.findall(r"NEEDED.*\[(.+)\]", shown)) - there}
+    oldest = max(tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_([0-9.]+)", shown))
+    libc = f"libc6 (>= {'.'.join(map(str, oldest))})"
+    return ", ".join([libc, "fontconfig-config", *sorted(owners - {"libc6"})])
+
+
+def _owner(library: str) -> str:
+    """The package of this system that holds a shared library.
+
+    Raises:
+        SystemExit: none does.
+    """
+    done = subprocess.run(["dpkg-query", "-S", f"*/{library}"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"No package of this system holds {library}, which the program takes from it.")
+    return done.stdout.split(":")[0]
+
+
+def _copyright() -> str:
+    licence = (ROOT / "LICENSE").read_text("utf-8").splitlines()
+    holder = next(line for line in licence if line.startswith("Copyright"))
+    body = "\n".join(f" {line}" if line else " ." for line in licence[licence.index(holder) + 2 :])
+    head = (SOURCES / "copyright-head").read_text("utf-8")
+    return f"{head}Copyright: {holder.removeprefix('Copyright ').removeprefix('(c) ')}\nLicense: Expat\n{body}\n"
+
+
+def _changes(made: Stamp) -> str:
+    from email.utils import formatdate
+
+    when = formatdate(made.moment)
+    return f"{NAME} ({made.version}) stable; urgency=medium\n\n  * Commit {made.commit}.\n\n -- {MAINTAINER}  {when}\n"
+
+
+def _packed(data: bytes) -> bytes:
+    return gzip.compress(data, 9, mtime=0)
+
+
+def _put(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def _machine() -> str:
+    return subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _listed(root: Path) -> set[str]:
+    return {f"/{path.relative_to(root)}" for top in ("usr", "etc", "var/lib") for path in (root / top).rglob("*")}
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+
+
+def _inside(root: Path, *command: str, quiet: bool = True) -> None:
+    """Run a command in the clean root; what it says is shown if it fails."""
+    done = subprocess.run(
+        ["chroot", str(root), *command], env=_environment(), capture_output=quiet, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{done.stdout or ''}{done.stderr or ''}In a clean {RELEASE}, {' '.join(command)} failed.")
+
+
+def _expect(what: str, holds: bool) -> None:
+    if not holds:
+        raise SystemExit(f"It does not hold that {what}.")
+    print(f"ok  {what}", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] not in ([], ["trial"]):
+        sys.exit("Usage: python -m tools.package.deb [trial]")
+    sys.exit(main(sys.argv[1:]))
