@@ -23,8 +23,8 @@ _WITHOUT = {
         "pytest", "pytestqt", "test", "turtle", "distutils", "fontTools",
     ),
     "other libraries for windows, notebooks and plots, which pyqtgraph takes where it finds them": (
-        "IPython", "PIL", "colorcet", "cupy", "h5py", "jupyter_rfb", "matplotlib", "notebook", "numba", "numexpr", "qtpy",
-        "scipy", "superqt", "tkinter",
+        "IPython", "PIL", "colorcet", "cupy", "h5py", "jupyter_rfb", "matplotlib", "notebook", "numba", "numexpr",
+        "qtpy", "scipy", "superqt", "tkinter",
     ),
     "parts of pyqtgraph that no panel is made of": (
         "pyqtgraph.canvas", "pyqtgraph.console", "pyqtgraph.dockarea", "pyqtgraph.examples", "pyqtgraph.flowchart",

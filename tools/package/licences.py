@@ -48,7 +48,7 @@ def write(root: Path, folder: Path, modules: Iterable[str], libraries: Iterable[
     Raises:
         SystemExit: a part has no licence text, so the package must not leave the house.
     """
-    parts = [_program(root), _python(), *distributions(root, modules), *_system(libraries)]
+    parts = [_program(root), _python(root), *distributions(root, modules), *_system(libraries)]
     written(root, folder, parts)
     return len(parts)
 
@@ -78,10 +78,12 @@ def _program(root: Path) -> Part:
     return Part(name="GRPO Lab", version=__version__, licence="MIT; its fonts OFL-1.1", source="", texts=texts)
 
 
-def _python() -> Part:
+def _python(root: Path) -> Part:
     places = (Path(os.__file__).parent / "LICENSE.txt", Path(sys.base_prefix) / "LICENSE.txt")
     found = [path for path in places if path.exists()]
     texts = {"LICENSE.txt": found[0]} if found else {}
+    if sys.platform == "win32":  # what other systems have as libraries of their own is inside of it there
+        texts["LIBRARIES.txt"] = root / OWN / "Python-Windows.txt"
     version = sys.version.split()[0]
     return Part(name="Python", version=version, licence="PSF-2.0", source="https://www.python.org", texts=texts)
 
