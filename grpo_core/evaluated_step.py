@@ -50,8 +50,8 @@ class EvaluatedStep:
     @cached_property
     def precision(self) -> float:
         """Relative agreement that the record's dtype allows."""
-        held = (self.step.logp, self.step.old_logp, self.step.rewards, self.step.dist_logp)
-        return 1e-9 if all(x is None or x.dtype == np.float64 for x in held) else 1e-5
+        arrays = (self.step.logp, self.step.old_logp, self.step.rewards, self.step.dist_logp)
+        return 1e-9 if all(x is None or x.dtype == np.float64 for x in arrays) else 1e-5
 
     def terms(self, passed: int) -> Terms:
         """The loss of a pass and every number on the way to it."""

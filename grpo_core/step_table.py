@@ -146,8 +146,8 @@ def rows(step: Step, passed: int, objective: Objective | None = None, *, origin:
     row, token = np.nonzero(step.mask)
     group = step.group[row]
     words = [_words(origin, "vocabulary", index) for index in step.tokens[row, token].tolist()]
-    asked = {index: _asked(step, index, origin) for index in set(group.tolist())}
-    prompts = [asked[index] for index in group.tolist()]
+    prompt_texts = {index: _prompt_of(step, index, origin) for index in set(group.tolist())}
+    prompts = [prompt_texts[index] for index in group.tolist()]
     samples = (row + 1).tolist()
     if step.mask.shape[-1] == 1:
         lead: list[list[Any]] = [samples, prompts, words]
@@ -170,14 +170,14 @@ def groups(step: Step, objective: Objective | None = None, *, origin: Origin | N
     table = recompute.grouped(step, step.rewards)
     dead = recompute.dead_groups(step).tolist()
     silent = recompute.silent_groups(step, recompute.advantage(step, objective)).tolist()
-    found = []
+    rows_of_groups = []
     for index, rewards in enumerate(table):
         scored = rewards[~np.isnan(rewards)]
         freedom = len(scored) - DEVIATIONS[objective.std].ddof
-        found.append(
+        rows_of_groups.append(
             GroupRow(
                 group=index,
-                prompt=_asked(step, index, origin),
+                prompt=_prompt_of(step, index, origin),
                 size=len(scored),
                 mean=float(scored.mean()) if len(scored) else float("nan"),
                 std=float(np.sqrt(((scored - scored.mean()) ** 2).sum() / freedom)) if freedom > 0 else float("nan"),
@@ -185,7 +185,7 @@ def groups(step: Step, objective: Objective | None = None, *, origin: Origin | N
                 silent=silent[index],
             )
         )
-    return found
+    return rows_of_groups
 
 
 def _numbers(step: Step, passed: int, objective: Objective | None) -> dict[str, np.ndarray | None]:
@@ -224,7 +224,7 @@ def _completions(step: Step, origin: Origin | None, row: np.ndarray) -> list[str
     return [texts[index] for index in row.tolist()]
 
 
-def _asked(step: Step, group: int, origin: Origin | None) -> str:
+def _prompt_of(step: Step, group: int, origin: Origin | None) -> str:
     """The prompt of a group; its number where nobody knows its text."""
     if origin is None or (step.prompt_tokens is None and group >= len(origin.prompts)):
         return str(group + 1)

@@ -54,9 +54,9 @@ class FormulaLabel(QWidget):
         return picture(self.latex, self._pixels * self.factor, colour, self.devicePixelRatioF())
 
     def sizeHint(self) -> QSize:
-        found = self.drawn
-        if found is not None:
-            return QSize(round(found.size.width()) + 1, round(found.size.height()) + 1)
+        drawing = self.drawn
+        if drawing is not None:
+            return QSize(round(drawing.size.width()) + 1, round(drawing.size.height()) + 1)
         return self.fontMetrics().size(0, self.plain) if self.plain else QSize(0, 0)
 
     def minimumSizeHint(self) -> QSize:
@@ -66,29 +66,29 @@ class FormulaLabel(QWidget):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        found = self.drawn
-        if found is not None and self._shrunk(found, width) >= SHRINK_TO:
-            return round(found.size.height() * self._shrunk(found, width)) + 1
+        drawing = self.drawn
+        if drawing is not None and self._shrunk(drawing, width) >= SHRINK_TO:
+            return round(drawing.size.height() * self._shrunk(drawing, width)) + 1
         return self._text_area(width).height() if self.plain else 0
 
-    def _shrunk(self, found: Picture, width: float) -> float:
-        return min(width / max(found.size.width(), 1.0), 1.0)
+    def _shrunk(self, drawing: Picture, width: float) -> float:
+        return min(width / max(drawing.size.width(), 1.0), 1.0)
 
     def _text_area(self, width: int) -> QSize:
         room = QRectF(0, 0, width, 10_000).toRect()
         return self.fontMetrics().boundingRect(room, int(Qt.TextFlag.TextWordWrap), self.plain).size()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, found = QPainter(self), self.drawn
+        painter, drawing = QPainter(self), self.drawn
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        share = self._shrunk(found, self.width()) if found is not None else 0.0
-        if found is not None and share >= SHRINK_TO:
+        share = self._shrunk(drawing, self.width()) if drawing is not None else 0.0
+        if drawing is not None and share >= SHRINK_TO:
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-            target = QRectF(QPointF(0, (self.height() - found.size.height() * share) / 2), found.size * share)
+            target = QRectF(QPointF(0, (self.height() - drawing.size.height() * share) / 2), drawing.size * share)
             # Drawn at whole pixels when it is not shrunk, or its hairlines blur.
             if share == 1.0:
                 target.moveTop(round(target.top()))
-            painter.drawImage(target, found.image)
+            painter.drawImage(target, drawing.image)
         else:
             painter.setPen(self.theme.ink(self._meaning))
             painter.drawText(self.rect(), int(Qt.TextFlag.TextWordWrap), self.plain)

@@ -40,12 +40,12 @@ def plain_text(latex: str) -> str:
     return re.sub(r"\s+", " ", text.replace("-", "−").replace("~", " ")).strip()
 
 
-def _fraction(found: re.Match[str]) -> str:
-    return f"{_bracketed(found[1])} / {_bracketed(found[2])}"
+def _fraction(match: re.Match[str]) -> str:
+    return f"{_bracketed(match[1])} / {_bracketed(match[2])}"
 
 
-def _script(found: re.Match[str]) -> str:
-    return found[1] + (found[2] if len(found[2].strip()) <= 1 or found[1] == "_" else f"({found[2]})")
+def _script(match: re.Match[str]) -> str:
+    return match[1] + (match[2] if len(match[2].strip()) <= 1 or match[1] == "_" else f"({match[2]})")
 
 
 def _bracketed(text: str) -> str:
@@ -53,11 +53,11 @@ def _bracketed(text: str) -> str:
     return text if re.fullmatch(r"[\w.\\ ]*", text) and " " not in text else f"({text})"
 
 
-def _command(found: re.Match[str]) -> str:
-    name = found[1]
+def _command(match: re.Match[str]) -> str:
+    name = match[1]
     if name in _GREEK:
         return _GREEK[name]
     if name in _SIGNS:
         sign = _SIGNS[name]
         return f" {sign} " if name in ("times", "cdot", "le", "leq", "ge", "geq", "approx", "mid", "in") else sign
-    return name + " " if found[0].endswith(" ") else name
+    return name + " " if match[0].endswith(" ") else name

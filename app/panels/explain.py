@@ -117,12 +117,12 @@ class ExplainPanel(Panel):
         hint = tr(
             "Click any number, or move to it with Tab and press E: its formula, its values and its inputs appear here."
         )
-        told = (
+        hint_text = (
             tr("Update 0 has no numbers to explain yet. Press Step to compute the first update.")
             if before_first
             else hint
         )
-        self.note.setText(sentence or told)
+        self.note.setText(sentence or hint_text)
         self.note.show()
 
     def _show(self, node: Node, view: View) -> None:

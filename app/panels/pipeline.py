@@ -24,6 +24,7 @@ from app.workspace.cursor import Stage
 from app.workspace.step_view import advantage_of
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.baselines import BASELINES
 from grpo_core.explain import Quantity
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
@@ -218,11 +219,7 @@ def _name(stage: Stage, view: View) -> str:
     if stage is Stage.SCORE:
         return tr("Score")
     if stage is Stage.NORMALIZE:
-        return (
-            tr("Normalize in group")
-            if settings.objective.baseline in ("group_mean", "leave_one_out")
-            else tr("Compare")
-        )
+        return tr("Normalize in group") if BASELINES[settings.objective.baseline].within_group else tr("Compare")
     passes = view.step.passes or settings.learner.mu
     if view.step.step is None or view.cursor.stage is not Stage.UPDATE:
         return tr("Update, {passes} passes").format(passes=passes) if passes > 1 else tr("Update")
@@ -242,8 +239,8 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
         ratio = float(terms.ratio[row, token])
         values |= {"ratio": shown(ratio), "weight": f"{terms.weight[row, token]:.4g}", "loss": shown(float(terms.loss))}
         clip = SURROGATES[objective.surrogate].clip
-        if clip is not None and clip.held is not None:
-            values["clipped"] = shown(clip.held(objective, ratio))
+        if clip is not None and clip.after is not None:
+            values["clipped"] = shown(clip.after(objective, ratio))
         if terms.kl is not None:
             values["kl"] = shown(float(terms.kl[row, token]))
     return values

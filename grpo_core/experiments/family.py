@@ -13,6 +13,7 @@ from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.family_members import FAMILY, Member
+from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
 UPDATES, SEEDS = 60, 32
@@ -65,7 +66,7 @@ def settings_of(one: Member, settings: Settings) -> Settings:
     if not one.preset:
         raise SettingsError("member", one.name, tr("it is explained, not run"))
     own = PRESETS[one.preset].applied_to(settings)
-    passes = 1 if own.objective.surrogate == "log_prob" else settings.learner.mu
+    passes = 1 if SURROGATES[own.objective.surrogate].ratio is Ratio.NONE else settings.learner.mu
     return own.replace({"learner.mu": passes})
 
 

@@ -107,11 +107,11 @@ def _size(n: Numbers, scores: list[Quantity]) -> float:
 def _of_steps(rule: Rule, what: str) -> Rule:
     """A rule over what is compared, said of steps where those are."""
 
-    def said(n: Numbers, q: Quantity) -> Formula:
+    def rule_of_steps(n: Numbers, q: Quantity) -> Formula:
         formula = rule(n, q)
         return dataclasses.replace(formula, note=what, source=PAPER) if n.by_step else formula
 
-    return said
+    return rule_of_steps
 
 
 RULES: dict[str, Rule] = {

@@ -109,26 +109,26 @@ def quantity_title(quantity: Quantity) -> str:
     if is_card(q):
         return METRICS[q.name].title if q.name in METRICS else q.name.replace("_", " ")
     kind = KINDS[q.name]
-    said = kind.title
+    title = kind.title
     if "row" in kind.axes and q.row is not None:
-        said += tr(" of sample {row}").format(row=q.row + 1)
+        title += tr(" of sample {row}").format(row=q.row + 1)
     if "token" in kind.axes and q.token is not None:
-        said += tr(", token {token}").format(token=q.token + 1)
+        title += tr(", token {token}").format(token=q.token + 1)
     if "group" in kind.axes and q.group is not None:
-        said += (
+        title += (
             tr(" of group {group}").format(group=q.group + 1)
             if q.name != "dead_group"
             else tr(" in group {group}").format(group=q.group + 1)
         )
     if "action" in kind.axes and q.action is not None:
-        said += tr(" of action {action}").format(action=q.action + 1)
+        title += tr(" of action {action}").format(action=q.action + 1)
     if "context" in kind.axes and q.context is not None:
-        said += tr(" in place {context}").format(context=q.context + 1)
+        title += tr(" in place {context}").format(context=q.context + 1)
     if "pass" in kind.axes:
-        said += tr(", pass {passed}").format(passed=q.passed + 1)
+        title += tr(", pass {passed}").format(passed=q.passed + 1)
     if "state" in kind.axes:
-        said += tr(", after pass {passed}").format(passed=q.passed) if q.passed else tr(", before the update")
-    return said
+        title += tr(", after pass {passed}").format(passed=q.passed) if q.passed else tr(", before the update")
+    return title
 
 
 def is_card(quantity: Quantity) -> bool:

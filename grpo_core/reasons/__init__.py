@@ -30,5 +30,5 @@ def reasons(
         SettingsError: the update cannot be evaluated under ``objective``.
     """
     facts = Facts(numbers or Numbers(step, objective), passed)
-    said = (reason for part in (groups, lengths, loss, policy) for reason in part.reasons(facts))
-    return {reason.key: reason for reason in said if reason is not None}
+    results = (reason for part in (groups, lengths, loss, policy) for reason in part.reasons(facts))
+    return {reason.key: reason for reason in results if reason is not None}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from grpo_core.baselines import BASELINES
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.quantity import Quantity
 from grpo_core.reasons.reason import LONGEST_CHIP, Facts, Reason
 from grpo_core.text import tr
@@ -109,10 +110,15 @@ def _remedy(facts: Facts, scored: np.ndarray) -> str:
 def _narrow(facts: Facts, group: int, scored: np.ndarray) -> Iterator[Reason]:
     """Rewards that differ, but by less than δ, or by so little that dividing by their std blows them up."""
     o, rows = facts.objective, np.flatnonzero(facts.step.group == group)
-    if facts.step.advantage is not None or o.std not in ("sample", "population") or facts.numbers.penalised:
+    if (
+        facts.step.advantage is not None
+        or DEVIATIONS[o.std].of_batch
+        or not DEVIATIONS[o.std].divides
+        or facts.numbers.penalised
+    ):
         return
     spread = float(scored.max() - scored.min())
-    std = float(np.std(scored, ddof=1 if o.std == "sample" else 0))
+    std = float(np.std(scored, ddof=DEVIATIONS[o.std].ddof))
     largest = float(np.abs(facts.row_advantage[rows]).max())
     at = (Quantity("group_std", group=group), Quantity("advantage", row=int(rows[0])))
     if spread <= BARE_SPREAD * max(1.0, float(np.abs(scored).max())) and largest > WIDE:

@@ -63,12 +63,12 @@ def step_script(step: Step, origin: Origin, *, title: str = "", passes: Sequence
 def _head(step: Step, title: str) -> list[str]:
     run = f" of “{one_line(title)}”" if title else ""
     settings: Settings = step.settings
-    said = [
+    sentences = [
         f"Update {step.step}{run}: its numbers once more, from the recorded inputs below, with NumPy alone.",
         f"Written by GRPO Lab {__version__}. Settings: {differing(settings)}; seed {settings.seed}.",
         "loss = Σ W (β KL − surrogate) over B completions (rows) of at most T tokens (columns); in nats.",
     ]
-    return [f"# {line}" for each in said for line in textwrap.wrap(each, WIDTH)] + [""]
+    return [f"# {line}" for each in sentences for line in textwrap.wrap(each, WIDTH)] + [""]
 
 
 def _section(title: str) -> list[str]:

@@ -20,11 +20,11 @@ def differing(settings: Settings) -> str:
     name, changed = nearest_preset(settings)
     base = language_settings() if settings.is_language else Settings()
     switches = ("objective.", "learner.resample_dead", "learner.critic")
-    told = {path: value for path, (_, value) in changed.items()}
+    values = {path: value for path, (_, value) in changed.items()}
     for path, (value, _) in settings.differences(base).items():
         if not path.startswith(switches) and path not in ("seed", "task"):
-            told[path] = value
-    return ", ".join([name, *(f"{_named(path)} {_shown(value)}" for path, value in told.items())])
+            values[path] = value
+    return ", ".join([name, *(f"{_named(path)} {_shown(value)}" for path, value in values.items())])
 
 
 def caption(settings: Settings, version: str, *, run: str, update: int, last: int, shown: str = "") -> str:

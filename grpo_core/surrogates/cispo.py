@@ -42,7 +42,7 @@ def explained_weight(t: Reading) -> Expression:
     return Expression(
         general=rf"\min({t.ratio_name}, \varepsilon^{{+}})",
         values=rf"\min({number(r)}, {number(cap)})",
-        value=held(t.objective, r),
+        value=capped_ratio(t.objective, r),
         note=_note(r, cap),
         source="MiniMax-M1 (CISPO), arXiv:2506.13585, equation 4",
     )
@@ -69,7 +69,7 @@ def band(o: Objective) -> tuple[float, float]:
     return 0.0, o.clip_high
 
 
-def held(o: Objective, ratio: float) -> float:
+def capped_ratio(o: Objective, ratio: float) -> float:
     """The weight."""
     return min(ratio, o.clip_high)
 
@@ -104,7 +104,7 @@ CISPO = Surrogate(
         stopped=stopped,
         explained=explained_clip,
         band=band,
-        held=held,
+        after=capped_ratio,
         counted=tr("Tokens of the last pass whose weight was cut to the cap, out of all tokens. Their push stays."),
         cuts_weight=True,
     ),

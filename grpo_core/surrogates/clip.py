@@ -102,7 +102,7 @@ def band(o: Objective) -> tuple[float, float]:
     return 1 - o.clip_low, 1 + o.clip_high
 
 
-def held(o: Objective, ratio: float) -> float:
+def ratio_in_band(o: Objective, ratio: float) -> float:
     """The ratio inside the band."""
     low, high = band(o)
     return min(max(ratio, low), high)
@@ -212,7 +212,7 @@ CLIP = Surrogate(
     pull=pull,
     path=Path.RATIO,
     ratio=Ratio.LEVEL,
-    clip=Clip(stopped=stopped, explained=explained_clip, band=band, held=held),
+    clip=Clip(stopped=stopped, explained=explained_clip, band=band, after=ratio_in_band),
     knobs=("clip_low", "clip_high", "dual_clip"),
     explained=explained,
     slope=slope,

@@ -52,7 +52,7 @@ class Clip:
         stopped: where the token's push was stopped (or its weight cut), boolean (..., B, T).
         explained: the same of one token: value 1 or 0, the condition as LaTeX, and in words what happened.
         band: the ratios between which it never acts, as (lowest, highest).
-        held: the ratio as it stands in the formula, after the clip.
+        after: the ratio as it stands in the formula, after the clip.
         counted: what the share of clipped tokens counts, as a sentence.
         cuts_weight: it cuts the weight of the push, which itself stays.
     """
@@ -60,7 +60,7 @@ class Clip:
     stopped: Callable[[Batch], Array]
     explained: Callable[[Reading], Expression]
     band: Callable[[Objective], tuple[float, float]]
-    held: Callable[[Objective, float], float] | None = None
+    after: Callable[[Objective, float], float] | None = None
     counted: str = tr(
         "Tokens of the last pass whose push was stopped, out of all tokens. A ratio outside the band on the side "
         "where the push leads back is not clipped and does not count."

@@ -146,11 +146,11 @@ def side_by_side(ran: Numbers, other: Numbers, wanted: Settings, *, asked: bool 
     Raises:
         SettingsError: the settings ask for something that the record does not have.
     """
-    found = WhatIf(
+    result = WhatIf(
         ran=Side(numbers=ran), other=Side(numbers=other), differences=differences(ran.step, wanted), asked=asked
     )
-    found.other.push(0)  # what the record lacks is refused here rather than in the middle of a picture
-    return found
+    result.other.push(0)  # what the record lacks is refused here rather than in the middle of a picture
+    return result
 
 
 def direction(here: np.ndarray, there: np.ndarray) -> Direction:

@@ -61,11 +61,11 @@ def wanted_by(step: Step, preset: str) -> Settings:
 
 def differences(step: Step, wanted: Settings) -> tuple[Difference, ...]:
     """Every setting in which ``wanted`` differs from what ``step`` ran under; those that act first."""
-    found = [
+    changed = [
         Difference(path=path, title=_title(path), ran=ran, wanted=then, replayed=path.startswith(REPLAYED))
         for path, (ran, then) in step.settings.differences(wanted).items()
     ]
-    return tuple(sorted(found, key=lambda difference: not difference.replayed))
+    return tuple(sorted(changed, key=lambda difference: not difference.replayed))
 
 
 def in_force(step: Step, wanted: Settings) -> Settings:

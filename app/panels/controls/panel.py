@@ -245,9 +245,9 @@ class ControlsPanel(Panel):
             self.kind: ("policy", tr("the policy")),
             self.preset: ("algorithm", tr("the algorithm")),
         }
-        found = control_under(event, self, named)
-        if found is not None:
-            menu = restraint_menu(self, self.workspace.editing, *found, self._on_lifted)
+        control = control_under(event, self, named)
+        if control is not None:
+            menu = restraint_menu(self, self.workspace.editing, *control, self._on_lifted)
             menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             menu.popup(event.globalPos())
         else:
@@ -272,12 +272,12 @@ class ControlsPanel(Panel):
         self.setMinimumWidth(round(220 * view.scale))
         wanted, here = self.workspace.editing.wanted, view.step.settings
         differs = not view.at_head and here != wanted
-        held = (view.locked, view.hidden)
-        stamp = (wanted, here if differs else None, view.cursor.step if differs else None, self.devices(), *held)
+        restraints = (view.locked, view.hidden)
+        stamp = (wanted, here if differs else None, view.cursor.step if differs else None, self.devices(), *restraints)
         if stamp == self._settings_drawn:
             return
         self._settings_drawn = stamp
-        if any(held):
+        if any(restraints):
             self._fill()
         with QSignalBlocker(self.kind):
             self.kind.setCurrentIndex(int(wanted.is_language))
@@ -309,9 +309,9 @@ class ControlsPanel(Panel):
         """The nearest preset; where settings differ from it, its name says so and the tooltip says in what."""
         name, changed = nearest_preset(wanted)
         preset = PRESETS[name]
-        told = f"{preset.source}. {preset.not_covered}".strip()
+        description = f"{preset.source}. {preset.not_covered}".strip()
         if changed:
-            told += (
+            description += (
                 tr(" Changed here: ")
                 + ", ".join(f"{word(path)} {shown(now)}" for path, (_, now) in changed.items())
                 + "."
@@ -320,9 +320,9 @@ class ControlsPanel(Panel):
             for place, known in enumerate(PRESETS):
                 self.preset.setItemText(place, f"{known}{CHANGED}" if changed and known == name else known)
             self.preset.setCurrentIndex(list(PRESETS).index(name))
-        self.preset.setToolTip(f"<p>{told}</p>")
-        self.preset.setAccessibleDescription(told)
-        self.source.setText(told)
+        self.preset.setToolTip(f"<p>{description}</p>")
+        self.preset.setAccessibleDescription(description)
+        self.source.setText(description)
         warnings = " ".join(wanted.objective.warnings)
         self.preset_note.setText(warnings)
         self.preset_note.setVisible(bool(warnings))

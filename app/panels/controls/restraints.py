@@ -40,7 +40,7 @@ class Restraints(QFrame):
         """Lock and hide controls, each with the paths it changes; without any of either the line goes."""
         locked = hidden = 0
         for widget, paths in controls:
-            is_locked, is_hidden = is_held(paths, view.locked), is_held(paths, view.hidden)
+            is_locked, is_hidden = is_restrained(paths, view.locked), is_restrained(paths, view.hidden)
             locked, hidden = locked + is_locked, hidden + is_hidden
             widget.setEnabled(not is_locked)
             widget.setVisible(not is_hidden)
@@ -56,7 +56,7 @@ class Restraints(QFrame):
         self.setVisible(bool(said))
 
 
-def is_held(paths: Sequence[str], names: frozenset[str]) -> bool:
+def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:
     """Whether a control that changes ``paths`` is among ``names``."""
     return any(path in names for path in paths)
 
@@ -66,7 +66,7 @@ def restraint_menu(
 ) -> QMenu:
     """What can be done to the control that changes ``paths``: lock it, hide it; and all of them back."""
     menu = QMenu(parent)
-    locked, hidden = is_held(paths, editing.locked), is_held(paths, editing.hidden)
+    locked, hidden = is_restrained(paths, editing.locked), is_restrained(paths, editing.hidden)
     lock = menu.addAction(tr("Lock {title}").format(title=title))
     lock.setCheckable(True)
     lock.setChecked(locked)

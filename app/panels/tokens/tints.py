@@ -10,6 +10,8 @@ import numpy as np
 
 from app.workspace.step_view import StepView
 from grpo_core import recompute
+from grpo_core.deviations import DEVIATIONS
+from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
 
@@ -50,9 +52,10 @@ def strength(share: float) -> float:
 def largest_advantage(view: StepView) -> float:
     """The largest advantage that a group of this size can give: (G − 1)/√G with n − 1, √(G − 1) with n, else 1."""
     group = max(view.settings.learner.group_size, 2)
-    if view.objective.std == "sample":
-        return (group - 1) / math.sqrt(group)
-    return math.sqrt(group - 1) if view.objective.std == "population" else 1.0
+    deviation = DEVIATIONS[view.objective.std]
+    if not deviation.divides or deviation.of_batch:
+        return 1.0
+    return (group - 1) / math.sqrt(group) if deviation.ddof else math.sqrt(group - 1)
 
 
 def _push(view: StepView) -> np.ndarray | None:
@@ -90,10 +93,11 @@ def _log_ratio(view: StepView) -> np.ndarray | None:
 
 def _ratio_limit(view: StepView) -> float:
     """The nearer edge of the clip; a factor of two where nothing is clipped."""
-    objective = view.objective
-    if objective.surrogate not in ("clip", "gmpo") or not 0 < objective.clip_low < 1 or objective.clip_high <= 0:
+    clip = SURROGATES[view.objective.surrogate].clip
+    if clip is None:
         return math.log(2)
-    return min(-math.log1p(-objective.clip_low), math.log1p(objective.clip_high))
+    low, high = clip.band(view.objective)
+    return min(-math.log(low), math.log(high)) if 0 < low < 1 < high else math.log(2)
 
 
 def _weight_limit(view: StepView) -> float:
