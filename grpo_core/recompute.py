@@ -126,11 +126,13 @@ def silent_groups(step: Step, given: np.ndarray) -> np.ndarray:
     return np.asarray(np.bincount(step.group, weights=pushed) == 0)
 
 
+@np.errstate(over="ignore")
 def terms(step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None) -> Terms:
     """The loss of pass ``passed`` (0 = the first) and every number on the way to it; micro-batches put together.
 
-    ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage` of the same step and objective,
-    for whoever has it already: it costs as much as the loss.
+    Where policy and reference lie hundreds of nats apart, as at extreme temperatures, ``exp`` gives infinity, which is
+    what is shown, without a warning. ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage`
+    of the same step and objective, for whoever has it already: it costs as much as the loss.
     """
     parts: list[tuple[np.ndarray, Terms]] = _by_part(step, passed, objective, evaluate, given)
     if len(parts) == 1 and parts[0][0].all():
@@ -147,11 +149,13 @@ def terms(step: Step, passed: int, objective: Objective | None = None, *, given:
     return Terms(**{"kl": None, **whole})
 
 
+@np.errstate(over="ignore")
 def part_losses(step: Step, passed: int) -> np.ndarray:
     """The loss of each micro-batch of pass ``passed``, (M,)."""
     return np.array([float(terms.loss) for _, terms in _by_part(step, passed, None, evaluate, None)])
 
 
+@np.errstate(over="ignore")
 def token_gradient(
     step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:

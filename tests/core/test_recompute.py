@@ -250,3 +250,13 @@ def test_the_first_pass_of_a_real_update_is_on_policy() -> None:
         found = recompute.terms(step, 0)
         assert (found.ratio == 1).all()
         assert not found.clipped.any()
+
+
+@pytest.mark.parametrize("kind", ["k1", "k2", "k3"])
+@pytest.mark.parametrize("apart", [-900.0, 900.0])
+def test_a_policy_hundreds_of_nats_from_the_reference_is_shown_without_a_warning(kind: str, apart: float) -> None:
+    step = step_of(under(beta=0.1, kl=kind))
+    assert step.ref_logp is not None
+    far = dataclasses.replace(step, ref_logp=step.old_logp + apart)
+    assert recompute.terms(far, 0).kl is not None
+    recompute.token_gradient(far, 0)
