@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import load_file, save, save_file
 
+from grpo_core.cli import main
 from grpo_core.config import Model
 from grpo_core.errors import SettingsError
-from grpo_core.lm.checkpoint import SHIPPED, load, save_model, started
+from grpo_core.lm.checkpoint import SHIPPED, is_checkpoint, load, save_model, started
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.vocabulary import VOCABULARY
 from grpo_core.shipped import resource
@@ -142,3 +144,33 @@ def test_the_shipped_file_says_what_it_is_and_how_it_was_made() -> None:
     assert len(about.keys() - {"size", "vocabulary"}) > 0, "and its recipe"
     assert all(weight.dtype == torch.float32 for weight in load_file(path).values())
     assert path.stat().st_size < 1_000_000
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and devices that are files")
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero"])
+def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name == "pipe":
+        os.mkfifo(path)
+    refused(path, "it is no ordinary file")
+    assert not is_checkpoint(path)
+
+
+def test_a_file_with_holes_that_stands_for_a_huge_model_is_not_loaded(tmp_path: Path) -> None:
+    path, size = tmp_path / "huge.safetensors", 1 << 33
+    head = json.dumps({"huge": {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}}).encode()
+    with path.open("wb") as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        file.truncate(8 + len(head) + size)
+    refused(path, "its tensors are not those of this model")
+
+
+@pytest.mark.parametrize("content", [b"", b"my thesis", b"\0" * 40], ids=["empty", "text", "zeros"])
+def test_what_is_no_checkpoint_is_not_replaced_even_by_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    path = tmp_path / "thesis.txt"
+    path.write_bytes(content)
+    assert main(["pretrain", "--steps", "1", "--out", str(path), "--force"]) == 2
+    assert "is no checkpoint" in capsys.readouterr().err
+    assert [(left.name, left.read_bytes()) for left in tmp_path.iterdir()] == [("thesis.txt", content)]
