@@ -17,6 +17,7 @@ from grpo_core.questions import AnyAnswer, AnyQuestion, Replay
 from grpo_core.record import Step
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.runs.watch import LostFileError
 from grpo_core.runs.writer import LIMIT
 from grpo_core.text import tr
 
@@ -223,6 +224,8 @@ class LiveRun:
         except GrpoError as error:
             reason = error
         self._forget_writer()
+        if isinstance(reason, LostFileError):
+            raise reason
         lost = self.head - self.buffer.committed
         if reason is not None and lost:
             raise RunFileError(

@@ -20,12 +20,13 @@ from grpo_core.runs import series
 from grpo_core.runs.connection import RunConnection
 from grpo_core.runs.creation import build
 from grpo_core.runs.database import VERSION, explained, opened, transaction
-from grpo_core.runs.files import folded, lock, release, replacing, size_of
+from grpo_core.runs.files import files_of, folded, lock, release, replacing, size_of
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.limits import MOST_CHANGES, MOST_UPDATES
 from grpo_core.runs.meta import RunMeta, all_rows
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.thinning import Stretch, Thinning
+from grpo_core.runs.watch import FileWatch, LostFileError
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ class RunWriter:
         self._new_layouts: list[tuple[int, str]] = []
         self._new_settings: list[tuple[int, str]] = []
         self._committed_at = time.monotonic()
+        self._watch = FileWatch(path, connection, self.meta.id)
+        self._lost: LostFileError | None = None
         self.full: str | None = None
 
     @classmethod
@@ -212,9 +215,12 @@ class RunWriter:
         """Puts every appended update on disk; to be called before waiting.
 
         Raises:
+            LostFileError: the file is not at its path any more; what it held is saved elsewhere, these updates too.
             RunFileError: writing failed; the updates are kept for the next attempt.
         """
         self._committed_at = time.monotonic()
+        if self._lost is not None:
+            raise self._lost
         if not self._steps:
             return
         sql = self._connection
@@ -227,12 +233,20 @@ class RunWriter:
         for waiting in (self._new_layouts, self._new_settings, self._steps, self._scalars):
             waiting.clear()
         self.committed = self._appended
+        self._look_after_the_file()
         if self.thin:
             with explained(self.path, "written"):
                 room = self._thinning.make_room(self.committed, self.limit)
             self.full = self._why_full(room)
         else:
             self.full = self._why_full(self.bytes < self.limit)
+
+    def _look_after_the_file(self) -> None:
+        """After each commit: is what was written still reached by the file's path?"""
+        changed = self._watch.changed()
+        if changed:
+            self._lost = self._watch.lost(changed, self.committed)
+            raise self._lost
 
     def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None:
         """Puts what the model answered on disk.
@@ -263,16 +277,24 @@ class RunWriter:
         """Commits, marks the run as ended properly, and leaves one single file unless a reader still has it open.
 
         Raises:
-            RunFileError: the last updates could not be written; the file is closed all the same.
+            RunFileError: the last updates could not be written, or the file is not at its path any more; it is closed
+                all the same.
         """
         try:
             self.commit()
+            self._look_after_the_file()
             with explained(self.path, "written"):
                 self._connection.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")
         finally:
             self._connection.close()
-            with suppress(RunFileError):
-                folded(self.path)
+            if self._lost is None:
+                with suppress(RunFileError):
+                    folded(self.path)
+            elif self._lost.saved is not None:
+                with suppress(OSError):  # its log would be read into whatever file has taken its place
+                    for beside in files_of(self.path):
+                        if beside != self.path:
+                            beside.unlink()
             release(self._lock)
 
     def __enter__(self) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,25 @@ def test_a_disk_that_fills_while_training_stops_the_run_and_loses_nothing_on_it(
         assert reader.last == driver.head
         for number in range(1, reader.last + 1):
             assert reader.step(number).step == number
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be deleted")
+def test_a_run_whose_file_is_deleted_while_it_trains_stops_and_is_saved_under_another_name(driver: Driver) -> None:
+    driver.run(5)
+    run = driver.program.workspace.run
+    assert run is not None
+    run.path.unlink()
+    driver.program.player.run_n(400)
+    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.FAILED, timeout=20_000)
+    driver.settle()
+    (told,) = [text for text in driver.messages if "is not there any more" in text]
+    (saved,) = run.path.parent.glob("*(saved).grpo")
+    assert str(saved) in told
+    with RunReader.open(saved) as reader:
+        assert reader.last == driver.head
+    driver.program.runs.open_path(saved)
+    driver.run(2)
+    assert driver.head == reader.last + 2
 
 
 def test_a_clock_that_goes_backwards(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

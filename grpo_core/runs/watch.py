@@ -1,0 +1,103 @@
+"""Whether a run file that is being written is still the one at its path, and saving it elsewhere when it is not.
+
+On POSIX a file can be deleted, moved or replaced while it is open. SQLite then goes on writing into a file without a
+name, without an error, and all of it is gone with the last handle. That handle still reads everything, so what has been
+written can be saved under another name, as long as somebody looks.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from contextlib import closing, suppress
+from pathlib import Path
+
+from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.runs.connection import RunConnection
+from grpo_core.runs.database import opened
+from grpo_core.runs.files import replacing
+from grpo_core.runs.library import free_name
+from grpo_core.text import tr
+
+
+class LostFileError(RunFileError):
+    """The file of a run is not at its path any more; the message says what was saved, and where.
+
+    Attributes:
+        saved: where everything that was committed lies now; None where it could not be saved.
+    """
+
+    def __init__(self, message: str, saved: Path | None) -> None:
+        self.saved = saved
+        super().__init__(message)
+
+
+class FileWatch:
+    """Looks after the file of one writing connection."""
+
+    def __init__(self, path: Path, connection: RunConnection, run_id: str) -> None:
+        self._path, self._connection, self._id = path, connection, run_id
+        self._device, self._number, self._size = self._state() or (0, 0, 0)
+
+    def changed(self) -> str:
+        """What has happened to the file, in words that follow its name; empty where it is the same."""
+        state = self._state()
+        if state is None:
+            return tr("is not there any more")
+        device, number, size = state
+        if (device, number) != (self._device, self._number) and not self._is_ours():
+            return tr("has been replaced by another file")
+        if size < self._size:
+            return tr("has been cut short by another program")
+        self._device, self._number, self._size = state
+        return ""
+
+    def lost(self, what: str, committed: int) -> LostFileError:
+        """The error that says ``what`` has :meth:`changed`, and where all that the open handle holds is saved now."""
+        name, saved = self._path.name, self._saved()
+        if saved is None:
+            return LostFileError(
+                tr(
+                    "{name} {what}, and what it held could not be saved elsewhere. The run is paused; look whether its "
+                    "disk is still connected."
+                ).format(name=name, what=what),
+                None,
+            )
+        return LostFileError(
+            tr(
+                "{name} {what}. The run is paused, and everything up to update {committed:,} is saved as {saved}; open "
+                "that file to go on."
+            ).format(name=name, what=what, committed=committed, saved=saved),
+            saved,
+        )
+
+    def _saved(self) -> Path | None:
+        for folder in (self._path.parent, Path(tempfile.gettempdir())):
+            if not folder.is_dir():
+                continue
+            name = tr("{run} (saved)").format(run=self._path.stem) + self._path.suffix
+            with suppress(RunFileError, sqlite3.Error, OSError):
+                target = free_name(folder / name)
+                with replacing(target) as temporary:
+                    with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
+                        self._connection.backup(copy)
+                        copy.execute("PRAGMA journal_mode=DELETE")
+                        copy.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")
+                    opened(temporary)[0].close()  # a file that was cut short gives no run
+                return target
+        return None
+
+    def _is_ours(self) -> bool:
+        """Whether the file at the path is this very run although its number is another, as on some network drives."""
+        with suppress(GrpoError, sqlite3.Error), closing(opened(self._path)[0]) as other:
+            query = "SELECT (SELECT value FROM meta WHERE key = 'id'), (SELECT max(step) FROM step)"
+            return bool(other.execute(query).fetchone() == self._connection.execute(query).fetchone())
+        return False
+
+    def _state(self) -> tuple[int, int, int] | None:
+        """(device, number, bytes) of the file at the path, None where there is none."""
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino, status.st_size

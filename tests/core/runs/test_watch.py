@@ -1,0 +1,125 @@
+"""A run file that goes away while it is written is noticed at the next commit, and what it held is saved."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
+from grpo_core.runs.files import files_of, lock_path
+from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.runs.watch import LostFileError
+from tests.core.steps import random_origin, random_step, random_steps, same
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot go away")
+
+
+def moved(path: Path) -> None:
+    path.rename(path.with_name("moved.elsewhere"))
+
+
+def replaced(path: Path) -> None:
+    path.unlink()
+    path.write_bytes(b"another file")
+
+
+def replaced_by_another_run(path: Path) -> None:
+    other = path.with_name("other.grpo")
+    RunWriter.create(other, Settings(), origin=random_origin()).close()
+    other.replace(path)
+
+
+def folder_deleted(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+def deleted_with_its_log(path: Path) -> None:
+    for file in files_of(path):
+        file.unlink()
+
+
+HAPPENINGS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "deleted": (Path.unlink, "is not there any more"),
+    "deleted with its log": (deleted_with_its_log, "is not there any more"),
+    "moved": (moved, "is not there any more"),
+    "its folder deleted": (folder_deleted, "is not there any more"),
+    "replaced": (replaced, "has been replaced by another file"),
+    "replaced by another run": (replaced_by_another_run, "has been replaced by another file"),
+}
+
+
+def one_more(writer: RunWriter, number: int) -> None:
+    writer.append(random_step(number))
+    writer.commit()
+
+
+@pytest.mark.parametrize("what", HAPPENINGS)
+@pytest.mark.parametrize("closing", [False, True], ids=["at the next commit", "when it is closed"])
+def test_a_file_that_goes_away_is_said_to_and_what_it_held_is_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, closing: bool
+) -> None:
+    happens, said = HAPPENINGS[what]
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    path = tmp_path / "runs" / "run.grpo"
+    path.parent.mkdir()
+    writer = RunWriter.create(path, Settings(), origin=random_origin())
+    for step in random_steps(5):
+        writer.append(step)
+    writer.commit()
+    happens(path)
+    with pytest.raises(LostFileError, match=said) as lost:
+        writer.close() if closing else one_more(writer, 6)
+    last = 5 if closing else 6
+    saved = lost.value.saved
+    assert saved is not None
+    assert str(saved) in str(lost.value)
+    assert f"up to update {last}" in str(lost.value)
+    with RunReader.open(saved) as reader:
+        assert reader.last == last
+        assert all(same(reader.step(number), random_step(number)) for number in range(1, last + 1))
+    there = path.read_bytes() if path.exists() else None
+    if not closing:
+        with pytest.raises(LostFileError):
+            writer.close()
+    assert (path.read_bytes() if path.exists() else None) == there, "what is there now is somebody else's"
+    assert not lock_path(path).exists()
+    assert files_of(path) == ([path] if there is not None else [])
+    with RunWriter.open(saved) as again:
+        again.append(random_step(last + 1))
+
+
+def test_a_file_that_is_cut_short_is_said_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "run.grpo"
+    with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
+        for step in random_steps(200):
+            writer.append(step)
+    writer = RunWriter.open(path)
+    os.truncate(path, 8192)
+    with pytest.raises(RunFileError, match=r"cut short|damaged"):
+        one_more(writer, 201)
+    with pytest.raises(RunFileError):
+        writer.close()
+
+
+def test_a_file_whose_number_changes_though_it_is_the_same_is_no_loss(tmp_path: Path) -> None:
+    path = tmp_path / "run.grpo"
+    with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
+        writer.append(random_step(1))
+        writer.commit()
+        writer._watch._number += 1  # as network drives number their files anew
+        writer.append(random_step(2))
+        writer.commit()
+    with RunReader.open(path) as reader:
+        assert reader.last == 2
+
+
+def test_a_run_that_nothing_happens_to_is_never_said_to_be_lost(tmp_path: Path) -> None:
+    path = tmp_path / "run.grpo"
+    with RunWriter.create(path, Settings(), origin=random_origin(), limit=300_000, thin=True) as writer:
+        for number in range(1, 61):
+            one_more(writer, number)
