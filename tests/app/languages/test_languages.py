@@ -62,7 +62,7 @@ def test_no_sentence_is_put_together_where_lupdate_does_not_look() -> None:
     found = []
     for package in ("app", "grpo_core"):
         for path in (ROOT / package).rglob("*.py"):
-            if path.name in TERMINAL or "self_test" in path.parts or path.parent.name == "lm":
+            if path.name in TERMINAL or "self_test" in path.parts or path.parent.name in ("lm", "recorders"):
                 continue
             tree = ast.parse(path.read_text("utf-8"))
             raised = {id(part) for node in ast.walk(tree) if isinstance(node, INTERNAL) for part in ast.walk(node)}
