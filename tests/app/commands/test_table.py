@@ -158,6 +158,7 @@ def test_actions_follow_the_program(driver: Driver) -> None:
     panel(driver, "explain")
     program.layouts.choose("Compare")
     program.player.run()
+    driver.qtbot.waitUntil(lambda: program.player.busy)
     driver.settle()
     assert actions["run"].text() == "Pause"
     on = {action.command.id for action in actions if action.isChecked()}
