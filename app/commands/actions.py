@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMainWindow
 
 from app.commands.command import Command, CommandStatus, Context, conflicts
 from app.commands.focus import FocusKeys
+from app.theme.labels import plain_tip
 from grpo_core.text import tr
 
 
@@ -56,7 +57,7 @@ class CommandAction(QAction):
         self.setChecked(status.checked)
         self.setText(status.text)
         keys = f" ({self.command.shown_keys})" if self.command.shortcuts else ""
-        self.setToolTip(f"{status.text}{keys}. {status.blocked or self.command.tip}".strip())
+        self.setToolTip(plain_tip(f"{status.text}{keys}. {status.blocked or self.command.tip}".strip()))
 
     def refresh_icon(self) -> None:
         """Make the icon again, as after a change of colours."""

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTre
 
 from app.commands.actions import Actions
 from app.commands.fuzzy import plain
+from app.theme.labels import plain_tip
 from grpo_core.text import tr
 
 
@@ -56,7 +57,7 @@ class ShortcutSheet(QDialog):
                     self._groups[command.group] = (self._heading(command.group), [])
                 heading, rows = self._groups[command.group]
                 row = QTreeWidgetItem(heading, [command.text, command.shown_keys])
-                row.setToolTip(0, command.tip)
+                row.setToolTip(0, plain_tip(command.tip))
                 rows.append(row)
         self.tree.expandAll()
         self.tree.header().resizeSections(QHeaderView.ResizeMode.ResizeToContents)

@@ -13,12 +13,12 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFormLayout,
     QHBoxLayout,
-    QLabel,
     QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
+from app.theme.labels import Label
 from app.theme.look import SCALES, TITLES
 from grpo_core.text import tr
 
@@ -89,14 +89,14 @@ class PictureDialog(QDialog):
         self.own = QWidget()
         pair = QHBoxLayout(self.own)
         pair.setContentsMargins(0, 0, 0, 0)
-        for widget in (self.width_box, QLabel("×"), self.height_box):
+        for widget in (self.width_box, Label("×"), self.height_box):
             pair.addWidget(widget)
         pair.addStretch(1)
         form = QFormLayout()
         form.addRow(tr("Panel"), self.panel)
         if self._head:
             span = QHBoxLayout()
-            for part in (self.first, QLabel(tr("to")), self.last):
+            for part in (self.first, Label(tr("to")), self.last):
                 span.addWidget(part)
             span.addStretch(1)
             form.addRow(tr("Updates"), span)
@@ -105,7 +105,7 @@ class PictureDialog(QDialog):
         form.addRow(tr("Theme"), self.theme)
         form.addRow(tr("Scale"), self.scale)
         form.addRow(tr("Caption"), self.caption)
-        self.hint = QLabel()
+        self.hint = Label()
         self.hint.setObjectName("muted")
         self.hint.setWordWrap(True)
         self.hint.setMinimumHeight(4 * self.hint.fontMetrics().height())

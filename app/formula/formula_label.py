@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.formula.plain import plain_text
 from app.formula.render import Picture, picture
+from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 
 SHRINK_TO = 0.6
@@ -41,7 +42,7 @@ class FormulaLabel(QWidget):
         self.theme, self.factor = theme, scale
         self.setFont(theme.font("mono", scale))
         self.setAccessibleName(words)
-        self.setToolTip(words)
+        self.setToolTip(plain_tip(words))
         self.updateGeometry()
         self.update()
 

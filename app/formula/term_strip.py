@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from app.formula.plain import plain_text
 from app.formula.render import Picture, picture
+from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.formula_term import Term
 from grpo_core.text import tr
@@ -62,7 +63,7 @@ class TermButton(QAbstractButton):
         self.setAccessibleName(f"{name} = {self.value}" if self.value else name)
         self.setAccessibleDescription(self.term.help)
         told = [name + (f" = {self.value}" if self.value else ""), self.term.help]
-        self.setToolTip("\n".join(text for text in told if text) if self.term.key else "")
+        self.setToolTip(plain_tip("\n".join(text for text in told if text) if self.term.key else ""))
 
     @property
     def waits(self) -> bool:

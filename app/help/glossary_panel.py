@@ -8,7 +8,6 @@ from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -16,10 +15,11 @@ from PySide6.QtWidgets import (
     QSplitter,
     QVBoxLayout,
     QWidget,
-)  # fmt: skip
+)
 
 from app.formula.formula_label import FormulaLabel
 from app.help.glossary import Entry, Glossary, glossary
+from app.theme.labels import Label, RichLabel, plain_tip
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
@@ -45,7 +45,7 @@ class GlossaryPanel(QWidget):
         self.list = QListWidget(self)
         self.list.setAccessibleName(tr("Terms"))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.empty = QLabel(tr("No term contains these words."), self)
+        self.empty = Label(tr("No term contains these words."), self)
         self.empty.setWordWrap(True)
         self._page = _Definition(self)
         self._page.see.linkActivated.connect(self._on_link)
@@ -118,7 +118,7 @@ class GlossaryPanel(QWidget):
         for entry in self._glossary.search(text):
             item = QListWidgetItem(entry.heading, self.list)
             item.setData(_ID, entry.id)
-            item.setToolTip(entry.sentence)
+            item.setToolTip(plain_tip(entry.sentence))
         self.empty.setVisible(self.list.count() == 0)
         self.list.setCurrentRow(0)
 
@@ -138,8 +138,8 @@ class _Definition(QWidget):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._heading, self._sentence, self._source = QLabel(self), QLabel(self), QLabel(self)
-        self.see = QLabel(self)
+        self._sentence, self._source = Label(parent=self), Label(parent=self)
+        self._heading, self.see = RichLabel(parent=self), RichLabel(parent=self)
         self.formula = FormulaLabel(parent=self)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 10, 4, 4)
@@ -149,8 +149,6 @@ class _Definition(QWidget):
         for label in (self._heading, self._sentence, self._source, self.see):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
-        for label in (self._sentence, self._source):
-            label.setTextFormat(Qt.TextFormat.PlainText)
         self._source.setForegroundRole(self._source.palette().ColorRole.PlaceholderText)
         column.addStretch(1)
 

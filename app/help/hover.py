@@ -7,6 +7,7 @@ from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from app.help.glossary import tooltip_html, tooltip_text
+from app.theme.labels import rich_tip
 
 DELAY_MS = 700
 """How long the focus must rest on a widget before its tooltip shows."""
@@ -20,7 +21,7 @@ def explain_on_hover(widget: QWidget, term: str, note: str = "") -> None:
     keyboard. May be called again with another term.
     """
     text = tooltip_html(term, note)
-    widget.setToolTip(text)
+    widget.setToolTip(rich_tip(text))
     widget.setWhatsThis(text)
     widget.setAccessibleDescription(tooltip_text(term, note))
     if widget.findChild(FocusTip, options=Qt.FindChildOption.FindDirectChildrenOnly) is None:
@@ -57,4 +58,4 @@ class FocusTip(QObject):
         """Show the tooltip below the widget."""
         if self._widget.isVisible():
             below = self._widget.mapToGlobal(QPoint(0, self._widget.height()))
-            QToolTip.showText(below, self._widget.toolTip(), self._widget)
+            QToolTip.showText(below, rich_tip(self._widget.toolTip()), self._widget)

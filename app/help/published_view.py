@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QLabel, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
 from app.help.published import PARTS, told
+from app.theme.labels import Label
 from app.theme.tokens import Theme
 from grpo_core.text import tr
 
@@ -28,7 +29,7 @@ class PublishedView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.part = ""
-        self.title, self.mark = QLabel(), QLabel(WHOSE)
+        self.title, self.mark = Label(), Label(WHOSE)
         self.mark.setObjectName("muted")
         self.mark.setWordWrap(True)
         self.browser = QTextBrowser()

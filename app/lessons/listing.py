@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.lessons.catalogue import Broken
 from app.lessons.progress import LessonProgress, Reached
+from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from grpo_core.lessons import Lesson
 from grpo_core.text import tr
@@ -94,7 +95,7 @@ class LessonList(QListWidget):
         for line in wanted:
             item = QListWidgetItem(f"{line.number}. {line.title} {line.below} {line.progress}".strip())
             item.setData(Qt.ItemDataRole.UserRole, line)
-            item.setToolTip(line.below)
+            item.setToolTip(plain_tip(line.below))
             self.addItem(item)
         self.setCurrentRow(min(place, len(wanted) - 1))
 

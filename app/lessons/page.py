@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from app.lessons.interactives.base import Interactive
 from app.lessons.knobs import Knobs
 from app.lessons.player import LessonPlayer
 from app.lessons.prediction import Placed, PredictionBox
 from app.lessons.text import LessonText
+from app.theme.labels import Label, plain_tip
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
@@ -41,7 +42,7 @@ class LessonPage(QWidget):
         self._result.setSingleShot(True)
         self._result.timeout.connect(self._on_result)
         self.interactive: Interactive | None = None
-        self.title, self.count, self.note = QLabel(), QLabel(), QLabel()
+        self.title, self.count, self.note = Label(), Label(), Label()
         self.title.setWordWrap(True)
         self.title.setAccessibleName(tr("Question of the lesson"))
         self.count.setObjectName("muted")
@@ -89,7 +90,7 @@ class LessonPage(QWidget):
             (self.open, tr("Go on with this run, all panels and all settings.")),
             (self.leave, tr("Back to your own run, as you left it (Esc).")),
         ):
-            button.setToolTip(tip)
+            button.setToolTip(plain_tip(tip))
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         for button in (self.back, self.next):
             bar.addWidget(button)

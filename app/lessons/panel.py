@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
 
 from app.lessons.catalogue import Broken, lessons
 from app.lessons.listing import LessonList, lines
 from app.lessons.page import LessonPage
 from app.lessons.player import LessonPlayer
 from app.panels.base import Panel
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import Lesson
@@ -40,7 +41,7 @@ class LessonPanel(Panel):
         self.page: LessonPage | None = None
         self._lesson_player: LessonPlayer | None = None
         self._read = False
-        self.head = QLabel(tr("Each lesson runs on live numbers, in a run of its own. Return opens it, Esc leaves it."))
+        self.head = Label(tr("Each lesson runs on live numbers, in a run of its own. Return opens it, Esc leaves it."))
         self.head.setObjectName("muted")
         self.head.setWordWrap(True)
         self.list = LessonList()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.lessons.inputs import Options
 from app.lessons.value import Value
 from app.plotting.numbers import shown
+from app.theme.labels import Label
 from app.theme.tokens import Theme
 from grpo_core.lessons import SIGNS, Prediction, as_told, direction, holds, spoken
 from grpo_core.text import tr
@@ -87,7 +88,7 @@ class PredictionBox(QWidget):
         self._prediction: Prediction | None = None
         self._look: tuple[Theme, float] | None = None
         self.input: Options | Value | None = None
-        self.ask, self.result, self.sentence = QLabel(), QLabel(), QLabel()
+        self.ask, self.result, self.sentence = Label(), Label(), Label()
         self.ask.setAccessibleName(tr("Question"))
         self.result.setAccessibleName(tr("Result"))
         for label in (self.ask, self.result, self.sentence):

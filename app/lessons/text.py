@@ -8,10 +8,11 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QCursor
-from PySide6.QtWidgets import QLabel, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolTip, QVBoxLayout, QWidget
 
 from app.formula.formula_label import FormulaLabel
 from app.help.glossary import lookup, tooltip_html
+from app.theme.labels import Label, RichLabel, rich_tip
 from app.theme.tokens import Theme
 from grpo_core.lessons import Word, spoken
 from grpo_core.text import tr
@@ -33,9 +34,8 @@ class LessonText(QWidget):
         self._words: Mapping[str, Word] = {}
         self._said: tuple[str, Theme, float] | None = None
         self._open = ""
-        self.label, self.more, self.formula = QLabel(), QLabel(), FormulaLabel()
+        self.label, self.more, self.formula = RichLabel(), Label(), FormulaLabel()
         self.label.setAccessibleName(tr("Lesson"))
-        self.label.setTextFormat(Qt.TextFormat.RichText)
         self.label.setTextInteractionFlags(
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
         )
@@ -99,7 +99,7 @@ class LessonText(QWidget):
         word = self._words.get(term.casefold())
         said = f"<p>{html.escape(word.hover)}</p>" if word is not None else tooltip_html(term)
         if term and said:
-            QToolTip.showText(QCursor.pos(), said, self.label)
+            QToolTip.showText(QCursor.pos(), rich_tip(said), self.label)
         else:
             QToolTip.hideText()
 

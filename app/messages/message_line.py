@@ -12,9 +12,10 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPalette,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from app.messages.message import Message, Severity
+from app.theme.labels import Label
 from grpo_core.text import tr
 
 
@@ -31,8 +32,7 @@ class MessageLine(QWidget):
         super().__init__(parent)
         self.message = message
         self._sign = _Sign(message.severity, self)
-        self._label = QLabel(self)
-        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._label = Label(parent=self)
         self._label.setWordWrap(True)
         self._label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QScrollArea,
@@ -24,6 +23,7 @@ from PySide6.QtWidgets import (
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
 from app.panels.controls.scale import parsed
+from app.theme.labels import Label, plain_tip
 from app.workspace.breakpoints import Found
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -55,7 +55,9 @@ class BreakpointRow(QWidget):
         self.one = one
         self._place = place
         self.box = QCheckBox(one.title)
-        self.box.setToolTip(tr("Stop when {words}. {help}").format(words=one.words, help=METRICS[one.series].help))
+        self.box.setToolTip(
+            plain_tip(tr("Stop when {words}. {help}").format(words=one.words, help=METRICS[one.series].help))
+        )
         self.box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.place = QPushButton()
         self.place.setProperty("flat", True)
@@ -111,11 +113,11 @@ class BreakpointsPanel(Panel):
         self.rows: list[BreakpointRow] = []
         self._searches: dict[str, Found] = {}
         self._run: RunHandle | None = None
-        self.refusal = QLabel()
+        self.refusal = Label()
         self.refusal.setObjectName("refusal")
         self.refusal.setWordWrap(True)
         self.refusal.hide()
-        self.always = QLabel(ALWAYS)
+        self.always = Label(ALWAYS)
         self.always.setObjectName("muted")
         self.always.setWordWrap(True)
         self._list = QVBoxLayout()
@@ -146,7 +148,7 @@ class BreakpointsPanel(Panel):
         self.series.setAccessibleName(tr("Series"))
         for name in OFFERED:
             self.series.addItem(METRICS[name].title, name)
-            self.series.setItemData(self.series.count() - 1, METRICS[name].help, Qt.ItemDataRole.ToolTipRole)
+            self.series.setItemData(self.series.count() - 1, plain_tip(METRICS[name].help), Qt.ItemDataRole.ToolTipRole)
         self.series.setCurrentIndex(OFFERED.index("max_prob"))
         self.relation = CalmBox()
         self.relation.setAccessibleName(tr("Relation"))
@@ -164,7 +166,7 @@ class BreakpointsPanel(Panel):
         self.button = QPushButton(tr("Add"))
         self.button.clicked.connect(self.add)
         first, second, form = QHBoxLayout(), QHBoxLayout(), QVBoxLayout()
-        stop = QLabel(tr("Stop when"))
+        stop = Label(tr("Stop when"))
         stop.setBuddy(self.series)
         first.addWidget(stop)
         first.addWidget(self.series, 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QFrame,
-    QLabel,
     QListWidget,
     QListWidgetItem,
     QPushButton,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from app.panels.base import Panel
 from app.panels.evolution_rows import EvolutionRows
+from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.evolution import Change, Evolution
@@ -45,13 +45,13 @@ class EvolutionPanel(Panel):
         self.rows = EvolutionRows()
         self.rows.jumped.connect(self._on_jumped)
         self.rows.chosen.connect(self._on_chosen)
-        self.heading = QLabel()
+        self.heading = Label()
         self.heading.setObjectName("section")
         self.answers = QListWidget()
         self.answers.setAccessibleName(tr("Answers to the chosen prompt, in the order in which they came"))
         self.answers.itemActivated.connect(self._on_answer)
         self.answers.itemClicked.connect(self._on_answer)
-        self.note = QLabel()
+        self.note = Label()
         self.note.setWordWrap(True)
         self.note.setObjectName("muted")
         self._stack = QStackedLayout(self)
@@ -85,7 +85,7 @@ class EvolutionPanel(Panel):
 
     def _build_empty(self) -> QWidget:
         inside = QWidget()
-        self.empty = QLabel()
+        self.empty = Label()
         self.empty.setObjectName("muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
@@ -177,8 +177,10 @@ class EvolutionPanel(Panel):
                 )
                 item.setData(Qt.ItemDataRole.UserRole, change.step)
                 item.setToolTip(
-                    tr("First given at update {step}: {words}").format(
-                        step=change.step, words=change.verdict.words or tr("cannot be told")
+                    plain_tip(
+                        tr("First given at update {step}: {words}").format(
+                            step=change.step, words=change.verdict.words or tr("cannot be told")
+                        )
                     )
                 )
                 if change.verdict.right is False:

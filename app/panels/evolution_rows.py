@@ -9,6 +9,7 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS
 from app.workspace.evolution import Change, Evolution, Mark
@@ -196,7 +197,7 @@ class EvolutionRows(QWidget):
             if change
             else ""
         )
-        QToolTip.showText(event.globalPosition().toPoint(), tooltip, self)
+        QToolTip.showText(event.globalPosition().toPoint(), plain_tip(tooltip), self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if self._evolution is None or not self._evolution.prompts:

@@ -7,7 +7,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 from app.formula.formula_label import FormulaLabel
 from app.panels.base import Panel
 from app.plotting.numbers import full, shown
+from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
@@ -41,22 +41,22 @@ class ExplainPanel(Panel):
         self.back.setText(tr("‹ Back"))
         self.back.setAccessibleName(tr("Back to the number before"))
         self.back.clicked.connect(self._on_back)
-        self.heading = QLabel()
+        self.heading = Label()
         self.heading.setObjectName("section")
         self.heading.setWordWrap(True)
         self.formula = FormulaLabel()
         self.values = FormulaLabel()
-        self.result = QLabel()
+        self.result = Label()
         self.result.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self.result.setObjectName("explained")
-        self.check = QLabel()
-        self.note = QLabel()
-        self.source = QLabel()
+        self.check = Label()
+        self.note = Label()
+        self.source = Label()
         for label in (self.check, self.note, self.source):
             label.setWordWrap(True)
         self.check.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.source.setObjectName("muted")
-        self.inputs_title = QLabel(tr("Comes from"))
+        self.inputs_title = Label(tr("Comes from"))
         self.inputs_title.setObjectName("section")
         self.inputs = QWidget()
         self._grid = QGridLayout(self.inputs)
@@ -64,8 +64,8 @@ class ExplainPanel(Panel):
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(0)
         self._grid.setColumnStretch(0, 1)
-        self._doors: list[tuple[QPushButton, QLabel]] = []
-        self.more = QLabel()
+        self._doors: list[tuple[QPushButton, Label]] = []
+        self.more = Label()
         self._grid.addWidget(self.more, MOST_INPUTS, 0)
         self._build()
 
@@ -133,10 +133,10 @@ class ExplainPanel(Panel):
             label.setVisible(bool(latex))
         unit = f" {node.unit}" if node.unit else ""
         self.result.setText(f"= {shown(node.value, 4)}{unit}")
-        self.result.setToolTip(full(node.value))
+        self.result.setToolTip(plain_tip(full(node.value)))
         self.result.show()
         self.check.setText(marked_verdict(node))
-        self.check.setToolTip(f"<p>{node.comparison}</p>")
+        self.check.setToolTip(wrapped_tip(node.comparison))
         self.check.setAccessibleDescription(node.comparison)
         self.check.setVisible(bool(node.latex))  # what was recorded or measured has no second computation
         self.check.setObjectName("agrees" if node.agrees else "disagrees")
@@ -156,12 +156,12 @@ class ExplainPanel(Panel):
         for (door, value), quantity in zip(self._doors, wanted, strict=False):
             child = explain_from(numbers, quantity)
             door.setText(child.title)
-            door.setToolTip(child.title)
+            door.setToolTip(plain_tip(child.title))
             door.setAccessibleName(
                 tr("{title}: {value}. Explain").format(title=child.title, value=shown(child.value, 4))
             )
             value.setText(shown(child.value, 4))
-            value.setToolTip(full(child.value))
+            value.setToolTip(plain_tip(full(child.value)))
         for n, pair in enumerate(self._doors):
             for widget in pair:
                 widget.setVisible(n < len(wanted))
@@ -173,7 +173,7 @@ class ExplainPanel(Panel):
 
     def _add_door(self) -> None:
         """Room for one more input; it stays for whatever is explained next."""
-        n, door, value = len(self._doors), QPushButton(), QLabel()
+        n, door, value = len(self._doors), QPushButton(), Label()
         value.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         door.setObjectName("door")
         door.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # cut rather than widen the panel

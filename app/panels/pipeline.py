@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QScrollArea,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
 from app.panels.base import Panel
 from app.plotting.numbers import shown
+from app.theme.labels import Label, plain_tip
 from app.theme.tokens import LIGHT, Theme
 from app.workspace.cursor import Stage
 from app.workspace.step_view import advantage_of
@@ -53,7 +45,7 @@ class StageButton(QAbstractButton):
         self.stage = stage
         self._theme, self._scale = LIGHT, 1.0
         self._reached = self._current = False
-        self.setToolTip(HELP[stage])
+        self.setToolTip(plain_tip(HELP[stage]))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
@@ -120,7 +112,7 @@ class PipelinePanel(Panel):
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.area.setMinimumHeight(1)
-        self.which = QLabel()
+        self.which = Label()
         self.which.setObjectName("muted")
         top = QHBoxLayout()
         top.setContentsMargins(0, 0, 0, 0)
@@ -128,7 +120,7 @@ class PipelinePanel(Panel):
         for stage, button in self.stages.items():
             button.clicked.connect(self._on_stage)
             if stage:
-                arrow = QLabel("›")
+                arrow = Label("›")
                 arrow.setObjectName("muted")
                 top.addWidget(arrow)
             top.addWidget(button)

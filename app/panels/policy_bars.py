@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
 from app.panels.policy_chart import LEGEND, policy_chart, reward_span, show_policy
 from app.panels.policy_data import PolicyPicture, picture
 from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import learners
@@ -52,7 +53,7 @@ class PolicyBarsPanel(Panel):
         self._stack.addWidget(self._build_empty())
 
     def _build_empty(self) -> QWidget:
-        self.empty = QLabel(NO_BARS)
+        self.empty = Label(NO_BARS)
         self.empty.setObjectName("muted")
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.queue import BackgroundQueue, QueueState
 from app.panels.base import Panel
 from app.panels.queue_form import QueueForm
 from app.panels.queue_rows import UPDATES, ProgressCell, columns, duration, rows
 from app.plotting.table_twin import TableTwin
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
@@ -47,11 +48,11 @@ class QueuePanel(Panel):
         self.table = TableTwin(title=tr("Runs in the background"))
         self.table.activated_cell.connect(self._on_activated)
         self._bar = ProgressCell(self.table)
-        self.empty = QLabel(EMPTY)
+        self.empty = Label(EMPTY)
         self.empty.setObjectName("muted")
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.status = QLabel()
+        self.status = Label()
         self.status.setWordWrap(True)
         self.proceed = QPushButton(tr("Pause"))
         self.proceed.clicked.connect(self._on_proceed)

@@ -7,10 +7,11 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QPushButton, QWidget
 
 from app.panels.calm import CalmBox
 from app.panels.controls.scale import parsed
+from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
 from grpo_core.assignments import described_settings
 from grpo_core.config import About, Settings, language_settings
@@ -62,7 +63,7 @@ class QueueForm(QWidget):
         self.button.clicked.connect(self.started)
         self.browse = QPushButton(tr("Open…"))
         self.browse.setToolTip(tr("Show the runs of an earlier queue."))
-        self.refusal = QLabel()
+        self.refusal = Label()
         self.refusal.setObjectName("refusal")
         self.refusal.setWordWrap(True)
         self.refusal.hide()
@@ -91,7 +92,7 @@ class QueueForm(QWidget):
             box.addItem(tr("no other setting"), "")
         for path, rule in offered().items():
             box.addItem(f"{rule.title} {rule.symbol}".strip(), path)
-            box.setItemData(box.count() - 1, rule.help, Qt.ItemDataRole.ToolTipRole)
+            box.setItemData(box.count() - 1, plain_tip(rule.help), Qt.ItemDataRole.ToolTipRole)
         return box
 
     def _field(self, name: str, text: str = "") -> QLineEdit:
@@ -154,7 +155,11 @@ class QueueForm(QWidget):
             field.setEnabled(bool(path))
             rule = offered().get(path)
             field.setToolTip(
-                tr("Values with commas between them; each is {allowed}.").format(allowed=rule.allowed) if rule else ""
+                plain_tip(
+                    tr("Values with commas between them; each is {allowed}.").format(allowed=rule.allowed)
+                    if rule
+                    else ""
+                )
             )
             if not field.text() or field.text() in SUGGESTED.values():
                 field.setText(SUGGESTED.get(path, ", ".join(rule.choices) if rule else ""))
@@ -165,7 +170,7 @@ class QueueForm(QWidget):
         self.refuse("")
 
 
-def _muted(text: str) -> QLabel:
-    label = QLabel(text)
+def _muted(text: str) -> Label:
+    label = Label(text)
     label.setObjectName("muted")
     return label

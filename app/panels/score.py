@@ -7,21 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QStackedLayout,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.placed_strip import PlacedStrip
 from app.plotting.numbers import shown
+from app.theme.labels import Label
 from app.workspace import answers
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -65,10 +58,10 @@ class ScorePanel(Panel):
         self.button = QPushButton(tr("Score"))
         self.button.clicked.connect(self.ask)
         self.strip = PlacedStrip()
-        self.status = QLabel()
+        self.status = Label()
         self.status.setWordWrap(True)
         self.status.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.empty = QLabel(tr("Type a completion of your own here once a language model has made its first update."))
+        self.empty = Label(tr("Type a completion of your own here once a language model has made its first update."))
         self.empty.setObjectName("muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
@@ -13,6 +13,7 @@ from app.panels.sum_row import SumRow
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
+from app.theme.labels import Label, plain_tip
 from app.workspace.cursor import Stage
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -84,12 +85,12 @@ class StepDetailPanel(Panel):
         self.table.selected.connect(self._on_selected)
         self.table.activated_cell.connect(self._on_cell)
         self.sums = SumRow(self.table)
-        self.wider = QLabel()
+        self.wider = Label()
         self.wider.setObjectName("muted")
-        self.foot = QLabel()
+        self.foot = Label()
         self.foot.setObjectName("muted")
         self.foot.setWordWrap(True)
-        self.empty = QLabel(
+        self.empty = Label(
             tr("One row a sample appears here with every number of the update. Press Step to compute one.")
         )
         self.empty.setObjectName("muted")
@@ -99,7 +100,7 @@ class StepDetailPanel(Panel):
         top = QHBoxLayout()
         top.setContentsMargins(12, 4, 12, 4)
         top.setSpacing(6)
-        label = QLabel(tr("Pass"))
+        label = Label(tr("Pass"))
         label.setObjectName("muted")
         top.addWidget(label)
         top.addWidget(self.passes)
@@ -161,7 +162,9 @@ class StepDetailPanel(Panel):
             self.table.setColumnHidden(n, n not in fitting)
         names = [column.title for n, column in enumerate(self._columns) if n not in fitting]
         self.wider.setText(tr("+ {count} columns").format(count=len(names)) if names else "")
-        self.wider.setToolTip(tr("In a wider panel: {names}.").format(names=", ".join(names)) if names else "")
+        self.wider.setToolTip(
+            plain_tip(tr("In a wider panel: {names}.").format(names=", ".join(names)) if names else "")
+        )
         self.sums.update()
 
     def _sums(self, revealed: tuple[str, ...] | None) -> dict[str, float]:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
+from app.theme.labels import plain_tip
 from grpo_core.text import tr
 
 
@@ -42,7 +43,7 @@ class SumRow(QWidget):
                 for key, text in self.texts.items()
             )
         )
-        self.setToolTip(self.accessibleDescription())
+        self.setToolTip(plain_tip(self.accessibleDescription()))
         self.updateGeometry()
         self.update()
 

@@ -16,10 +16,11 @@ from PySide6.QtGui import (
     QPolygonF,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QToolTip, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QToolTip, QWidget
 
 from app.panels.base import Panel
 from app.plotting.numbers import shown
+from app.theme.labels import Label, RichLabel, plain_tip, rich_tip
 from app.workspace.events import EVENTS, next_event
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -139,7 +140,7 @@ class TimelineTrack(QWidget):
         step = self._step(event.position().x(), self._view.head)
         if event.buttons() & Qt.MouseButton.LeftButton:
             self.moved.emit(step)
-        QToolTip.showText(event.globalPosition().toPoint(), preview(self._view.run, step), self)
+        QToolTip.showText(event.globalPosition().toPoint(), rich_tip(preview(self._view.run, step)), self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if self._view is None:
@@ -169,8 +170,7 @@ class TimelinePanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.place = QLabel()
-        self.place.setTextFormat(Qt.TextFormat.RichText)
+        self.place = RichLabel()
         self.track = TimelineTrack()
         self.track.moved.connect(workspace.move_to)
         self.track.walked.connect(self._on_walked)
@@ -178,7 +178,7 @@ class TimelinePanel(Panel):
         self.next_button.setAutoRaise(True)
         self.next_button.setAccessibleName(tr("Go to the next event"))
         self.next_button.clicked.connect(self.go_to_next)
-        self.behind = QLabel()
+        self.behind = Label()
         self.behind.setObjectName("muted")
         self.next_button.setProperty("quiet", True)
         row = QHBoxLayout(self)
@@ -199,7 +199,7 @@ class TimelinePanel(Panel):
         self.setFixedHeight(round(self.fontMetrics().height() * 1.7))
         behind = "" if view.at_head else tr("controls apply to update {head:,}").format(head=view.head + 1)
         self.behind.setText(behind)
-        self.place.setToolTip(behind)
+        self.place.setToolTip(plain_tip(behind))
         event = next_event(view.run, view.cursor.step) if not view.running else None
         self.next_button.setEnabled(event is not None)
         self.next_button.setText(tr("Next: {event} ›").format(event=event[1]) if event else tr("No later event"))

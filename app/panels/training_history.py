@@ -17,6 +17,7 @@ from app.plotting.plot import Plot
 from app.plotting.table_model import Column, Rows
 from app.plotting.twin_rows import SeriesRows
 from app.plotting.twin_stack import TwinStack
+from app.theme.labels import plain_tip
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -141,7 +142,7 @@ class TrainingHistoryPanel(Panel):
         for name in (*UNIT, *NATS, *OTHER):
             box = QCheckBox(LABELS[name])
             box.setChecked(name in SHOWN)
-            box.setToolTip(METRICS[name].help)
+            box.setToolTip(plain_tip(METRICS[name].help))
             box.setAccessibleName(tr("Show {title}").format(title=METRICS[name].title))
             box.toggled.connect(self._on_choice)
             self.boxes[name] = box

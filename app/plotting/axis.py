@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,7 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         self.setGrid(255 if grid else False)
         label = {"color": theme.hex("muted"), "font-size": f"{font.pixelSize()}px"}
         if self.what.text:
-            self.setLabel(self.what.text, **label)
+            self.setLabel(html.escape(self.what.text, quote=False), **label)  # it is laid out as HTML
             self.label.setFont(font)
         else:
             self.showLabel(False)

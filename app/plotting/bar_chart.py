@@ -16,6 +16,7 @@ from app.plotting.labels import paint_read_out, read_out_box, read_out_place
 from app.plotting.painted_axes import Axes, Tick, axes_in, named_ticks, paint_axes, round_ticks
 from app.plotting.ranges import held_range
 from app.plotting.table_model import Column, Rows
+from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
@@ -124,7 +125,7 @@ class BarChart(QWidget):
             raise ValueError(f"“{drag}” cannot be dragged in a bar chart: choose one of {', '.join(map(repr, DRAGS))}.")
         self.drag = drag
         self.setCursor(Qt.CursorShape.SizeVerCursor if drag == "bar" else Qt.CursorShape.ArrowCursor)
-        self.setToolTip(DRAG_TIP if drag == "bar" else "")
+        self.setToolTip(plain_tip(DRAG_TIP if drag == "bar" else ""))
 
     def set_summary(self, sentence: str) -> None:
         """One sentence on what the chart shows, for screen readers."""

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
@@ -39,7 +40,7 @@ class Legend(QWidget):
             return
         self._entries = tuple(entries)
         self.setAccessibleName(tr("Legend: ") + ", ".join(entry.text for entry in entries))
-        self.setToolTip(", ".join(entry.text for entry in entries))
+        self.setToolTip(plain_tip(", ".join(entry.text for entry in entries)))
         self.updateGeometry()
         self.update()
 

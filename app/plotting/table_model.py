@@ -11,6 +11,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QColor
 
 from app.plotting.numbers import ABSENT, hover, is_missing, plain, shown, signed
+from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 
 Rows: TypeAlias = Sequence[Sequence[object]]
@@ -167,7 +168,7 @@ class TableModel(QAbstractTableModel):
             return self.ink(place, column)
         if role == Qt.ItemDataRole.ToolTipRole:
             exact = hover(self.value(place, column), what.unit)
-            return "\n".join(text for text in (what.help, exact) if text)
+            return plain_tip("\n".join(text for text in (what.help, exact) if text))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             said = self.text(place, column)
             return f"{what.title} {hover(self.value(place, column), what.unit) if said == ABSENT else said}"
@@ -180,7 +181,7 @@ class TableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return what.title
         if role == Qt.ItemDataRole.ToolTipRole:
-            return what.help or None
+            return plain_tip(what.help) or None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return LEFT if what.kind in WORDS else RIGHT  # with rows or without: nothing repaints it when they come
         return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from app.plotting.bar_chart import BarChart
 from app.plotting.legend import Entry, Legend
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
+from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
 from grpo_core.text import tr
 
@@ -32,7 +33,7 @@ class TwinStack(QWidget):
         super().__init__(parent)
         self.plot = plot
         self.table = TableTwin(title=tr("{title}, as a table").format(title=plot.title))
-        self.title = QLabel(plot.title)
+        self.title = Label(plot.title)
         self.title.setObjectName("section")
         self.title.setMinimumWidth(1)  # a narrow panel cuts the title rather than grow
         self.legend = Legend(legend)
@@ -112,7 +113,9 @@ class TwinStack(QWidget):
         other = tr("Plot") if self.shows_table else tr("Table")
         self.button.setText(other)
         self.button.setToolTip(
-            tr("Show the {value} (T)").format(value=tr("plot") if self.shows_table else tr("same data as a table"))
+            plain_tip(
+                tr("Show the {value} (T)").format(value=tr("plot") if self.shows_table else tr("same data as a table"))
+            )
         )
         self.button.setAccessibleName(
             tr("{title}: show the {other}").format(title=self.plot.title, other=other.lower())

@@ -7,19 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QLocale, QSignalBlocker, Qt, QTime, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QHideEvent, QScreen, QShowEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHBoxLayout,
-    QLabel,
-    QPlainTextEdit,
-    QPushButton,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPlainTextEdit, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.presenting.screens import described
 from app.presenting.words import sentence_next, sentence_now
+from app.theme.labels import Label
 from app.theme.stylesheet import palette, stylesheet
 from app.theme.tokens import Theme
 from app.workspace.view import View
@@ -56,13 +48,13 @@ class SpeakerWindow(QWidget):
         self.setWindowTitle(tr("GRPO Lab, speaker"))
         self._begun: float | None = None
         self._view: View | None = None
-        self.clock, self.elapsed = QLabel(), QLabel()
+        self.clock, self.elapsed = Label(), Label()
         self.clock.setAccessibleName(tr("Time"))
         self.elapsed.setAccessibleName(tr("Time since the start"))
         self.reset = QPushButton(tr("Restart"))
         self.reset.setToolTip(tr("The time of the talk begins at 0:00 again."))
         self.reset.clicked.connect(self.restart)
-        self.now, self.next, self.lesson = QLabel(), QLabel(), QLabel()
+        self.now, self.next, self.lesson = Label(), Label(), Label()
         self.lesson.setWordWrap(True)
         self.lesson.setAccessibleName(tr("Notes of the lesson"))
         self.lesson.hide()
@@ -77,11 +69,11 @@ class SpeakerWindow(QWidget):
         self.edit.setText(tr("Edit notes"))
         self.edit.setCheckable(True)
         self.edit.toggled.connect(self._on_edit)
-        self.where = QLabel(tr("The class sees"))
+        self.where = Label(tr("The class sees"))
         self.choice = QComboBox()
         self.choice.setAccessibleName(tr("The class sees"))
         self.choice.activated.connect(self._on_choice)
-        self.alone = QLabel(ALONE)
+        self.alone = Label(ALONE)
         self._ticks = QTimer(self)
         self._ticks.setInterval(1000)
         self._ticks.timeout.connect(self._tick)
@@ -95,14 +87,14 @@ class SpeakerWindow(QWidget):
         top = QHBoxLayout()
         top.addWidget(self.clock)
         top.addStretch(1)
-        talk = QLabel(tr("Talk"))
+        talk = Label(tr("Talk"))
         talk.setObjectName("section")
         top.addWidget(talk)
         top.addWidget(self.elapsed)
         top.addWidget(self.reset)
         column.addLayout(top)
         for name, label in ((tr("Now"), self.now), (tr("Next"), self.next)):
-            title = QLabel(name)
+            title = Label(name)
             title.setObjectName("section")
             label.setWordWrap(True)
             label.setAccessibleName(name)

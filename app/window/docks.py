@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QMoveEvent, QPainter, QPaintEvent, QPalette, QPen, QShowEvent
-from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QTabBar, QToolButton, QWidget
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QTabBar, QToolButton, QWidget
 
 from app.panels.base import Panel, in_window
 from app.panels.spec import Area, PanelSpec
+from app.theme.labels import Label, plain_tip
 from grpo_core.text import tr
 
 
@@ -19,7 +20,7 @@ class TitleButton(QToolButton):
         self._sign = sign
         self.setProperty("quiet", True)
         self.setAccessibleName(name)
-        self.setToolTip(name)
+        self.setToolTip(plain_tip(name))
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     def sizeHint(self) -> QSize:
@@ -51,9 +52,9 @@ class DockTitle(QWidget):
         super().__init__(dock)
         self._dock = dock
         self.setObjectName("dockTitle")
-        self.label = QLabel(title)
+        self.label = Label(title)
         self.label.setObjectName("section")
-        self.label.setToolTip(help)
+        self.label.setToolTip(plain_tip(help))
         floating, close = (
             TitleButton("float", tr("Float {title}").format(title=title)),
             TitleButton("close", tr("Close {title}").format(title=title)),
@@ -90,7 +91,7 @@ class DockGrip(QWidget):
         self.setObjectName("dockGrip")
         self.setFixedWidth(6)
         self.setCursor(Qt.CursorShape.SizeAllCursor)
-        self.setToolTip(tr("Drag to move {title}").format(title=dock.windowTitle()))
+        self.setToolTip(plain_tip(tr("Drag to move {title}").format(title=dock.windowTitle())))
 
 
 class Placeholder(QWidget):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSignalBlocker, Qt
 from PySide6.QtWidgets import QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from app.theme.labels import plain_tip
 from app.workspace.run_handle import RunHandle
 from grpo_core.runs.export_words import differing
 from grpo_core.text import tr
@@ -61,7 +62,7 @@ class RunList(QComboBox):
         for place, run in enumerate(self._runs):
             text = description(run)
             self.setItemData(place, text, DESCRIPTION)
-            self.setItemData(place, text, Qt.ItemDataRole.ToolTipRole)
+            self.setItemData(place, plain_tip(text), Qt.ItemDataRole.ToolTipRole)
             self.setItemData(place, f"{run.title}. {text}", Qt.ItemDataRole.AccessibleTextRole)
 
     def showPopup(self) -> None:

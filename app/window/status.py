@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer, Slot
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.theme.labels import Label
 from grpo_core.text import tr
 
 LOADING = tr("Loading the language model")
@@ -13,7 +14,7 @@ PATIENCE_MS, BEAT_MS = 300, 600
 """Nothing is said of a wait that is shorter than the first; after it, one dot more at each of the second."""
 
 
-class Status(QLabel):
+class Status(Label):
     """A few words; during a wait, a sentence with dots that come slowly.
 
     Attributes:
@@ -21,7 +22,7 @@ class Status(QLabel):
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent=parent)
         self.setObjectName("muted")
         self.moving = True
         self._status_text = ""

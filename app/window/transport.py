@@ -8,10 +8,11 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QSizePolicy, QToolBar, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from app.examples import is_example
 from app.plotting.numbers import in_bytes
+from app.theme.labels import Label, plain_tip
 from app.window.run_list import RunList
 from app.window.status import Status
 from app.workspace.player import Mode, Player
@@ -91,9 +92,9 @@ class Transport(QToolBar):
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         return button
 
-    def _label(self, text: str) -> QLabel:
+    def _label(self, text: str) -> Label:
         """A word beside a box; it goes first where there is little room, and the box's tooltip says it then."""
-        label = QLabel(text)
+        label = Label(text)
         label.setObjectName("muted")
         self._spare.append(self.addWidget(label))
         return label
@@ -150,7 +151,7 @@ class Transport(QToolBar):
         self._label(name)
         box = QComboBox()
         box.setAccessibleName(name)
-        box.setToolTip(name)
+        box.setToolTip(plain_tip(name))
         box.addItems(texts)
         box.activated.connect(slot)
         self.addWidget(box)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QSize, Signal
-from PySide6.QtWidgets import QLabel, QLayout, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll
 from app.lessons.interactives.experiments import Experiments
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import LessonStep, Offer
@@ -112,9 +113,9 @@ class Interactive(QWidget):
         return QSize(round(240 * self.workspace.scale), round(120 * self.workspace.scale))
 
 
-def note_label(name: str = "") -> QLabel:
+def note_label(name: str = "") -> Label:
     """A label of some lines; ``name`` is the style's, such as "muted" or "section"."""
-    label = QLabel()
+    label = Label()
     label.setObjectName(name)
     label.setWordWrap(True)
     return label

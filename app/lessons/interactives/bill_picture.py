@@ -9,6 +9,7 @@ from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter, QPai
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.plotting.numbers import shown
+from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from grpo_core.memory import GIB, WORDS, Block
 from grpo_core.text import tr
@@ -193,7 +194,7 @@ class BillPicture(QWidget):
         place = self._at(event.position())
         block = None if place is None else self.blocks[place]
         said = "" if block is None else f"{block.title}: {block.formula} = {size_of([block])}"
-        QToolTip.showText(event.globalPosition().toPoint(), said, self)
+        QToolTip.showText(event.globalPosition().toPoint(), plain_tip(said), self)
 
     def focusInEvent(self, event: QEvent) -> None:
         self.update()

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.lessons.interactives.bar_pictures import signed_bars
 from app.lessons.interactives.base import Interactive
 from app.plotting.bar_chart import BarChart
 from app.plotting.numbers import shown
 from app.plotting.ranges import round_step
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.advantages import advantages, equal_rewards
@@ -50,14 +51,14 @@ class BuildGroup(Interactive):
         self._objective = Objective()
         self.above = BarChart(tr("Rewards"), drag="bar", walks=True)
         self.below = BarChart(tr("Advantages"), walks=True)
-        self.foot = QLabel()
+        self.foot = Label()
         self.above.dragged.connect(self._on_dragged)
         self.above.picked.connect(self.touched)
         self.below.picked.connect(self.touched)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        self.names = [QLabel(tr("Rewards: drag a bar, or a digit and ▲ ▼")), QLabel(tr("Advantages"))]
+        self.names = [Label(tr("Rewards: drag a bar, or a digit and ▲ ▼")), Label(tr("Advantages"))]
         for name, plot in zip(self.names, (self.above, self.below), strict=True):
             name.setObjectName("section")
             column.addWidget(name)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QWidget
 
 from app.lessons.interactives.base import Interactive
 from app.panels.calm import CalmSlider
@@ -17,6 +17,7 @@ from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
+from app.theme.labels import Label
 from app.workspace.cursor import Stage
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -90,13 +91,13 @@ class Clip(Interactive):
         self.slider.setAccessibleName(tr("Inner pass"))
         self.slider.setRange(1, 1)
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = QLabel(tr("Inner pass")), QLabel()
+        self.name, self.foot = Label(tr("Inner pass")), Label()
         self.name.setObjectName("muted")
         self.foot.setWordWrap(True)
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         for place, plot in enumerate(self.sides.values()):
-            title = QLabel(plot.title)
+            title = Label(plot.title)
             title.setObjectName("section")
             grid.addWidget(title, 0, place)
             grid.addWidget(plot, 1, place)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll
 from app.lessons.interactives.base import Interactive, note_label, pages
@@ -21,6 +21,7 @@ from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label
 from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -51,7 +52,7 @@ class Credit(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.asked, self.foot = QLabel(), note_label()
+        self.asked, self.foot = Label(), note_label()
         self.grid, self.legend = TokenGrid(), TintLegend()
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.lessons.interactives.base import Interactive
 from app.lessons.interactives.tiles import Tiles
@@ -17,6 +17,7 @@ from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import share
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import learners, recompute
@@ -83,7 +84,7 @@ class DeadGroups(Interactive):
         self.slider.setRange(0, 100)
         self.slider.setAccessibleName(tr("Chance of a right answer"))
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = QLabel(tr("Chance of a right answer p")), QLabel()
+        self.name, self.foot = Label(tr("Chance of a right answer p")), Label()
         self.name.setObjectName("muted")
         self.foot.setWordWrap(True)
         drag = QHBoxLayout()

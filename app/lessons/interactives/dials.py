@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from app.plotting.axis import Scale
 from app.plotting.numbers import share as percent
@@ -15,6 +15,7 @@ from app.plotting.numbers import shown
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
 from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label
 from app.theme.tokens import Theme
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -39,7 +40,7 @@ class Dials(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self.heads: dict[str, QLabel] = {}
+        self.heads: dict[str, Label] = {}
         self.plots: dict[str, Plot] = {}
         self.twins: dict[str, TwinStack] = {}
         self.audit = np.empty(0)
@@ -48,7 +49,7 @@ class Dials(QWidget):
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(8)
         for place, name in enumerate(NAMES):
-            self.heads[name] = QLabel()
+            self.heads[name] = Label()
             plot = self.plots[name] = Plot(TITLES[name], Scale(label="", low=0, whole=True), _scale(name))
             plot.add_curve(name, "", METRICS[name].colour if name in METRICS else "policy")
             plot.activated.connect(partial(self._on_activated, name))

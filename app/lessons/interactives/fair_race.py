@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.lessons.interactives.base import Interactive
 from app.panels.experiments.race.controller import RaceController
@@ -19,6 +19,7 @@ from app.panels.experiments.race.results import RaceResults
 from app.plotting.line_chart import LineChart
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -49,7 +50,7 @@ class FairRace(Interactive):
         self.controller.changed.connect(self._on_changed)
         self.plot = LineChart(tr("Race"), pickable=True)
         self.twin = TwinStack(self.plot)
-        self.head, self.foot = QLabel(), QLabel()
+        self.head, self.foot = Label(), Label()
         self.head.setObjectName("section")
         self.foot.setWordWrap(True)
         self.lay_out(self.head, (self.twin, 1), self.foot)

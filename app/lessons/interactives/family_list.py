@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, Q
 from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPalette, QPen, QPixmap
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QTreeWidget, QTreeWidgetItem, QWidget
 
+from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.experiments.family import depth, member
 from grpo_core.experiments.family_members import FAMILY, Member
@@ -42,7 +43,7 @@ class FamilyList(QTreeWidget):
             item = QTreeWidgetItem([one.name])
             above = self._items.get(one.parent)
             self.addTopLevelItem(item) if above is None else above.addChild(item)
-            item.setToolTip(0, _told(one))
+            item.setToolTip(0, plain_tip(_told(one)))
             item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, _told(one))
             self._items[one.name] = item
         self.expandAll()

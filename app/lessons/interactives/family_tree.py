@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll
 from app.lessons.interactives.base import Interactive
@@ -21,6 +21,7 @@ from app.plotting.numbers import shown, signed
 from app.plotting.table_model import Column, Marked
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, described_at
@@ -50,7 +51,7 @@ class FamilyTree(Interactive):
         self.plot = LineChart(tr("π(best action)"))
         self.twin = TwinStack(self.plot)
         self.table = TableTwin(_columns(), tr("Switches"))
-        self.idea, self.note = QLabel(), QLabel()
+        self.idea, self.note = Label(), Label()
         for label in (self.idea, self.note):
             label.setWordWrap(True)
         right = QVBoxLayout()

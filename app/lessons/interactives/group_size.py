@@ -20,6 +20,7 @@ from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
+from app.theme.labels import plain_tip
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -91,7 +92,7 @@ class GroupSize(Interactive):
             button.setText(PARTS[kind].name)
             button.setCheckable(True)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.setToolTip(tr("Show or hide: {name} for every group size.").format(name=PARTS[kind].name))
+            button.setToolTip(plain_tip(tr("Show or hide: {name} for every group size.").format(name=PARTS[kind].name)))
             button.clicked.connect(self._on_switched)
             row.addWidget(button)
         row.addStretch(1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QLabel, QStackedLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QStackedLayout, QWidget
 
 from app.lessons.interactives.bar_pictures import FRAME, STEPS, compared, distribution, told
 from app.lessons.interactives.base import Interactive
@@ -19,6 +19,7 @@ from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
@@ -70,7 +71,7 @@ class KlExplorer(Interactive):
             "gradients": TwinStack(self.gradients, [part.entry for part in STEPS_TAKEN]),
         }
         self.tops = [TwinStack(self.policy), TwinStack(self.reference)]
-        self.numbers, self.note = QLabel(), QLabel()
+        self.numbers, self.note = Label(), Label()
         self.note.setObjectName("muted")
         self.note.setWordWrap(True)
         self.numbers.setWordWrap(True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from app.formula.formula_label import FormulaLabel
 from app.lessons.interactives.base import Interactive
@@ -13,6 +13,7 @@ from app.panels.policy_data import picture
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import recompute
@@ -74,7 +75,7 @@ class OneUpdate(Interactive):
         self.table = TableTwin(COLUMNS, title=tr("The group, sample by sample"))
         self.table.selected.connect(self._on_row)
         self.table.activated_cell.connect(self._on_cell)
-        self.name, self.foot = QLabel(), QLabel()
+        self.name, self.foot = Label(), Label()
         self.name.setObjectName("section")
         self.foot.setObjectName("muted")
         self.foot.setWordWrap(True)

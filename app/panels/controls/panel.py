@@ -9,16 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QFrame,
-    QLabel,
-    QScrollArea,
-    QSizePolicy,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
@@ -28,6 +19,7 @@ from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, row_for
 from app.panels.controls.scale import shown
 from app.panels.controls.waiting import WaitingStrip, word
+from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS, About, BanditTask, LanguageTask, Objective, Settings, about, described
@@ -58,7 +50,7 @@ class Section:
         rows: the settings under it.
     """
 
-    heading: QLabel
+    heading: Label
     language: bool | None
     rows: list[Row] = field(default_factory=list)
 
@@ -83,7 +75,7 @@ class ControlsPanel(Panel):
         for name, preset in PRESETS.items():
             self.preset.addItem(name)
             tip = f"{preset.source}. {preset.not_covered}".strip()
-            self.preset.setItemData(self.preset.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
+            self.preset.setItemData(self.preset.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
         self.preset.activated.connect(self._on_preset)
         self.preset_note = _muted("")
         self.kind = CalmBox()
@@ -320,7 +312,7 @@ class ControlsPanel(Panel):
             for place, known in enumerate(PRESETS):
                 self.preset.setItemText(place, f"{known}{CHANGED}" if changed and known == name else known)
             self.preset.setCurrentIndex(list(PRESETS).index(name))
-        self.preset.setToolTip(f"<p>{description}</p>")
+        self.preset.setToolTip(wrapped_tip(description))
         self.preset.setAccessibleDescription(description)
         self.source.setText(description)
         warnings = " ".join(wanted.objective.warnings)
@@ -335,14 +327,14 @@ def _default(cls: type, name: str) -> Any:
     return next(f.default for f in dataclasses.fields(cls) if f.name == name)
 
 
-def _section(text: str) -> QLabel:
-    label = QLabel(text)
+def _section(text: str) -> Label:
+    label = Label(text)
     label.setObjectName("section")
     return label
 
 
-def _muted(text: str) -> QLabel:
-    label = QLabel(text)
+def _muted(text: str) -> Label:
+    label = Label(text)
     label.setObjectName("muted")
     label.setWordWrap(True)
     label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)

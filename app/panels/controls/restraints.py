@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtWidgets import QFrame, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.controls.row import Row
+from app.theme.labels import Label
 from app.workspace.editing import Editing
 from app.workspace.view import View
 from grpo_core.text import tr
@@ -26,7 +27,7 @@ class Restraints(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("strip")
-        self.text = QLabel()
+        self.text = Label()
         self.text.setWordWrap(True)
         self.button = QPushButton(tr("Show and unlock all"))
         self.button.clicked.connect(self.lifted)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.help.hover import explain_on_hover
+from app.theme.labels import Label
 from grpo_core.config import About
 from grpo_core.text import tr
 
@@ -28,13 +29,13 @@ class Row(QWidget):
         super().__init__(parent)
         self.paths = paths
         self.about = about
-        self.name = QLabel(f"{about.title} {about.symbol}".strip())
+        self.name = Label(f"{about.title} {about.symbol}".strip())
         self.name.setMinimumWidth(1)  # a long name is cut rather than push its value out of sight
-        self.error = QLabel()
+        self.error = Label()
         self.error.setObjectName("refusal")
         self.error.setWordWrap(True)
         self.error.hide()
-        self.note = QLabel()
+        self.note = Label()
         self.note.setObjectName("muted")
         self.note.setWordWrap(True)
         self.note.hide()

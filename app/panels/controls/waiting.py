@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.controls.scale import shown
+from app.theme.labels import Label
 from grpo_core.text import tr
 
 
@@ -25,7 +26,7 @@ class WaitingStrip(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("strip")
-        self.text = QLabel()
+        self.text = Label()
         self.text.setWordWrap(True)
         self.begin = QPushButton(tr("New run"))
         self.begin.setProperty("primary", True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.experiments.race import words
@@ -18,6 +18,7 @@ from app.panels.experiments.race.run_row import RunRow
 from app.panels.experiments.race.standing import RaceStanding
 from app.plotting.line_chart import LineChart
 from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -55,7 +56,7 @@ class ComparisonPanel(Panel):
         self._opened: list[tuple[Settings, Settings]] = []
         self._shown: tuple[object, ...] = ()
         self.plot = LineChart(tr("Race"), pickable=True)
-        self.standing, self.run, self.says = RaceStanding(), RunRow(), QLabel()
+        self.standing, self.run, self.says = RaceStanding(), RunRow(), Label()
         self.twin = TwinStack(self.plot)
         self.twin.hide_header()
         self.choices = RaceChoices(self.twin.button)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
 from app.panels.tokens.cells import Cells, Note
 from app.panels.tokens.flow import Flow, flow
+from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
 from grpo_core.text import tr
 
@@ -176,7 +177,7 @@ class TokenGrid(QAbstractScrollArea):
     def viewportEvent(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip and self._rows is not None:
             hit = self._at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), self._rows.tip(*hit) if hit else "", self.viewport())
+            QToolTip.showText(event.globalPos(), plain_tip(self._rows.tip(*hit) if hit else ""), self.viewport())
             return True
         return super().viewportEvent(event)
 

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.panels.tokens.tints import Tint, strength
 from app.plotting.numbers import shown
+from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
 from grpo_core.text import tr
 
@@ -40,7 +41,7 @@ class TintLegend(QWidget):
         )
         self._text = (tint.low, tint.high, extent if known else tint.absent)
         self.setAccessibleName(tr("Scale of {title}: {text}").format(title=tint.title, text=", ".join(self._text)))
-        self.setToolTip(tint.help)
+        self.setToolTip(plain_tip(tint.help))
         self.updateGeometry()
         self.update()
 

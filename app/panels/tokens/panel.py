@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QScrollArea,
     QSizePolicy,
     QSplitter,
@@ -26,6 +25,7 @@ from app.panels.tokens.legend import TintLegend
 from app.panels.tokens.rows import rows_of
 from app.panels.tokens.terms import kl_share
 from app.panels.tokens.tints import DEFAULT, TINTS
+from app.theme.labels import Label, plain_tip
 from app.workspace import answers
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
@@ -50,20 +50,20 @@ class TokenInspectorPanel(Panel):
         self.tint = _combo(tr("Tint"), self._on_tint)
         for name, tint in TINTS.items():
             self.tint.addItem(tint.title, name)
-            self.tint.setItemData(self.tint.count() - 1, tint.help, Qt.ItemDataRole.ToolTipRole)
+            self.tint.setItemData(self.tint.count() - 1, plain_tip(tint.help), Qt.ItemDataRole.ToolTipRole)
         self.passes = _combo(tr("Pass"), self._on_pass)
         self.grid = TokenGrid()
         self.grid.chosen.connect(self._on_chosen)
         self.grid.activated.connect(self._on_activated)
         self.grid.turned.connect(self._on_turned)
-        self.prompt_label = QLabel()
+        self.prompt_label = Label()
         self.prompt_label.setAccessibleName(tr("Prompt of these completions"))
         self.prompt_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.tally = QLabel()
+        self.tally = Label()
         self.tally.setObjectName("muted")
         self.tally.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.legend = TintLegend()
-        self.remark_label = QLabel()
+        self.remark_label = Label()
         self.remark_label.setObjectName("muted")
         self.remark_label.setWordWrap(True)
         self.detail = TokenDetail()
@@ -75,7 +75,7 @@ class TokenInspectorPanel(Panel):
         self.beside.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.beside.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.detail.walked.connect(self.beside.ensureVisible)
-        self.empty = QLabel(tr("The completions of an update appear here, token by token. Press Step to compute one."))
+        self.empty = Label(tr("The completions of an update appear here, token by token. Press Step to compute one."))
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
         self.empty.setObjectName("muted")
@@ -173,7 +173,7 @@ class TokenInspectorPanel(Panel):
             if right is None
             else tr("{right} of {count} right").format(right=int(right[here].sum()), count=int(here.sum()))
         )
-        self.prompt_label.setToolTip(prompt)
+        self.prompt_label.setToolTip(plain_tip(prompt))
 
     def _selected(self, view: View) -> tuple[int, int] | None:
         row, step = view.selection.row, view.step.step
@@ -260,7 +260,7 @@ def _named(name: str, box: QComboBox) -> QWidget:
     row = QHBoxLayout(both)
     row.setContentsMargins(0, 0, 8, 0)
     row.setSpacing(6)
-    label = QLabel(name)
+    label = Label(name)
     label.setObjectName("muted")
     row.addWidget(label)
     row.addWidget(box)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QLabel, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.panels.tokens.legend import TintLegend
 from app.panels.tokens.tints import TINTS
@@ -12,6 +12,7 @@ from app.panels.what_if.policies import PolicyPair
 from app.panels.what_if.question import WhatIfPicture
 from app.panels.what_if.samples import PAIRS, SampleTable
 from app.panels.what_if.tokens import PairGrid, pairs_of, scale_of
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
@@ -120,9 +121,9 @@ class BatchView(QStackedWidget):
             self.workspace.select(row=int(rows[0]))
 
 
-def centred(name: str) -> QLabel:
+def centred(name: str) -> Label:
     """A sentence in the middle of an empty place."""
-    label = QLabel()
+    label = Label()
     label.setObjectName(name)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
     label.setWordWrap(True)

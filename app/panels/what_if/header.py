@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, QWidget
 
 from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.tokens.tints import TINTS
 from app.panels.what_if.question import AS_IT_RAN
+from app.theme.labels import Label, plain_tip
 from grpo_core.config import PRESETS
 from grpo_core.text import tr
 
@@ -45,7 +46,7 @@ class WhatIfHeader(QWidget):
             self.preset.addItem(name, name)
             preset = PRESETS.get(name)
             tip = tr("The settings of the update itself, to change a few.") if preset is None else preset.source
-            self.preset.setItemData(self.preset.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
+            self.preset.setItemData(self.preset.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
         self.settings = QToolButton()
         self.settings.setText(tr("Settings"))
         self.settings.setCheckable(True)
@@ -56,13 +57,13 @@ class WhatIfHeader(QWidget):
         self.shows = _combo(tr("Show"), self._on_show)
         self.tint = _combo(tr("Tint"), self._on_tint)
         self.ask = QPushButton(tr("Ask the model"))
-        self.ask.setToolTip(ASK_TIP)
+        self.ask.setToolTip(plain_tip(ASK_TIP))
         self.ask.setAccessibleDescription(ASK_TIP)
         self.ask.clicked.connect(self.asked)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 4, 12, 4)
         row.setSpacing(6)
-        self._label = QLabel(tr("What if"))
+        self._label = Label(tr("What if"))
         self._label.setObjectName("muted")
         row.addWidget(self._label)
         row.addWidget(self.preset, 1)
@@ -77,7 +78,7 @@ class WhatIfHeader(QWidget):
                 name = self.preset.itemData(place)
                 self.preset.setItemText(place, f"{name} *" if changed and name == preset else name)
             self.preset.setCurrentIndex(self.preset.findData(preset))
-        self.preset.setToolTip(f"<p>{tip}</p>" if tip else "")
+        self.preset.setToolTip(plain_tip(f"<p>{tip}</p>" if tip else ""))
 
     def show_passes(self, count: int, passed: int) -> None:
         """How many passes there are to look at, and which is shown."""
@@ -117,7 +118,7 @@ class WhatIfHeader(QWidget):
 def _combo(name: str, slot: object) -> QComboBox:
     box = CalmBox()
     box.setAccessibleName(name)
-    box.setToolTip(name)
+    box.setToolTip(plain_tip(name))
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
     box.setMinimumContentsLength(4)
     box.activated.connect(slot)

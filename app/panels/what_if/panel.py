@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import (
-    QFrame,
-    QLabel,
-    QScrollArea,
-    QSplitter,
-    QStackedLayout,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QScrollArea, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.what_if import numbers
@@ -23,6 +15,7 @@ from app.panels.what_if.question import WhatIfPicture, WhatIfQuestion
 from app.panels.what_if.tokens import offered
 from app.panels.what_if.words import description, differing, headline
 from app.plotting.table_twin import TableTwin
+from app.theme.labels import Label
 from app.workspace.cursor import Stage
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -62,7 +55,7 @@ class WhatIfPanel(Panel):
         self.editor.hide()
         self.table = TableTwin(title=tr("Settings that differ, and numbers of both sides"))
         self.batch = BatchView(workspace)
-        self.notes = QLabel()
+        self.notes = Label()
         self.notes.setWordWrap(True)
         self.notes.setTextFormat(Qt.TextFormat.PlainText)
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

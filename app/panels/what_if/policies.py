@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QToolButton, QWidget
 
 from app.panels.policy_chart import policy_chart, show_policy
 from app.panels.policy_data import picture as policy_picture
@@ -13,6 +13,7 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.legend import Entry, Legend
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View
@@ -52,7 +53,7 @@ class PolicyPair(QWidget):
             twin.hide_header()
             twin.toggled.connect(self._name)
             self.twins.append(twin)
-            title = QLabel(side)
+            title = Label(side)
             title.setObjectName("section")
             head = QHBoxLayout()
             head.addWidget(title)

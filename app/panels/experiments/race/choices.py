@@ -12,6 +12,7 @@ from app.panels.experiments.race.measures import MEASURES
 from app.panels.experiments.race.plan import LEVELS, RacePlan
 from app.panels.experiments.race.preset_menu import PresetMenu
 from app.panels.experiments.race.wrap import Wrap
+from app.theme.labels import plain_tip
 from grpo_core.config import Settings
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, STEP_LENGTH
 from grpo_core.text import tr
@@ -100,7 +101,7 @@ class RaceChoices(QWidget):
         self.race.setProperty("primary", True)
         self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves Space to the run
         self.peaks.setText(tr("Two peaks"))
-        self.peaks.setToolTip(PEAKS)
+        self.peaks.setToolTip(plain_tip(PEAKS))
         self._name()
 
     def _connect(self) -> None:
@@ -116,10 +117,10 @@ class RaceChoices(QWidget):
     def _box(name: str, texts: Sequence[str], tips: Sequence[str] = ()) -> QComboBox:
         box = CalmBox()
         box.setAccessibleName(name)
-        box.setToolTip(name)
+        box.setToolTip(plain_tip(name))
         box.addItems(list(texts))
         for index, tip in enumerate(tips):
-            box.setItemData(index, tip, Qt.ItemDataRole.ToolTipRole)
+            box.setItemData(index, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
         return box
 
     def plan(self, base: Settings) -> RacePlan:
@@ -179,7 +180,7 @@ class RaceChoices(QWidget):
             if self._busy
             else tr("Over the same seeds on this landscape (Ctrl+R)")
         )
-        self.race.setToolTip(tip)
+        self.race.setToolTip(plain_tip(tip))
 
     @Slot()
     def _on_race(self) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
+from app.theme.labels import plain_tip
 from grpo_core.config import PRESETS
 from grpo_core.experiments.race import SIX
 from grpo_core.text import tr
@@ -50,7 +51,7 @@ class PresetMenu(QToolButton):
         for name, preset in PRESETS.items():
             action = menu.addAction(name)
             action.setCheckable(True)
-            action.setToolTip(f"{preset.source}. {preset.not_covered}".strip())
+            action.setToolTip(plain_tip(f"{preset.source}. {preset.not_covered}".strip()))
             action.toggled.connect(self._on_toggled)
             self.entries[name] = action
         menu.addSeparator()
@@ -77,7 +78,7 @@ class PresetMenu(QToolButton):
         self.setText(tr("{count} algorithm{value}…").format(count=count, value="" if count == 1 else "s"))
         self.setAccessibleName(tr("Algorithms"))
         self.setAccessibleDescription(", ".join(self.names))
-        self.setToolTip(", ".join(self.names) or tr("Choose who races."))
+        self.setToolTip(plain_tip(", ".join(self.names) or tr("Choose who races.")))
 
     @Slot()
     def _on_toggled(self) -> None:

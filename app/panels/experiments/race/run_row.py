@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSpinBox, QWidget
 
+from app.theme.labels import Label, plain_tip
 from grpo_core.text import tr
 
 SUFFIX = tr(", median")
@@ -23,7 +24,7 @@ class RunRow(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.name = QLabel()
+        self.name = Label()
         self.seed = QSpinBox()
         self.seed.setAccessibleName(tr("Seed of the run that opens"))
         self.seed.setToolTip(tr("Which of the runs; a click on a line or a row chooses the one with the median reward"))
@@ -49,7 +50,7 @@ class RunRow(QWidget):
             self.seed.setRange(0, max(seeds - 1, 0))
             self.seed.setValue(place)
             self.seed.setSuffix(SUFFIX if median else "")
-        self.name.setToolTip(text)
+        self.name.setToolTip(plain_tip(text))
         self.open.setToolTip(
             tr("A new run with this seed: trained as long as the race, it repeats bit for bit (Return)")
         )

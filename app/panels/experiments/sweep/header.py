@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.calm import CalmSlider
 from app.panels.combo import fill
@@ -14,6 +14,7 @@ from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, t
 from app.panels.experiments.sweep.results import TITLES
 from app.panels.experiments.sweep.small_widgets import box, dress, entry, inside, row, toggle
 from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
+from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -74,8 +75,8 @@ class SweepHeader(QWidget):
         )  # fmt: skip
         column.addWidget(self.first)
         self.second = row(
-            QLabel(tr("Over")), self.over, self.over_values, QLabel(tr("and")), self.across, self.across_values,
-            QLabel(tr("Seeds")), self.seeds, QLabel(tr("Updates")), self.updates, None,
+            Label(tr("Over")), self.over, self.over_values, Label(tr("and")), self.across, self.across_values,
+            Label(tr("Seeds")), self.seeds, Label(tr("Updates")), self.updates, None,
         )  # fmt: skip
         self.second.hide()
         column.addWidget(self.second)
@@ -89,7 +90,7 @@ class SweepHeader(QWidget):
         )
         self.setup = toggle(tr("Set up"), tr("Which settings are swept, over which values"))
         self.table = toggle(tr("Table"), tr("Show the numbers as tables (T)"), quiet=True)
-        self.value_label = QLabel()
+        self.value_label = Label()
         self.slider = CalmSlider()
         self.slider.setAccessibleName(tr("Value, drag to train at others"))
         self.slider.setMinimumWidth(60)
@@ -186,7 +187,9 @@ class SweepHeader(QWidget):
         self.slider.setAccessibleName(tr("{title}, drag to train at other values").format(title=over.title))
         self.slider.setAccessibleDescription(value)
         self.slider.setToolTip(
-            tr("{label} {value}: drag it, and its training is computed anew").format(label=over.label, value=value)
+            plain_tip(
+                tr("{label} {value}: drag it, and its training is computed anew").format(label=over.label, value=value)
+            )
         )
         self.value_label.setText(f"{over.symbol} {value}")
         metrics = self.value_label.fontMetrics()

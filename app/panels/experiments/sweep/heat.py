@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from app.panels.experiments.sweep.grid_axis import name
 from app.panels.experiments.sweep.results import DIVERGED, TITLES, UNITS, SweepResults
 from app.plotting.numbers import hover, plain, shown
+from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
@@ -60,7 +61,7 @@ class HeatModel(QAbstractTableModel):
             return shown(value)
         if role == ROLE.ToolTipRole:
             said = hover(value, UNITS[self.measure]) if np.isfinite(value) else self._why_none(index)
-            return f"{self.place(index.row(), index.column())}: {said}"
+            return plain_tip(f"{self.place(index.row(), index.column())}: {said}")
         if role == ROLE.AccessibleTextRole:
             return f"{self.place(index.row(), index.column())}, {TITLES[self.measure]} {shown(value)}"
         if role == ROLE.TextAlignmentRole:

@@ -7,6 +7,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLineEdit, QScrollArea, QSlider, QToolButton, QWidget
 
 from app.panels.calm import CalmBox
+from app.theme.labels import plain_tip
 
 
 def row(*parts: QWidget | None) -> QScrollArea:
@@ -47,7 +48,7 @@ def box(title: str) -> QComboBox:
     """A choice."""
     made = CalmBox()
     made.setAccessibleName(title)
-    made.setToolTip(title)
+    made.setToolTip(plain_tip(title))
     made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
     return made
 
@@ -56,7 +57,7 @@ def entry(title: str) -> QLineEdit:
     """A line to type into."""
     made = QLineEdit()
     made.setAccessibleName(title)
-    made.setToolTip(title)
+    made.setToolTip(plain_tip(title))
     return made
 
 
@@ -64,7 +65,7 @@ def toggle(text: str, tip: str, *, quiet: bool = False) -> QToolButton:
     """A quiet button that stays down."""
     button = QToolButton()
     button.setText(text)
-    button.setToolTip(tip)
+    button.setToolTip(plain_tip(tip))
     button.setCheckable(True)
     button.setProperty("quiet", quiet)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from app.panels.combo import fill
 from app.panels.experiments.sweep.results import middle_seed
 from app.panels.experiments.sweep.small_widgets import box, dress
+from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
@@ -39,7 +40,7 @@ class SweepStrip(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.says = QLabel()
+        self.says = Label()
         self.says.setObjectName("muted")
         self.says.setWordWrap(True)
         self.says.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
@@ -84,7 +85,7 @@ class SweepStrip(QWidget):
     def say(self, sentence: str) -> None:
         """One line, or two."""
         self.says.setText(sentence)
-        self.says.setToolTip(sentence)
+        self.says.setToolTip(plain_tip(sentence))
 
     def show_runs(self, runs: Ensemble | None) -> None:
         """Offer the seeds of these runs, the middle one first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.panels.experiments.sweep.chart import SweepChart
 from app.panels.experiments.sweep.grid_axis import name
@@ -20,6 +20,7 @@ from app.panels.experiments.sweep.pictures import (
 from app.panels.experiments.sweep.results import TITLES
 from app.plotting.line_data import LinePicture
 from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label
 from app.theme.tokens import Theme
 from grpo_core.text import tr
 
@@ -58,7 +59,7 @@ class SweepViews(QWidget):
         self.training = SweepChart(tr("KL over training"), "updates")
         self.heat = HeatTable()
         self.multiples: list[SweepChart] = []
-        self._titles: list[QLabel] = []
+        self._titles: list[Label] = []
         self._boxes: list[QWidget] = []
         self.twins: dict[SweepChart, TwinStack] = {}
         self.view, self.measure, self.tables = FINAL, "kl", False
@@ -166,7 +167,7 @@ class SweepViews(QWidget):
         """As many charts side by side as there are rows."""
         self._side_by_side = count
         while len(self.multiples) < count:
-            chart, label, box = SweepChart(_against("kl", ""), "grid"), QLabel(), QWidget()
+            chart, label, box = SweepChart(_against("kl", ""), "grid"), Label(), QWidget()
             label.setObjectName("section")
             column = QVBoxLayout(box)
             column.setContentsMargins(0, 0, 0, 0)
