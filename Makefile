@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 SOURCES := pyproject.toml constraints.txt
 OFFSCREEN := QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm test test-long test-package lint bench package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
+.PHONY: help run run-lm test test-long test-package lint bench bench-trl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -31,6 +31,14 @@ lint: $(VENV)/.lint  ## style and types
 
 bench: $(VENV)/.test system  ## the benchmarks, side by side
 	$(OFFSCREEN) $(BIN)/python -m benchmarks $(ARGS)
+
+bench-trl: .venv-trl/.trl  ## tiny runs of the real TRL: all configurations audited, faults and diseases named
+	OMP_NUM_THREADS=1 .venv-trl/bin/python benchmarks/trl/bench.py $(ARGS)
+
+.venv-trl/.trl: benchmarks/trl/requirements.txt
+	@PYTHON='$(PYTHON)' sh tools/make_venv.sh .venv-trl
+	.venv-trl/bin/python -m pip --disable-pip-version-check -q install -r $<
+	touch $@
 
 package: $(VENV)/.package system  ## a folder and an archive that run without Python, in dist/ (slim: without torch)
 	$(BIN)/python -m tools.package slim

@@ -1,0 +1,200 @@
+"""The real trainer in every configuration, recorded, audited and diagnosed; a table at the end.
+
+    make bench-trl                                             # in an environment of its own, .venv-trl
+    python benchmarks/trl/bench.py [--only NAME ...] [--keep FOLDER]
+
+Exit code 1 where a sound run departs or gives a finding, or where a planted fault or a disease is not named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from grpo_core.audit import audit  # noqa: E402 - the program lies two folders up, and is not installed here
+from grpo_core.errors import GrpoError  # noqa: E402
+from grpo_core.health import diagnose  # noqa: E402
+from grpo_core.runs.importers.trace import Trace  # noqa: E402
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """A sound run.
+
+    Attributes:
+        settings: fields of TRL's GRPOConfig.
+        steps: optimizer steps.
+        processes: how many train.
+    """
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    steps: int = 3
+    processes: int = 1
+
+
+LOSSES = ("grpo", "bnpo", "dr_grpo", "dapo", "luspo", "cispo", "sapo", "vespo")
+TWICE = {"num_iterations": 2, "beta": 0.04}
+CONFIGURATIONS: dict[str, Configuration] = {
+    **{f"loss {name}": Configuration(settings={"loss_type": name, **TWICE}, steps=4) for name in LOSSES},
+    "sequence level": Configuration(settings={"importance_sampling_level": "sequence", **TWICE}, steps=4),
+    "no KL": Configuration(settings={"loss_type": "grpo", "beta": 0.0}),
+    "four iterations": Configuration(
+        settings={"loss_type": "grpo", "num_iterations": 4, "learning_rate": 1e-3}, steps=8
+    ),
+    "delta": Configuration(settings={"loss_type": "grpo", "delta": 1.5, **TWICE}, steps=4),
+    "entropy mask": Configuration(settings={"top_entropy_quantile": 0.5, **TWICE}, steps=4),
+    "off-policy mask": Configuration(settings={"off_policy_mask_threshold": 0.01, **TWICE}, steps=4),
+    "entropy bonus": Configuration(settings={"entropy_coef": 0.01}),
+    "corrected KL": Configuration(settings={"loss_type": "grpo", "use_bias_correction_kl": True, **TWICE}, steps=4),
+    "batch std": Configuration(settings={"scale_rewards": "batch"}),
+    "no std": Configuration(settings={"scale_rewards": "none"}),
+    "accumulation": Configuration(settings={"gradient_accumulation_steps": 2, "loss_type": "grpo", **TWICE}, steps=4),
+    "short generations": Configuration(settings={"gradient_accumulation_steps": 4, "steps_per_generation": 2}),
+    "long generations": Configuration(
+        settings={"gradient_accumulation_steps": 1, "steps_per_generation": 4, "loss_type": "dapo"}, steps=8
+    ),
+    "two processes": Configuration(settings={"loss_type": "dapo", "gradient_accumulation_steps": 2}, processes=2),
+    "bfloat16": Configuration(settings={"bf16": True, **TWICE}, steps=4),
+}
+"""Name -> a run whose recomputed loss must be the logged one."""
+FAULTS: dict[str, dict[str, Any]] = {
+    "denominator": {"loss_type": "grpo"},
+    "denominator_accumulation": {"loss_type": "grpo", "gradient_accumulation_steps": 2},
+    "std_epsilon": {},
+    "no_std": {},
+    "mask": {"loss_type": "grpo"},
+    "mask_last": {"loss_type": "grpo", "num_iterations": 2},
+    "advantage_sign": {"loss_type": "grpo", "num_iterations": 2},
+    "clip": {"loss_type": "grpo", "num_iterations": 2},
+    "no_clip": {"loss_type": "grpo", "num_iterations": 2},
+    "kl_ratio": {"loss_type": "grpo", "use_bias_correction_kl": True, **TWICE},
+}
+"""Name in ``faults.py`` -> settings under which the fault bites."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of the table: what was run, whether it came out as it must, and what was seen."""
+
+    kind: str
+    name: str
+    passed: bool
+    seen: str
+
+
+def sound(name: str, folder: Path) -> Row:
+    """A run that must agree and give no finding."""
+    chosen = CONFIGURATIONS[name]
+    if chosen.processes > 1:
+        _apart(folder, chosen)
+    else:
+        _train(folder, chosen.steps, chosen.settings)
+    run = Trace(folder / "trace")
+    result, found = audit(run), diagnose(run).findings
+    worst = result.worst("loss")
+    seen = (
+        "nothing compared"
+        if worst is None
+        else f"loss to {worst.difference:.1e} of {worst.ours:.3g}, {result.compared} numbers"
+    )
+    if result.first is not None:
+        step, number = result.first
+        seen += f"; departs at step {step.label}: {number.what} {number.ours:.9g} for {number.theirs:.9g}"
+    seen += "".join(f"; {finding.check}" for finding in found)
+    return Row(kind="sound", name=name, passed=result.agrees and not found, seen=seen)
+
+
+def fault(name: str, folder: Path) -> Row:
+    """A run with a planted fault, at which the audit must depart."""
+    _train(folder, 4, FAULTS[name], fault=name)
+    result = audit(Trace(folder / "trace"))
+    if result.first is None:
+        return Row(kind="fault", name=name, passed=False, seen="agrees")
+    what = " / ".join(result.explanations) or f"{result.first[1].what} departs, no known alternative fits"
+    return Row(kind="fault", name=name, passed=bool(result.explanations), seen=what)
+
+
+def disease(name: str, folder: Path) -> Row:
+    """A run with unwise settings, which the diagnosis must name."""
+    table = importlib.import_module("diseases").DISEASES
+    chosen = table[name]
+    _train(folder, chosen.steps, chosen.settings, rewards=chosen.rewards, dropout=chosen.dropout)
+    found = [finding.check for finding in diagnose(Trace(folder / "trace")).findings]
+    return Row(kind="disease", name=name, passed=chosen.finding in found, seen=", ".join(found) or "no finding")
+
+
+def _train(folder: Path, steps: int, settings: dict[str, Any], **more: Any) -> None:
+    tiny_run = importlib.import_module("tiny_run")
+    made = tiny_run.trainer(folder, steps=steps, settings=settings, **more)
+    recording = tiny_run.module_at(tiny_run.RECORDER).record(made, folder / "trace")
+    try:
+        made.train()
+    except (RuntimeError, ValueError) as error:  # a model of NaNs cannot be sampled from
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    recording.close()
+    if recording.failure:
+        raise GrpoError(f"the recorder failed: {recording.failure}")
+
+
+def _apart(folder: Path, chosen: Configuration) -> None:
+    """The run on several processes of this machine."""
+    command = [
+        sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={chosen.processes}",
+        str(HERE / "tiny_run.py"), str(folder), "--steps", str(chosen.steps),
+    ]  # fmt: skip
+    command += [word for name, value in chosen.settings.items() for word in ("--set", f"{name}={value}")]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+KINDS = {
+    "sound": (sound, CONFIGURATIONS),
+    "fault": (fault, FAULTS),
+    "disease": (disease, importlib.import_module("diseases").DISEASES),
+}
+"""Kind of run -> what is done with one, and the table of them."""
+
+
+def rows(folder: Path, only: list[str]) -> Iterator[Row]:
+    """One row a run, as it is done."""
+    for kind, (measure, table) in KINDS.items():
+        for name in table:
+            if only and name not in only and kind not in only:
+                continue
+            home = folder / f"{kind} {name}".replace(" ", "_")
+            try:
+                yield measure(name, home)
+            except Exception as error:  # one run that fails is a line of the table, the others go on
+                text = " ".join(str(error).split())[:200]
+                yield Row(kind=kind, name=name, passed=False, seen=f"{type(error).__name__}: {text}")
+
+
+def main() -> None:
+    """Run, and print the table."""
+    parser = argparse.ArgumentParser(description="Every configuration, fault and disease of tiny TRL runs.")
+    parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="names or kinds of runs")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the runs there")
+    options = parser.parse_args()
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    with tempfile.TemporaryDirectory() as temporary:
+        done = list(rows(options.keep or Path(temporary), options.only))
+    print()
+    for row in done:
+        print(f"{'ok' if row.passed else 'NOT':4}{row.kind:9}{row.name:26}{row.seen}")
+    passed = sum(row.passed for row in done)
+    print(f"{passed} of {len(done)} as they must be.")
+    sys.exit(passed < len(done))
+
+
+if __name__ == "__main__":
+    main()
