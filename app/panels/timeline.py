@@ -205,7 +205,10 @@ class TimelinePanel(Panel):
         self.next_button.setText(tr("Next: {event} ›").format(event=event[1]) if event else tr("No later event"))
 
     def _keep_widths(self, view: View) -> None:
-        """Widths by the longest texts that can stand there, whatever stands there now."""
+        """Sizes by the longest texts that can stand there, whatever stands there now.
+
+        Qt lays out the whole window anew when a widget whose size is not fixed in both directions gets another text.
+        """
         most = max(view.head, RESERVED)
         metrics = QFontMetrics(view.theme.font("strong", view.scale))
         longest = tr("{verb} <b>{step:,}</b> of {head:,}").replace("<b>", "").replace("</b>", "")
@@ -213,11 +216,11 @@ class TimelinePanel(Panel):
         self.place.setFixedSize(place, round(metrics.height() * 1.4))
         metrics = self.behind.fontMetrics()
         behind = _widest(metrics, [tr("controls apply to update {head:,}").format(head=most)])
-        self.behind.setFixedWidth(behind)
+        self.behind.setFixedSize(behind, round(metrics.height() * 1.4))
         metrics = self.next_button.fontMetrics()
         texts = [tr("Next: {event} ›").format(event=event) for event in EVENTS]
         following = _widest(metrics, [*texts, tr("No later event")]) + round(16 * view.scale)
-        self.next_button.setFixedWidth(following)
+        self.next_button.setFixedSize(following, round(metrics.height() * 1.5))
         room = self.width() - place - behind - following - GAPS
         self.behind.setVisible(room >= SHORTEST * view.scale)
 

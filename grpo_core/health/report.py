@@ -82,6 +82,7 @@ small, .quiet { color: #777; }
 def as_html(source: Source, result: Diagnosis) -> str:
     """One page: everything from outside is escaped, nothing is loaded, no script can run."""
     title = tr("Diagnosis of {title}").format(title=source.title)
+    quoting = tr("This page quotes completions of the run.")
     return "\n".join(
         [
             "<!doctype html>",
@@ -96,9 +97,7 @@ def as_html(source: Source, result: Diagnosis) -> str:
                 [tr("{title}, because: {why}").format(title=one.title, why=one.why) for one in result.not_looked_at],
             ),
             *_list(tr("Of the recording"), [*result.unreadable, *source.notes]),
-            f"<p><small>{escape(tr('This page quotes completions of the run.'))}</small></p>"
-            if _quotes(result)
-            else "",
+            f"<p><small>{escape(quoting)}</small></p>" if _quotes(result) else "",
             "</body></html>",
         ]
     )
