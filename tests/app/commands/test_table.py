@@ -157,6 +157,7 @@ def test_actions_follow_the_program(driver: Driver) -> None:
     program.window.setWindowState(Qt.WindowState.WindowFullScreen)
     panel(driver, "explain")
     program.layouts.choose("Compare")
+    program.player.set_speed(5)  # at full speed it is over before the next frame
     program.player.run()
     driver.qtbot.waitUntil(lambda: program.player.busy)
     driver.settle()
