@@ -64,7 +64,8 @@ def main(wanted: list[str]) -> int:
             sheets(program, wanted)
         program.controller.finished.connect(application.quit)
         program.shutdown.close()
-        settle(200)
+        while not program.window.may_close:
+            settle(20)
     return 0
 
 

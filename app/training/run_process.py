@@ -94,7 +94,8 @@ class RunProcess:
             self._process.join()
         code: Any = self._process.exitcode
         self.connection.close()
-        self._process.close()
+        with suppress(ValueError):  # another thread waits for children at this moment, and has not yet noted its end
+            self._process.close()
         self._ended = (
             tr("killed by signal {code}").format(code=-code)
             if code is not None and code < 0
