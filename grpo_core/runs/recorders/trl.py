@@ -134,8 +134,13 @@ class Recorder:
             return
         self._closed = True
         self._guarded(self._finish_step)
-        self._queue.put(None)
-        self._thread.join(CLOSING_SECONDS)
+        try:
+            self._queue.put(None, timeout=CLOSING_SECONDS)
+            self._thread.join(CLOSING_SECONDS)
+        except queue.Full:
+            pass
+        if self._thread.is_alive():
+            warnings.warn("GRPO Lab did not finish writing: the disk does not answer.", stacklevel=2)
         if self.dropped:
             warnings.warn(f"GRPO Lab lost {self.dropped} steps: the disk was slower than training.", stacklevel=2)
 
