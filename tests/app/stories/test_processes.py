@@ -70,7 +70,11 @@ def test_the_window_is_there_without_torch(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_signal_closes_a_running_program_with_everything_on_disk(tmp_path: Path, number: signal.Signals) -> None:
     begin = "self.player.set_speed(None); self.player.set_length(None); self.player.run()"
-    then = "QTimer.singleShot(300, self, lambda: print('now', flush=True))"
+    then = """self.signal_when_trained()
+
+    def signal_when_trained(self):
+        trained = self.workspace.run.head > 0  # the run's process may need a while to start
+        QTimer.singleShot(20, self, (lambda: print('now', flush=True)) if trained else self.signal_when_trained)"""
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT.format(begin=begin, then=then)],
         env=environment(tmp_path), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
