@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
@@ -16,12 +17,16 @@ from app.crash.hooks import CrashHooks
 from app.crash.interrupt import Interrupt
 from app.crash.log import LogFiles
 from app.crash.safe_mode import EARLY_SECONDS, StartMarker
+from app.crash.watchdog import Watchdog
 from app.display import missing_display
 from app.language import arrange
 from app.qt_application import QtApplication
 from app.resources import DRAWN_AS, icon
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
+
+if TYPE_CHECKING:
+    from app.application import Application
 
 TITLE_BAR = 30
 """Pixels that a desktop adds on top of a window, or more."""
@@ -42,6 +47,10 @@ def start(arguments: list[str]) -> int:
         from app.self_test.run import self_test
 
         return self_test(options.out)
+    if options.problem_report:
+        from app.crash.problem_report import report_problem
+
+        return report_problem(find_paths(), options.out or Path.cwd())
     absent = missing_display()
     if absent is not None:
         from app.headless import run_offscreen
@@ -63,9 +72,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
     parser.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
     parser.add_argument("--self-test", action="store_true", help="try out whether this copy is whole and right")
+    parser.add_argument(
+        "--problem-report", action="store_true",
+        help="write a text file that you can send: versions and the last log lines, nothing of your runs",
+    )  # fmt: skip
     parser.add_argument("--version", action="store_true", help="say which build this is")
     parser.add_argument("--language", help="a language that it is translated into; “pseudo” tries longer texts")
-    parser.add_argument("--out", type=Path, help="folder of the pictures without a display (default grpo-lab-run)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="folder of the problem report (default: the present one), or of the pictures "
+        "without a display (default grpo-lab-run)",
+    )
     return parser
 
 
@@ -97,6 +115,7 @@ def _windowed(options: argparse.Namespace) -> int:
     program.window.show()
     if first:
         program.startup.welcome()
+    watchdog = _watched(program)
     interrupt = Interrupt(program)
     interrupt.requested.connect(program.shutdown.close)
     for sentence in (*sentences, marker.sentence):
@@ -106,10 +125,12 @@ def _windowed(options: argparse.Namespace) -> int:
     if marker.crashed_before and not safe:  # in safe mode no file of the runs' folder is read
         program.lesson_recovery.offer()
         program.startup.offer_unfinished()
-    QTimer.singleShot(1500, program, program.startup.offer_clean_up)
-    QTimer.singleShot(1500, program, program.background_runs.offer)
+    if not safe:
+        QTimer.singleShot(1500, program, program.startup.offer_clean_up)
+        QTimer.singleShot(1500, program, program.background_runs.offer)
     QTimer.singleShot(round(EARLY_SECONDS * 1000), program, marker.settle)
     status = app.exec()
+    watchdog.close()
     marker.close()
     hooks.uninstall()
     logs.close()
@@ -119,6 +140,15 @@ def _windowed(options: argparse.Namespace) -> int:
 def fills(window: QSize, screen: QSize) -> bool:
     """Whether a window of that size would, with its title bar, reach beyond a screen with that much room."""
     return window.width() > screen.width() or window.height() + TITLE_BAR > screen.height()
+
+
+def _watched(program: Application) -> Watchdog:
+    """A watchdog that everything wakes which wakes the window."""
+    watchdog = Watchdog(program)
+    program.window.windowHandle().installEventFilter(watchdog)
+    program.workspace.pull.connect(watchdog.wake)
+    program.actions.begins.connect(watchdog.wake)
+    return watchdog
 
 
 def _note_first_frame() -> None:

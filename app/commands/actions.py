@@ -20,7 +20,12 @@ class CommandAction(QAction):
     Attributes:
         command: what it runs.
         why: why it cannot run now, in a sentence; empty when it can.
+
+    Signals:
+        begins: it is about to run its command.
     """
+
+    begins = Signal()
 
     def __init__(self, command: Command, icon: Callable[[str], QIcon] | None, parent: QObject) -> None:
         """``icon`` makes an icon from an icon's name."""
@@ -68,6 +73,7 @@ class CommandAction(QAction):
     @Slot()
     def _on_triggered(self) -> None:
         self._shown = None  # Qt itself has switched a checkable action that was clicked
+        self.begins.emit()
         self.command.run()
 
 
@@ -76,10 +82,12 @@ class Actions(QObject):
 
     Signals:
         rebuilt: the commands are other ones; menus are to be filled again.
+        begins: a command is about to run.
         ran: id of a command that was run; others may stand differently now.
     """
 
     rebuilt = Signal()
+    begins = Signal()
     ran = Signal(str)
 
     def __init__(
@@ -141,6 +149,7 @@ class Actions(QObject):
     def _new(self, command: Command) -> CommandAction:
         action = CommandAction(command, self._icon, self)
         self._window.addAction(action)
+        action.begins.connect(self.begins)
         action.triggered.connect(self._on_triggered)
         return action
 

@@ -52,10 +52,9 @@ class BackgroundRunsController(QObject):
     @Slot()
     def offer(self) -> None:
         """Look, beside the window, for the newest queue that is not finished, and offer to go on with it."""
-        folders = sorted((path.parent for path in self._folder.glob("*/queue.json")), reverse=True)
 
         def newest_unfinished(poll: Poll) -> Iterator[object]:
-            for folder in folders:
+            for folder in sorted((path.parent for path in self._folder.glob("*/queue.json")), reverse=True):
                 poll()
                 if runs.unfinished(folder):
                     yield folder

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, Slot
 
@@ -13,7 +14,7 @@ from app.controllers.presenter import Presenter
 from app.controllers.runs import RunsController
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
-from app.sessions.file_task import FileTask
+from app.sessions.file_task import FileTask, Work
 from app.settings.files import exists
 from app.settings.store import PreferenceStore
 from app.workspace.run_manager import RunManager
@@ -38,7 +39,7 @@ class Startup(QObject):
         self._workspace, self._run_manager, self._runs = workspace, run_manager, runs
         self._lessons, self._presenter = lessons, presenter
         self._preferences, self._messages = preferences, messages
-        self._search: FileTask | None = None
+        self._searches: list[FileTask] = []
 
     # -- what it opens -----------------------------------------------------------------------------------------------
 
@@ -115,13 +116,10 @@ class Startup(QObject):
         That reads every file of the runs' folder, any of which may come from somebody else: in a thread of its own, and
         never in safe mode.
         """
-        self._search = FileTask(partial(library.entries, self._run_manager.folder), self)
-        self._search.done.connect(self._on_entries)
-        self._search.start()
+        self._search(partial(library.entries, self._run_manager.folder), self._on_entries)
 
     @Slot(object)
     def _on_entries(self, entries: list[library.Entry]) -> None:
-        self._end_search()
         self._name_broken(entries)
         for entry in entries:
             if entry.meta is not None and not entry.meta.ended and not entry.in_use and entry.steps:
@@ -151,21 +149,32 @@ class Startup(QObject):
 
     def close(self) -> None:
         """The program closes: a search that has not come to its end is given up."""
-        if self._search is not None:
-            self._search.done.disconnect(self._on_entries)
-            self._search.cancel()
-            self._end_search()
+        for search in self._searches:
+            search.done.disconnect()
+            search.cancel()
+            search.wait()
+        self._searches = []
 
-    def _end_search(self) -> None:
-        if self._search is not None:
-            self._search.wait()
-            self._search.deleteLater()
-            self._search = None
+    def _search(self, work: Work, then: Callable[[Any], None]) -> None:
+        """Look through the folder of runs beside the window, as it may lie on a slow disk; ``then`` takes the result.
 
+        ``then`` has to be a slot of this object.
+        """
+        search = FileTask(work, self)
+        self._searches.append(search)
+        search.done.connect(then)
+        search.start()
+
+    @Slot()
     def offer_clean_up(self) -> None:
         """Ask before runs that saved themselves are deleted, once there are more than are kept."""
         keep, size = self._preferences.current.kept_runs, round(self._preferences.current.kept_size * 1e9)
-        too_many = library.surplus(self._run_manager.folder, keep=keep, limit=size)
+        folder = self._run_manager.folder
+        self._search(lambda cancelled: library.surplus(folder, keep=keep, limit=size), self._on_surplus)
+
+    @Slot(object)
+    def _on_surplus(self, too_many: list[Path]) -> None:
+        keep, size = self._preferences.current.kept_runs, round(self._preferences.current.kept_size * 1e9)
         surplus = [path for path in too_many if path not in self._shown]
         if not surplus:
             return

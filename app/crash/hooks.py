@@ -105,7 +105,8 @@ class CrashHooks:
             with contextlib.suppress(RuntimeError):  # at the end of the program the signal's owner may be gone
                 self.on_report()
         if new and not expected and sys.stderr is not None:
-            print(text, file=sys.stderr, end="")
+            with contextlib.suppress(OSError):  # the terminal may be closed
+                print(text, file=sys.stderr, end="")
 
     def _on_exception(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Ctrl-C in the terminal closes the window as its close button does.
+"""Ctrl-C in the terminal, and the terminal's own end, close the window as its close button does.
 
 Python runs signal handlers between its own instructions, and an idle Qt loop executes none. So the interpreter also
 writes a byte into a socket when a signal arrives (``signal.set_wakeup_fd``); a notifier on the other end wakes the
@@ -15,9 +15,15 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
 
+_TWICE = (signal.SIGINT, signal.SIGTERM)
+"""Signals of which a second one ends the process at once."""
+
 
 class Interrupt(QObject):
-    """Listens for SIGINT and SIGTERM while the event loop runs. A second signal ends the process at once.
+    """Listens for SIGINT, SIGTERM and SIGHUP while the event loop runs.
+
+    A second SIGINT or SIGTERM ends the process at once. A second SIGHUP does not: when a terminal closes, both the
+    system and the shell send one. Where SIGHUP was ignored at the start, as under ``nohup``, it stays so.
 
     Must be created in the main thread.
 
@@ -36,9 +42,7 @@ class Interrupt(QObject):
         self._notifier = QSocketNotifier(self._reading.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._woken)
         self._wakeup_before = signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
-        self._before: dict[int, Any] = {
-            number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        self._before: dict[int, Any] = {number: signal.signal(number, self._handle) for number in _listened()}
 
     def close(self) -> None:
         """Put the handlers back as they were."""
@@ -53,7 +57,7 @@ class Interrupt(QObject):
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self._arrived = True
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, signal.SIG_DFL if number in _TWICE else signal.SIG_IGN)
 
     @Slot()
     def _woken(self) -> None:
@@ -62,3 +66,11 @@ class Interrupt(QObject):
         if self._arrived:
             self._arrived = False
             self.requested.emit()
+
+
+def _listened() -> tuple[int, ...]:
+    """The signals that close the window; Windows has no SIGHUP."""
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
+        return _TWICE
+    return (*_TWICE, hangup)

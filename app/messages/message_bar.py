@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
@@ -15,6 +17,8 @@ __all__ = ["BarAction", "Message", "MessageBar", "MessageLine", "Severity"]
 
 MOST = 4
 """Messages shown at once; the oldest of the least severe gives way."""
+
+_log = logging.getLogger(__name__)
 
 
 class MessageBar(QWidget):
@@ -57,6 +61,7 @@ class MessageBar(QWidget):
             line.show_message(message)
             return line
         self._make_room()
+        _log.info("%s: %s", message.severity.name.lower(), message.text)
         line = MessageLine(message, self)
         line.closed.connect(self._on_closed)
         self._lines[message.key] = line

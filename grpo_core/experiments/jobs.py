@@ -5,8 +5,6 @@ The process ends when its connection does.
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING
 from grpo_core.config import language_settings, settings_from_json
 from grpo_core.errors import Cancelled, given_up
 from grpo_core.host.language import LanguageModels
-from grpo_core.host.lifeline import end_with_parent
+from grpo_core.host.lifeline import live_with_parent
 from grpo_core.host.messages import from_steps
 from grpo_core.host.wire import Message, error_message, receive, send
 from grpo_core.learners import nothing_earlier
@@ -90,8 +88,7 @@ class _Asked:
 
 def serve(connection: Connection) -> None:
     """The process's whole life."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the window, which then closes the connection
-    threading.Thread(target=end_with_parent, name="watchdog", daemon=True).start()
+    live_with_parent()
     try:
         send(connection, {"is": "ready"})
         while True:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grpo_core.experiments.queue import Progress, held, read, work
+from grpo_core.host.lifeline import live_with_parent
 from grpo_core.host.wire import error_message, receive, send
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def serve(connection: Connection, folder: str) -> None:
     """The process's whole life: work until all is done, or until anything is said on the connection."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the window, which then closes the connection
+    live_with_parent()
     stopped: list[bool] = []
 
     def cancelled() -> bool:

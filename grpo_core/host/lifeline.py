@@ -3,10 +3,43 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
+import threading
 import time
+from contextlib import suppress
 
 GRACE = 3.0
 """Seconds that a process has to close its files after the one that started it has gone."""
+_PR_SET_PDEATHSIG = 1
+"""Linux: the signal that a process gets when the thread that started it has gone (``man 2 PR_SET_PDEATHSIG``)."""
+
+
+def live_with_parent() -> None:
+    """Make this process, which another one has started, end with that one. To be called first, in the main thread.
+
+    What a terminal sends to all of its processes is left to the parent, which then closes the connection: Ctrl-C, and
+    the signal that the terminal was closed.
+    """
+    for name in ("SIGINT", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None:
+            signal.signal(number, signal.SIG_IGN)
+    wake_at_parents_end()
+    threading.Thread(target=end_with_parent, name="watchdog", daemon=True).start()
+
+
+def wake_at_parents_end() -> None:
+    """Let a process that somebody has stopped (SIGSTOP) go on when its parent has gone, so that it notices, and ends.
+
+    Only Linux can do that. SIGCONT does nothing to a process that runs, which matters because the system means the
+    *thread* of the parent that started this one, and that may end earlier.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
 def end_with_parent() -> None:

@@ -7,8 +7,6 @@ loop does not listen. A bandit's process never imports torch.
 from __future__ import annotations
 
 import logging
-import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -18,7 +16,7 @@ from grpo_core.config import Settings
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Command
 from grpo_core.host.language import LanguageModels
-from grpo_core.host.lifeline import end_with_parent
+from grpo_core.host.lifeline import live_with_parent
 from grpo_core.host.live_run import Learners, Writers, run_writer
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_bundle, from_report, to_command
@@ -186,8 +184,7 @@ def serve(connection: Connection, make_learners: MakeLearners = ProcessLearners,
         make_learners: makes what makes learners; tests put in learners that misbehave.
         writers: makes the writers of run files; tests put in writers that refuse.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the window, which then closes the connection
-    threading.Thread(target=end_with_parent, name="watchdog", daemon=True).start()
+    live_with_parent()
     outgoing = Outgoing(connection)
     logging.getLogger().addHandler(_LogMessages(outgoing))
     incoming = Incoming(connection, outgoing)

@@ -14,7 +14,9 @@ import json
 import os
 import re
 import signal
+import sys
 import warnings
+from contextlib import suppress
 from functools import lru_cache
 
 SECONDS = 2.0
@@ -29,7 +31,7 @@ def serve() -> None:
     A request is a list of a pattern and a text; the answer is true or false, or a sentence where the pattern is no
     regular expression. Without a text (null) the pattern is only looked at, and the answer is true.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
+    live_with_asker()
     warnings.simplefilter("ignore")  # of patterns that another Python would read otherwise
     with open(0, "rb") as requests, open(1, "wb", buffering=0) as answers, open(os.devnull, "wb") as nowhere:  # noqa: PTH123
         for line in requests:
@@ -38,6 +40,18 @@ def serve() -> None:
             answer = matched(pattern, text)
             faulthandler.cancel_dump_traceback_later()
             answers.write(json.dumps(answer).encode() + b"\n")
+
+
+def live_with_asker() -> None:
+    """As :func:`grpo_core.host.lifeline.live_with_parent`, which a script by itself cannot import."""
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(OSError, AttributeError):  # stopped or not, it reads the end of its input then
+            ctypes.CDLL(None).prctl(1, signal.SIGCONT)  # PR_SET_PDEATHSIG
 
 
 def matched(pattern: str, text: str | None) -> bool | str:

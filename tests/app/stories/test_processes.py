@@ -67,7 +67,7 @@ def test_the_window_is_there_without_torch(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), cwd=ROOT, check=True, timeout=30)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_signal_closes_a_running_program_with_everything_on_disk(tmp_path: Path, number: signal.Signals) -> None:
     begin = "self.player.set_speed(None); self.player.set_length(None); self.player.run()"
     then = """self.signal_when_trained()

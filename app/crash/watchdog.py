@@ -1,0 +1,118 @@
+"""Notes in the log where the window's thread stood still for more than a second, and for how long it did.
+
+The watchdog rests as the window does: it is armed by what wakes the window (input, a command, a frame), stays armed
+until a quarter of a second has passed without any of them, and then neither a timer nor a thread ticks.
+
+Qt's own signals of its event loop, ``awake`` and ``aboutToBlock``, cannot arm it: under GLib, which is Linux, events
+are handled between ``aboutToBlock`` and ``awake``. A call that lets no other Python run is noticed once it has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QObject, QTimer, Slot
+
+LIMIT = 1.0
+"""Seconds without a sign of life that are noted."""
+BEAT_MS = 250
+"""Between two signs of life of a thread that has something to do."""
+DEEPEST = 12
+"""Lines of the stack that are noted, the innermost first."""
+
+_log = logging.getLogger(__name__)
+
+
+class Watchdog(QObject):
+    """Watches the thread that makes it.
+
+    Attributes:
+        armed: whether the window is awake, so that a standstill would be noted.
+    """
+
+    def __init__(self, parent: QObject | None = None, *, limit: float = LIMIT) -> None:
+        super().__init__(parent)
+        self._limit = limit
+        self._alive = 0.0
+        self._woken = False
+        self._awake = threading.Event()
+        self._closing = threading.Event()
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(BEAT_MS)
+        self._timer.timeout.connect(self._on_timeout)
+        self._thread = threading.Thread(target=self._watch, args=(threading.get_ident(),), name="watchdog", daemon=True)
+        self._thread.start()
+
+    @property
+    def armed(self) -> bool:
+        return self._awake.is_set()
+
+    @Slot()
+    def wake(self) -> None:
+        """The window's thread begins to do something. Cheap: called with every frame and every piece of input."""
+        self._woken = True
+        if not self._awake.is_set():
+            self._alive = time.monotonic()
+            self._awake.set()
+            self._timer.start()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Installed on a window of the screen, which hears only what the system says: keys, mouse, size, exposure."""
+        if not self._closing.is_set():
+            self.wake()
+        return False
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closing.set()
+        self._awake.set()
+        self._timer.stop()
+        self._thread.join()
+
+    @Slot()
+    def _on_timeout(self) -> None:
+        self._alive = time.monotonic()
+        if self._woken:
+            self._woken = False
+            self._timer.start()
+        else:
+            self._awake.clear()
+
+    def _watch(self, watched: int) -> None:
+        """The thread's whole life; ``watched`` is the number of the thread that it watches."""
+        while self._awake.wait() and not self._closing.is_set():
+            alive = self._alive
+            quiet = time.monotonic() - alive
+            if quiet < self._limit:
+                late = self._sleep(self._limit - quiet)
+                if late > self._limit:
+                    _log.info(
+                        "the whole program stood still for %.1f s: stopped or suspended, or held by one call", late
+                    )
+                    self._sleep(self._limit / 2)  # the window's thread has to show first that it goes on
+            elif self._awake.is_set():
+                _log.info("the window's thread stands still for %.1f s, at %s", quiet, stack_of(watched))
+                while self._alive == alive and not self._closing.is_set():
+                    self._sleep(self._limit / 4)
+                _log.info("the window's thread goes on after %.1f s", time.monotonic() - alive)
+
+    def _sleep(self, seconds: float) -> float:
+        """Sleep, but no longer than until :meth:`close`; by how many seconds it took too long."""
+        begun = time.monotonic()
+        self._closing.wait(seconds)
+        return time.monotonic() - begun - seconds
+
+
+def stack_of(thread: int) -> str:
+    """Where a thread is, in one line: file, line and function, the innermost first."""
+    frame = sys._current_frames().get(thread)
+    places: list[str] = []
+    while frame is not None and len(places) < DEEPEST:
+        places.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}")
+        frame = frame.f_back
+    return " < ".join(places) or "an unknown place"
