@@ -31,6 +31,7 @@ from app.controllers.startup import Startup
 from app.controllers.zooming import Zooming
 from app.crash.hooks import CrashHooks
 from app.crash.notifier import CrashNotifier
+from app.experiments.jobs import Jobs
 from app.export.exporter import Exporter
 from app.lessons.recovery import LessonRecovery
 from app.messages.message import Severity
@@ -80,7 +81,7 @@ class Application(QObject):
             paths: where everything lies.
             preferences: what the user has chosen.
             hooks: collect reports of crashes.
-            own_process: compute runs in a process of their own rather than in a thread of this one.
+            own_process: compute runs and experiments in processes of their own rather than in threads of this one.
         """
         super().__init__()
         self.paths = paths
@@ -100,7 +101,8 @@ class Application(QObject):
     # -- the parts ---------------------------------------------------------------------------------------------------
 
     def _make_model(self, preferences: Preferences, *, own_process: bool) -> None:
-        self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self)
+        jobs = Jobs(own_process=own_process)
+        self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self, jobs=jobs)
         self.workspace.breakpoints.set_all(preferences.breakpoints)
         self.controller = Controller(self, process=serve if own_process else None)
         self.player = Player(self.workspace, self.controller, self)

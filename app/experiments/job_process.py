@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
+from typing import Any
 
 from app.training.run_process import RunProcess
 from grpo_core.errors import GrpoError
 from grpo_core.experiments.jobs import serve
-from grpo_core.host.wire import Message, error_from
+from grpo_core.experiments.packing import packed, unpacked
+from grpo_core.host.wire import error_from
 from grpo_core.learners import NO_TORCH
 from grpo_core.text import tr
 
@@ -17,10 +19,15 @@ LOOK = 0.02
 """Seconds between two looks at whether the results are still wanted; a result that is there is taken at once."""
 PATIENCE = 5.0
 """Seconds in which a process has to give a job up; then it is killed."""
+STARTING = 60.0
+"""Seconds that it has for its start."""
 
 
 class JobProcess:
-    """A process that works on one job at a time. Used by one thread.
+    """A process that works on one job at a time. Used by one thread at a time.
+
+    Attributes:
+        usable: it may be asked for another job.
 
     Raises:
         GrpoError: none can be started here.
@@ -28,8 +35,23 @@ class JobProcess:
 
     def __init__(self) -> None:
         self._process = RunProcess(serve)
+        self.usable = True
 
-    def results(self, job: str, arguments: Message, poll: Callable[[], None]) -> Iterator[Message]:
+    def await_ready(self) -> None:
+        """Wait until it has started.
+
+        Raises:
+            GrpoError: it has ended instead.
+        """
+        try:
+            if self._process.connection.poll(STARTING) and self._process.received():
+                return
+        except (EOFError, OSError):
+            pass
+        self._process.kill()
+        raise self._lost()
+
+    def results(self, job: str, arguments: Sequence[object], poll: Callable[[], None]) -> Iterator[Any]:
         """The results of a job as they come; ``poll`` is called at least as often as the job makes passes.
 
         Raises:
@@ -37,8 +59,9 @@ class JobProcess:
             GrpoError: what went wrong there, or the process has ended.
         """
         ended, owed = False, 0
+        tree, blobs = packed([*arguments])
         try:
-            self._process.send({"do": "job", "job": job, **arguments})
+            self._process.send({"do": "job", "job": job, "arguments": tree}, blobs)
             while not ended:
                 if not self._process.connection.poll(LOOK):
                     owed -= 1
@@ -47,8 +70,11 @@ class JobProcess:
                     match message["is"]:
                         case "passes":
                             owed += message["count"]
+                            while owed > 0:
+                                owed -= 1
+                                poll()
                         case "result":
-                            yield message
+                            yield unpacked(message["result"], message.get("blobs", ()))
                         case "end":
                             ended = True
                         case "error":
@@ -58,9 +84,6 @@ class JobProcess:
                             pass
                         case kind:
                             raise ValueError(f"the process of an experiment said {kind!r}")
-                while owed > 0:
-                    owed -= 1
-                    poll()
         except (EOFError, OSError):
             ended = True
             raise self._lost() from None
@@ -68,8 +91,14 @@ class JobProcess:
             if not ended:
                 self._give_up()
 
+    def kill(self) -> None:
+        """End it at once, from any thread."""
+        self.usable = False
+        self._process.kill()
+
     def close(self) -> None:
         """End the process."""
+        self.usable = False
         self._process.connection.close()
         self._process.close(PATIENCE)
 
@@ -82,10 +111,12 @@ class JobProcess:
                 if any(message["is"] in ("end", "error") for message in self._process.received()):
                     return
         except (EOFError, OSError):
+            self.usable = False
             return
-        self._process.kill()
+        self.kill()
 
     def _lost(self) -> GrpoError:
+        self.usable = False
         how = self._process.close(PATIENCE)
         return GrpoError(
             tr("The process of the experiment has ended unexpectedly ({how}); start the experiment again.").format(
@@ -94,7 +125,7 @@ class JobProcess:
         )
 
 
-def language_job(job: str, arguments: Message, poll: Callable[[], None]) -> Iterator[Message]:
+def language_job(job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
     """The results of a job with a language model, in a process that is started for it.
 
     Raises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from app.experiments.jobs import Jobs
 from app.theme.tokens import Theme
 from app.workspace.breakpoints import Breakpoints
 from app.workspace.cursor import Cursor, Selection, Stage
@@ -33,6 +34,7 @@ class Workspace(QObject):
         quantity: the number being explained.
         editing: the settings of the next update, with undo.
         breakpoints: where whatever trains is to stop.
+        jobs: computes experiments.
 
     Signals:
         frame: draw what has changed; at most 60 times a second.
@@ -54,8 +56,12 @@ class Workspace(QObject):
     answered = Signal(object, object)
     refused = Signal(object, str)
 
-    def __init__(self, settings: Settings, theme: Theme, scale: float = 1.0, parent: QObject | None = None) -> None:
+    def __init__(
+        self, settings: Settings, theme: Theme, scale: float = 1.0, parent: QObject | None = None,
+        *, jobs: Jobs | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(parent)
+        self.jobs = Jobs() if jobs is None else jobs
         self.runs: list[RunHandle] = []
         self.run: RunHandle | None = None
         self.training: RunHandle | None = None
@@ -228,7 +234,8 @@ class Workspace(QObject):
             self.frame.emit()
 
     def close(self) -> None:
-        """No more frames; every file is let go."""
+        """No more frames; every file is let go, and the processes of experiments end."""
         self._timer.stop()
+        self.jobs.close()
         for run in self.runs:
             run.let_go()

@@ -5,44 +5,85 @@ The process ends when its connection does.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from grpo_core.config import language_settings, settings_from_json
+import numpy as np
+
+from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, given_up
+from grpo_core.experiments import chain, group_sizes, lengths
+from grpo_core.experiments.checkup import checkup
+from grpo_core.experiments.digest import Digest, digested
+from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.family import compared
+from grpo_core.experiments.packing import packed, unpacked
+from grpo_core.experiments.race import race
 from grpo_core.host.language import LanguageModels
 from grpo_core.host.lifeline import live_with_parent
-from grpo_core.host.messages import from_steps
 from grpo_core.host.wire import Message, error_message, receive, send
 from grpo_core.learners import nothing_earlier
+from grpo_core.record import Step
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 Poll = Callable[[], None]
-Result = tuple[Message, list[bytes]]
+Job = Callable[..., Iterator[object]]
+"""Takes what is asked and ``poll``, which it calls before each pass; what that raises ends it."""
 LOOK = 0.005
 """Seconds between two looks at the connection."""
 TELL = 0.05
 """Seconds between two reports of how many passes were made."""
+NICENESS = 5
+"""By how much the process steps back behind the window, and behind the run that is trained beside it."""
 
 
-def first_updates(arguments: Message, poll: Poll) -> Iterator[Result]:
-    """The first update of a language model under each of ``settings``."""
+def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
+    """All seeds under every point. Runs that diverge are no error: their numbers show it.
+
+    Raises:
+        SettingsError: a point cannot be trained side by side.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        yield from ensembles(points, seeds, updates, poll=poll)
+
+
+def raced(
+    settings: Settings, names: Sequence[str], seeds: int, updates: int, fairness: str, *, poll: Poll
+) -> Iterator[Digest]:
+    """A race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and what a picture shows of it.
+
+    Raises:
+        SettingsError: the race cannot be; before anything is computed.
+    """
+    return digested(race(settings, names, seeds=range(seeds), updates=updates, fairness=fairness, poll=poll))
+
+
+def lengths_tried(settings: Settings, *, poll: Poll) -> Iterator[lengths.Lengths]:
+    """One result: how long answers of the length toy become."""
+    yield lengths.tried(settings, poll=poll)
+
+
+def chain_tried(settings: Settings, updates: int, *, poll: Poll) -> Iterator[chain.Course]:
+    """One result: the chain of decisions, learned for so many updates."""
+    yield chain.tried(settings, updates, poll=poll)
+
+
+def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
+    """The first update of a language model under each of ``points``."""
     models = LanguageModels()
     models.devices()
-    for text in arguments["settings"]:
-        settings = settings_from_json(text)
-        model = models.learner(settings, resume=None, earlier=nothing_earlier, cancelled=given_up(poll))
-        heads, blobs = from_steps([next(model)])
-        yield {"steps": heads}, blobs
+    for settings in points:
+        yield next(models.learner(settings, resume=None, earlier=nothing_earlier, cancelled=given_up(poll)))
 
 
-def ledger(arguments: Message, poll: Poll) -> Iterator[Result]:
-    """What the process of the shipped language model holds after its first update."""
+def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
+    """What the process of the shipped language model holds after its first update: blocks, and bytes in all."""
     models = LanguageModels()
     models.devices()
     from grpo_core.lm import ledger as counting
@@ -50,12 +91,25 @@ def ledger(arguments: Message, poll: Poll) -> Iterator[Result]:
 
     learner = LanguageLearner(language_settings(), history=(), cancelled=given_up(poll))
     next(learner)
-    blocks = [asdict(block) for block in counting.counted(learner.policy)]
-    yield {"blocks": blocks, "held": counting.held(), "allocated": counting.allocated(learner.policy)}, []
+    yield {
+        "blocks": list(counting.counted(learner.policy)),
+        "held": counting.held(),
+        "allocated": counting.allocated(learner.policy),
+    }
 
 
-JOBS: dict[str, Callable[[Message, Poll], Iterator[Result]]] = {"first_updates": first_updates, "ledger": ledger}
-"""What can be asked for, by name."""
+JOBS: dict[str, Job] = {
+    "ensembles": trained,
+    "race": raced,
+    "family": compared,
+    "checkup": checkup,
+    "group_sizes": group_sizes.tried,
+    "lengths": lengths_tried,
+    "chain": chain_tried,
+    "first_updates": first_updates,
+    "ledger": ledger,
+}
+"""What can be asked for, by name. Arguments and results are what :mod:`grpo_core.experiments.packing` knows."""
 
 
 class _Asked:
@@ -89,6 +143,9 @@ class _Asked:
 def serve(connection: Connection) -> None:
     """The process's whole life."""
     live_with_parent()
+    if hasattr(os, "nice"):
+        with suppress(OSError):
+            os.nice(NICENESS)
     try:
         send(connection, {"is": "ready"})
         while True:
@@ -102,9 +159,10 @@ def serve(connection: Connection) -> None:
 def _work(connection: Connection, request: Message) -> None:
     poll = _Asked(connection)
     try:
-        for message, blobs in JOBS[request["job"]](request, poll):
+        for result in JOBS[request["job"]](*unpacked(request["arguments"], request.get("blobs", ())), poll=poll):
             poll.tell()
-            send(connection, {"is": "result", **message}, blobs)
+            tree, blobs = packed(result)
+            send(connection, {"is": "result", "result": tree}, blobs)
         send(connection, {"is": "end"})
     except OSError:
         raise

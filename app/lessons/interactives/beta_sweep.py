@@ -19,7 +19,6 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.experiments.ensemble import ensembles
 from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from grpo_core.lessons import Offer
 from grpo_core.text import tr
@@ -70,7 +69,7 @@ class BetaSweep(Interactive):
         super().__init__(workspace, parent)
         self._base = Settings()
         self._names: tuple[str, ...] = ()
-        self.trained = self.experiments(_trained)
+        self.trained = self.experiments(self._trained)
         self.plots: dict[str, LineChart] = {}
         self.twins: list[TwinStack] = []
         column = QVBoxLayout(self)
@@ -158,11 +157,9 @@ class BetaSweep(Interactive):
             "rise_from_half_to_one": lambda: at(1.0) - at(0.5),
         }
 
-
-def _trained(key: tuple[Settings, str], poll: Poll) -> Iterator[dict[str, float]]:
-    """Means over the seeds after the last update, at one β after the other, of a curve by its name."""
-    base, name = key
-    points = [base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]
-    with np.errstate(over="ignore", invalid="ignore"):
-        for runs in ensembles(points, SEEDS, UPDATES, poll=poll):
+    def _trained(self, key: tuple[Settings, str], poll: Poll) -> Iterator[dict[str, float]]:
+        """Means over the seeds after the last update, at one β after the other, of a curve by its name."""
+        base, name = key
+        points = [base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]
+        for runs in self.workspace.jobs.results("ensembles", points, tuple(SEEDS), UPDATES, poll=poll):
             yield {measure: float(runs.measures[measure][-1].mean()) for measure in ("kl", "reward")}

@@ -26,7 +26,6 @@ from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.experiments import lengths
 from grpo_core.experiments.lengths import SEEDS, UPDATES, Lengths
 from grpo_core.explain import Quantity
 from grpo_core.lessons import Offer
@@ -62,7 +61,7 @@ class Credit(Interactive):
         self.lay_out((pictures, 1), self.foot, spacing=6)
         self._view: StepView | None = None
         self._wanted: Settings | None = None
-        self.trained = self.experiments(_trained)
+        self.trained = self.experiments(self._trained)
 
     def _tokens(self) -> QWidget:
         whole = QWidget()
@@ -197,6 +196,5 @@ class Credit(Interactive):
         short, long = view.gradient[wrong[count.argmin()], 0], view.gradient[wrong[count.argmax()], 0]
         return float(short / long) if long else math.nan
 
-
-def _trained(settings: Settings, poll: Poll) -> Iterator[Lengths]:
-    yield lengths.tried(settings, poll=poll)
+    def _trained(self, settings: Settings, poll: Poll) -> Iterator[Lengths]:
+        return self.workspace.jobs.results("lengths", settings, poll=poll)

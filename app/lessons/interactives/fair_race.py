@@ -46,7 +46,7 @@ class FairRace(Interactive):
         self._done: dict[RacePlan, RaceResults] = {}
         self._state: Mapping[str, Any] = {}
         self._base = Settings()
-        self.controller = RaceController(self)
+        self.controller = RaceController(workspace.jobs, self)
         self.controller.changed.connect(self._on_changed)
         self.plot = LineChart(tr("Race"), pickable=True)
         self.twin = TwinStack(self.plot)

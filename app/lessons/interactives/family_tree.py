@@ -25,7 +25,7 @@ from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, described_at
-from grpo_core.experiments.family import MEASURE, SEEDS, Compared, compared, forebear, member, switches
+from grpo_core.experiments.family import MEASURE, SEEDS, Compared, forebear, member, switches
 from grpo_core.experiments.family_members import FAMILY
 from grpo_core.lessons import Offer
 from grpo_core.text import tr
@@ -67,7 +67,7 @@ class FamilyTree(Interactive):
         row.addLayout(right, 1)
         self.member = member(FIRST)
         self._settings: Settings | None = None
-        self.comparisons = self.experiments(_compared)
+        self.comparisons = self.experiments(self._compared)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -206,10 +206,9 @@ class FamilyTree(Interactive):
             "switches": lambda: float(len(found.turned)),
         }
 
-
-def _compared(key: tuple[str, Settings], poll: Poll) -> Iterator[Compared]:
-    """The comparison of a member, by its name, after each switch."""
-    return compared(*key, poll=poll)
+    def _compared(self, key: tuple[str, Settings], poll: Poll) -> Iterator[Compared]:
+        """The comparison of a member, by its name, after each switch."""
+        return self.workspace.jobs.results("family", *key, poll=poll)
 
 
 def _columns() -> list[Column]:

@@ -21,7 +21,7 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.experiments.checkup import REMEDIES, SEEDS, audits, cause, checkup, right_at_end
+from grpo_core.experiments.checkup import REMEDIES, SEEDS, audits, cause, right_at_end
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.lessons import Offer
 from grpo_core.text import tr
@@ -50,7 +50,7 @@ class FlightDeck(Interactive):
         self.lay_out((pictures, 1), self.note, spacing=6)
         self._right = 1
         self._settings: Settings | None = None
-        self.examined = self.experiments(_examined)
+        self.examined = self.experiments(self._examined)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -161,12 +161,11 @@ class FlightDeck(Interactive):
             "treated": lambda: max(self._mean(name) for name in REMEDIES) if whole else math.nan,
         }
 
-
-def _examined(key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
-    """The audit, and with remedies the runs under each; nothing where the run has no such action."""
-    settings, right, treat = key
-    if settings.is_language or right >= settings.bandit.actions:
-        return
-    yield "", audits(settings, right)
-    if treat:
-        yield from checkup(settings, right, poll=poll)
+    def _examined(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
+        """The audit, and with remedies the runs under each; nothing where the run has no such action."""
+        settings, right, treat = key
+        if settings.is_language or right >= settings.bandit.actions:
+            return
+        yield "", audits(settings, right)
+        if treat:
+            yield from self.workspace.jobs.results("checkup", settings, right, poll=poll)

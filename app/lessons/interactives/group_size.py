@@ -82,7 +82,7 @@ class GroupSize(Interactive):
         self.lay_out(self.switch, (pictures, 1), self.note, spacing=6)
         self._kinds: tuple[str, ...] = KINDS[:1]
         self._settings: Settings | None = None
-        self.trained = self.experiments(_trained)
+        self.trained = self.experiments(self._trained)
 
     def _switch(self) -> QHBoxLayout:
         """A button a budget; those that are pressed are shown side by side."""
@@ -209,10 +209,9 @@ class GroupSize(Interactive):
         left = {f"left_{g}": (lambda g=g: float(left_by_own_mean()[SMALL.index(g)])) for g in (2, 4)}
         return {**gains, **silent, **left}
 
-
-def _trained(key: Key, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
-    settings, kind = key
-    return group_sizes.tried(settings, kind, poll=poll)
+    def _trained(self, key: Key, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
+        settings, kind = key
+        return self.workspace.jobs.results("group_sizes", settings, kind, poll=poll)
 
 
 def _known(kinds: object) -> tuple[str, ...]:

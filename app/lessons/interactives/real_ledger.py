@@ -32,6 +32,4 @@ def counted(poll: Poll) -> Iterator[Counted]:
         GrpoError: torch is missing, or the process has ended.
         Cancelled: ``poll`` raised it.
     """
-    for found in language_job("ledger", {}, poll):
-        blocks = [Block(**block) for block in found["blocks"]]
-        yield Counted(blocks=blocks, held=found["held"], allocated=found["allocated"])
+    return (Counted(**found) for found in language_job("ledger", poll=poll))

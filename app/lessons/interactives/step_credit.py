@@ -25,7 +25,6 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.experiments import chain
 from grpo_core.experiments.chain import CREDITS, SEEDS, Course
 from grpo_core.explain import Quantity
 from grpo_core.lessons import Offer
@@ -70,7 +69,7 @@ class StepCredit(Interactive):
         self._lanes: tuple[str, ...] = CREDITS
         self._updates = 100
         self._base: Settings | None = None
-        self.trained = self.experiments(_trained)
+        self.trained = self.experiments(self._trained)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -196,10 +195,9 @@ class StepCredit(Interactive):
             "outcome_lead": lambda: float(self._right("outcome")[-1] - self._right("process")[-1]),
         }
 
-
-def _trained(key: Key, poll: Poll) -> Iterator[Course]:
-    base, lane, updates = key
-    yield chain.tried(base.replace({"objective.credit": lane}), updates, poll=poll)
+    def _trained(self, key: Key, poll: Poll) -> Iterator[Course]:
+        base, lane, updates = key
+        return self.workspace.jobs.results("chain", base.replace({"objective.credit": lane}), updates, poll=poll)
 
 
 def _updates(count: float) -> str:

@@ -22,7 +22,6 @@ from grpo_core.experiments.temperatures import (
     groups_of,
     language_at,
 )
-from grpo_core.host.messages import to_steps
 from grpo_core.text import tr
 
 DISTINCT = Line(name=tr("different answers in a group"), meaning="entropy")
@@ -79,10 +78,9 @@ def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, flo
         GrpoError: torch is missing, or the process has ended.
         Cancelled: ``poll`` raised it.
     """
-    settings = [language_at(temperature).to_json() for temperature in LANGUAGE_TEMPERATURES]
-    updates = language_job("first_updates", {"settings": settings}, poll)
-    for temperature, message in zip(LANGUAGE_TEMPERATURES, updates, strict=True):
-        (step,) = to_steps(message["steps"], message["blobs"])
+    points = tuple(language_at(temperature) for temperature in LANGUAGE_TEMPERATURES)
+    updates = language_job("first_updates", points, poll=poll)
+    for temperature, step in zip(LANGUAGE_TEMPERATURES, updates, strict=True):
         yield temperature, groups_of(step)
 
 

@@ -48,7 +48,7 @@ class ComparisonPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.controller = RaceController(self)
+        self.controller = RaceController(workspace.jobs, self)
         self.place: int | None = None
         self._lane = FIRST_LANE
         self._picked = False

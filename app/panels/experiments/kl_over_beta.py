@@ -45,7 +45,7 @@ class KlOverBetaPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.header, self.views, self.strip = SweepHeader(), SweepViews(), SweepStrip()
-        self.controller = SweepController(self)
+        self.controller = SweepController(workspace.jobs, self)
         self.selection = SweepSelection(self.controller, self)
         self._begun = False
         column = QVBoxLayout(self)

@@ -20,11 +20,11 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from app.experiments.jobs import Jobs
 from app.panels.experiments.comparison import ComparisonPanel
 from app.panels.experiments.race import words
-from app.panels.experiments.race.digest import digested
 from app.panels.experiments.race.looks import LOOKS, look
-from app.panels.experiments.race.measures import MEASURES, course, scale_of
+from app.panels.experiments.race.measures import MEASURES, scale_of
 from app.panels.experiments.race.picture import SEED, race_picture
 from app.panels.experiments.race.plan import RacePlan, base_of, remark_on
 from app.panels.experiments.race.preset_menu import PresetMenu
@@ -38,6 +38,7 @@ from app.theme.tokens import DARK, THEMES, Theme
 from grpo_core.bandit.simulate import never
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import SettingsError
+from grpo_core.experiments.digest import OVER_SEEDS, course
 from grpo_core.experiments.ensemble import band
 from grpo_core.experiments.race import SIX
 from tests.app.conftest import Driver
@@ -52,7 +53,7 @@ def raced(settings: Settings = ALIKE, **choices: object) -> RaceResults:
     """A small race."""
     plan = RacePlan(base=base_of(settings), **{"seeds": 4, "updates": 12, **choices})  # type: ignore[arg-type]
     results = RaceResults(plan)
-    for digest in digested(plan.race(never)):
+    for digest in plan.digests(Jobs(), never):
         results.take(digest)
     return results
 
@@ -92,7 +93,7 @@ def test_a_constant_is_added_to_every_prompt_and_the_two_peaks_replace_the_lands
 
 def test_without_anybody_there_is_no_race() -> None:
     with pytest.raises(SettingsError, match="choose at least one"):
-        RacePlan(base=base_of(ALIKE), names=()).race(never)
+        RacePlan(base=base_of(ALIKE), names=()).digests(Jobs(), never)
 
 
 def test_the_menu_stays_open_while_algorithms_are_chosen(qtbot: QtBot) -> None:
@@ -166,13 +167,13 @@ def plot(qtbot: QtBot) -> LineChart:
 
 def test_every_measure_is_drawn_with_a_band_where_seeds_have_one(plot: LineChart) -> None:
     results = raced()
-    for measure, what in MEASURES.items():
+    for measure in MEASURES:
         for samples in (False, True):
             plot.show_picture(race_picture(results, measure, samples=samples))
             for name, runs in results.lanes.items():
                 lane = course(runs, measure).every(8.0 if samples else 1.0)
                 filled = np.isfinite(plot._line_items[name].ribbon.extent()).all()
-                assert filled == what.of_seeds
+                assert filled == (measure not in OVER_SEEDS)
                 assert plot._line_items[name].yData.tolist() == pytest.approx(lane.middle.tolist(), nan_ok=True)
                 assert lane.x[-1] == (12 * 8 if samples else 12)
             assert plot.table()[1]

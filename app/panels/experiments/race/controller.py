@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
+from app.experiments.jobs import Jobs
 from app.panels.experiments.controller import ExperimentController
-from app.panels.experiments.race.digest import Digest, digested
 from app.panels.experiments.race.plan import RacePlan
 from app.panels.experiments.race.results import RaceResults
+from grpo_core.experiments.digest import Digest
 
 
 class RaceController(ExperimentController[RaceResults]):
@@ -17,8 +18,9 @@ class RaceController(ExperimentController[RaceResults]):
         asked: the race that was asked for last.
     """
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._jobs = jobs
         self.asked: RacePlan | None = None
 
     @property
@@ -30,7 +32,7 @@ class RaceController(ExperimentController[RaceResults]):
     def start(self, plan: RacePlan) -> None:
         """Compute ``plan``; a race that is still being computed is given up."""
         self.asked = plan
-        self._begin(RaceResults(plan), lambda poll: digested(plan.race(poll)))
+        self._begin(RaceResults(plan), lambda poll: plan.digests(self._jobs, poll))
 
     def _take(self, coming: RaceResults, result: object) -> None:
         assert isinstance(result, Digest)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from app.plotting.axis import Scale
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
-from grpo_core.experiments.ensemble import Ensemble, band
 from grpo_core.text import tr
 
 
@@ -20,13 +17,11 @@ class Measure(NamedTuple):
         title: in words.
         unit: such as "nats".
         help: one sentence.
-        of_seeds: every seed has one of its own, so there is a median and a band.
     """
 
     title: str
     unit: str = ""
     help: str = ""
-    of_seeds: bool = True
 
 
 MEASURES: dict[str, Measure] = {
@@ -37,50 +32,14 @@ MEASURES: dict[str, Measure] = {
     "kl": Measure(tr("KL from the start"), "nats", tr("KL(π‖π_ref), exact; the reference is the policy at the start.")),
     "entropy": Measure(tr("Entropy"), "nats", tr("Of the policy, exact.")),
     "signal_to_noise": Measure(
-        tr("Signal to noise"), "", tr("Length of the mean step along the way uphill over the spread around it."), False
+        tr("Signal to noise"), "", tr("Length of the mean step along the way uphill over the spread around it.")
     ),
     "wrong_way": Measure(
         tr("Wrong way"),
         "",
         tr("Share of the seeds whose step pointed away from more reward; near the top a KL pulls back."),
-        False,
     ),
 }
-
-
-class Course(NamedTuple):
-    """One algorithm over training: places 0, 1, …, each ``spacing`` apart in x from ``first`` on; (n,) each.
-
-    Without a band ``low`` and ``high`` are None.
-    """
-
-    first: float
-    spacing: float
-    middle: np.ndarray
-    low: np.ndarray | None = None
-    high: np.ndarray | None = None
-
-    @property
-    def x(self) -> np.ndarray:
-        """Where the places lie, (n,)."""
-        return np.asarray(self.first + self.spacing * np.arange(len(self.middle)))
-
-    def every(self, spacing: float) -> Course:
-        """The same with its places so far apart."""
-        return self._replace(first=self.first / self.spacing * spacing, spacing=spacing)
-
-
-def course(runs: Ensemble, measure: str) -> Course:
-    """A measure of one algorithm over the updates."""
-    if MEASURES[measure].of_seeds:
-        return Course(0.0, 1.0, *band(runs.measures[measure]))
-    share = runs.wrong_way if measure == "wrong_way" else runs.signal_to_noise
-    return Course(1.0, 1.0, np.where(np.isfinite(share), share, np.nan))
-
-
-def seed_course(runs: Ensemble, measure: str, place: int) -> Course | None:
-    """The same of one seed; None where a seed by itself has none."""
-    return Course(0.0, 1.0, runs.measures[measure][:, place]) if MEASURES[measure].of_seeds else None
 
 
 def scale_of(measure: str, settings: Settings) -> Scale:

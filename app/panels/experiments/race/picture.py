@@ -5,10 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 
 from app.panels.experiments.race.looks import look, short
-from app.panels.experiments.race.measures import MEASURES, Course, scale_of, seed_course
+from app.panels.experiments.race.measures import MEASURES, scale_of
 from app.panels.experiments.race.results import RaceResults
 from app.plotting.axis import Scale
 from app.plotting.line_data import Line, LinePicture
+from grpo_core.experiments.digest import Course, seed_course
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from app.experiments.jobs import Jobs
 from app.experiments.runner import Poll
 from grpo_core.bandit.tasks import TASKS
 from grpo_core.config import BanditTask, Objective, Settings
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.experiments.race import LOCAL_PEAK, SIX, race
+from grpo_core.experiments.digest import Digest
+from grpo_core.experiments.race import LOCAL_PEAK, SIX
 from grpo_core.text import tr
 
 LEVELS = (0.0, 1.0, 2.0)
@@ -79,13 +80,13 @@ class RacePlan:
         changes: dict[str, Any] = {"task.levels": tuple(level + self.constant for level in levels)}
         return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
 
-    def race(self, poll: Poll) -> Iterator[tuple[str, Ensemble]]:
-        """Name and runs of one algorithm after the other.
+    def digests(self, jobs: Jobs, poll: Poll) -> Iterator[Digest]:
+        """One algorithm after the other, computed by ``jobs``.
 
         Raises:
             SettingsError: the race cannot be; before anything is computed.
         """
         if not self.names:
             raise SettingsError("algorithms", None, tr("choose at least one"))
-        seeds = range(self.seeds)
-        return race(self.settings, self.names, seeds=seeds, updates=self.updates, fairness=self.fairness, poll=poll)
+        asked = (self.settings, self.names, self.seeds, self.updates, self.fairness)
+        return jobs.results("race", *asked, poll=poll)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.panels.experiments.race.digest import Digest
 from app.panels.experiments.race.looks import look
 from app.panels.experiments.race.plan import RacePlan
 from app.plotting.table_model import Column, Marked
+from grpo_core.experiments.digest import Digest
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 

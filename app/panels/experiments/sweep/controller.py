@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
+from app.experiments.jobs import Jobs
 from app.experiments.runner import Poll
 from app.panels.experiments.controller import ExperimentController
-from app.panels.experiments.sweep.place_runner import PlaceRunner, PlaceRuns, trained
+from app.panels.experiments.sweep.place_runner import PlaceRunner, PlaceRuns
 from app.panels.experiments.sweep.plan import Sweep
 from app.panels.experiments.sweep.results import SweepResults
 from grpo_core.errors import SettingsError
@@ -27,9 +28,10 @@ class SweepController(ExperimentController[SweepResults]):
         place_runner: trains at the chosen place.
     """
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.place_runner = PlaceRunner(self)
+        self._jobs = jobs
+        self.place_runner = PlaceRunner(jobs, self)
         self._polls, self._before, self._began = 0, 0, 0.0
         self._tell = QTimer(self)
         self._tell.setInterval(TELL_MS)
@@ -59,7 +61,7 @@ class SweepController(ExperimentController[SweepResults]):
                 self._polls += 1
                 poll()
 
-            return trained(points, sweep.seeds, sweep.updates, counted)
+            return self._jobs.results("ensembles", points, tuple(range(sweep.seeds)), sweep.updates, poll=counted)
 
         self._tell.start()
         self._begin(SweepResults(sweep), compute)

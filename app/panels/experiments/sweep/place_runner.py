@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.experiments.runner import Poll, Runner
+from app.experiments.jobs import Jobs
+from app.experiments.runner import Runner
 from grpo_core.config import Settings
-from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.ensemble import Ensemble
 
 KEPT = 16
 QUICK = 0.04
@@ -25,12 +24,6 @@ class PlaceRuns(NamedTuple):
     settings: Settings
     seeds: int
     updates: int
-
-
-def trained(points: Sequence[Settings], seeds: int, updates: int, poll: Poll) -> Iterator[object]:
-    """The runs of every point. A rate so high that runs diverge is no error: their numbers show it."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        yield from ensembles(points, range(seeds), updates, poll=poll)
 
 
 class PlaceRunner(QObject):
@@ -50,8 +43,9 @@ class PlaceRunner(QObject):
 
     changed = Signal()
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._jobs = jobs
         self.shown: Ensemble | None = None
         self.problem = ""
         self._wanted: PlaceRuns | None = None
@@ -100,7 +94,8 @@ class PlaceRunner(QObject):
 
     def _compute(self, ask: PlaceRuns) -> None:
         self._computing, self._began = ask, time.monotonic()
-        self._runner.start(lambda poll: trained([ask.settings], ask.seeds, ask.updates, poll))
+        asked = ([ask.settings], tuple(range(ask.seeds)), ask.updates)
+        self._runner.start(lambda poll: self._jobs.results("ensembles", *asked, poll=poll))
 
     @Slot(object)
     def _on_arrived(self, runs: Ensemble) -> None:

@@ -1,0 +1,89 @@
+"""Where experiments are computed: in processes of their own, so that the window keeps its interpreter to itself."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from grpo_core.errors import GrpoError
+
+if TYPE_CHECKING:
+    from app.experiments.job_process import JobProcess
+
+IDLE = 1
+"""Processes that are kept for the next experiment: a start takes half a second, a process some 35 MB."""
+
+
+class Jobs:
+    """Computes what :data:`grpo_core.experiments.jobs.JOBS` names, for any number of threads at the same time.
+
+    In a process each, which is kept for the next one; or in the thread that asks, where no process is wanted or none
+    can be had. The results are the same.
+    """
+
+    def __init__(self, *, own_process: bool = False) -> None:
+        self._own_process = own_process
+        self._lock = threading.Lock()
+        self._all: set[JobProcess] = set()
+        self._idle: list[JobProcess] = []
+        self._closed = False
+
+    def results(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
+        """The results of a job as they come; ``poll`` is called about as often as the job makes passes.
+
+        Raises:
+            Cancelled: ``poll`` raised it.
+            GrpoError: what cannot be computed, in a sentence; or the process has ended.
+        """
+        process = self._taken()
+        if process is None:
+            from grpo_core.experiments.jobs import JOBS
+
+            yield from JOBS[job](*arguments, poll=poll)
+            return
+        try:
+            yield from process.results(job, arguments, poll)
+        finally:
+            self._returned(process)
+
+    def close(self) -> None:
+        """End every process. What is being computed in one ends with it."""
+        with self._lock:
+            self._closed, self._idle = True, []
+            left, self._all = self._all, set()
+        for process in left:
+            process.kill()
+        for process in left:
+            process.close()
+
+    def _taken(self) -> JobProcess | None:
+        """A process that is ready for a job; None where the asking thread has to do."""
+        from app.experiments.job_process import JobProcess
+
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+            if not self._own_process or self._closed:
+                return None
+        try:
+            process = JobProcess()
+            process.await_ready()
+        except GrpoError:
+            self._own_process = False
+            return None
+        with self._lock:
+            if not self._closed:
+                self._all.add(process)
+                return process
+        process.close()
+        return None
+
+    def _returned(self, process: JobProcess) -> None:
+        """Keep it for the next job, or end it."""
+        with self._lock:
+            if process.usable and not self._closed and len(self._idle) < IDLE:
+                self._idle.append(process)
+                return
+            self._all.discard(process)
+        process.close()

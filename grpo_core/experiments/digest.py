@@ -1,0 +1,113 @@
+"""What a picture shows of many runs, made where they are computed: a window has no time for thousands of quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from grpo_core.experiments.ensemble import Ensemble, band
+
+SAME = 1e-9
+"""Runs whose every measure differs by no more are the same: what is left is rounding."""
+OVER_SEEDS = ("signal_to_noise", "wrong_way")
+"""Measures of all seeds together, which a seed by itself does not have."""
+COURSES = ("reward", "best_prob", "kl", "entropy", *OVER_SEEDS)
+"""Measures that a digest holds over training."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Course:
+    """One algorithm over training: places 0, 1, …, each ``spacing`` apart in x from ``first`` on; (n,) each.
+
+    Without a band ``low`` and ``high`` are None.
+    """
+
+    first: float
+    spacing: float
+    middle: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+    @property
+    def x(self) -> np.ndarray:
+        """Where the places lie, (n,)."""
+        return np.asarray(self.first + self.spacing * np.arange(len(self.middle)))
+
+    def every(self, spacing: float) -> Course:
+        """The same with its places so far apart."""
+        return replace(self, first=self.first / self.spacing * spacing, spacing=spacing)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Digest:
+    """One algorithm of a race.
+
+    Attributes:
+        name: of it.
+        runs: every seed.
+        courses: by measure of :data:`COURSES`, over the updates.
+        numbers: its row of the standing, without the name.
+        repeats: the algorithm before it that has made the same runs, or empty.
+    """
+
+    name: str
+    runs: Ensemble
+    courses: dict[str, Course]
+    numbers: tuple[float | int, ...]
+    repeats: str = ""
+
+
+def digested(race: Iterator[tuple[str, Ensemble]]) -> Iterator[Digest]:
+    """One after the other, as they come."""
+    firsts: dict[str, Ensemble] = {}
+    for name, runs in race:
+        repeats = next((first for first, others in firsts.items() if same(others, runs)), "")
+        if not repeats:
+            firsts[name] = runs
+        yield Digest(
+            name=name,
+            runs=runs,
+            courses={measure: course(runs, measure) for measure in COURSES},
+            numbers=_numbers(runs),
+            repeats=repeats,
+        )
+
+
+def course(runs: Ensemble, measure: str) -> Course:
+    """A measure of one algorithm over the updates.
+
+    Raises:
+        KeyError: there is no such measure.
+    """
+    if measure not in OVER_SEEDS:
+        middle, low, high = band(runs.measures[measure])
+        return Course(first=0.0, spacing=1.0, middle=middle, low=low, high=high)
+    share = runs.wrong_way if measure == "wrong_way" else runs.signal_to_noise
+    return Course(first=1.0, spacing=1.0, middle=np.where(np.isfinite(share), share, np.nan))
+
+
+def seed_course(runs: Ensemble, measure: str, place: int) -> Course | None:
+    """The same of one seed; None where a seed by itself has none."""
+    if measure in OVER_SEEDS:
+        return None
+    return Course(first=0.0, spacing=1.0, middle=runs.measures[measure][:, place])
+
+
+def same(one: Ensemble, other: Ensemble) -> bool:
+    """Whether two algorithms have made the same runs, seed by seed and update by update, but for rounding."""
+    if not np.allclose(one.policy, other.policy, rtol=0, atol=SAME):
+        return False
+    measured = [(values, other.measures[name]) for name, values in one.measures.items()]
+    return all(a.shape == b.shape and np.allclose(a, b, rtol=SAME, atol=SAME) for a, b in measured)
+
+
+def _numbers(runs: Ensemble) -> tuple[float | int, ...]:
+    reward, low, high = (float(limit) for limit in band(runs.measures["reward"][-1]))
+    best, kl = (float(np.median(runs.measures[name][-1])) for name in ("best_prob", "kl"))
+    settings, updates = runs.settings, len(runs.measures["reward"]) - 1
+    return (
+        reward, low, high, best, kl, runs.stuck, float(runs.wrong_way.mean()), float(runs.signal_to_noise[0]),
+        settings.learner.mu, settings.learner.group_size, updates, int(runs.samples[-1]),
+    )  # fmt: skip

@@ -1,0 +1,102 @@
+"""What experiments are given and what they yield, as JSON with raw bytes for arrays, and back. No pickle."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from grpo_core.config import Settings, settings_from_json
+from grpo_core.experiments import chain
+from grpo_core.experiments.digest import Course, Digest
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.family import Compared
+from grpo_core.experiments.lengths import Lengths
+from grpo_core.memory import Block
+from grpo_core.record import Step
+from grpo_core.runs.layout import decoded, encoded
+
+KINDS: dict[str, Any] = {
+    "block": Block,
+    "chain course": chain.Course,
+    "compared": Compared,
+    "course": Course,
+    "digest": Digest,
+    "ensemble": Ensemble,
+    "lengths": Lengths,
+}
+"""Dataclasses that cross field by field, by the name under which they do."""
+_NAMES = {kind: name for name, kind in KINDS.items()}
+
+Tree = Any
+"""What ``json.dumps`` takes."""
+
+
+def packed(value: object) -> tuple[Tree, list[bytes]]:
+    """``value`` as a tree, and the bytes of its arrays; :func:`unpacked` makes an equal one.
+
+    Raises:
+        TypeError: something in it is of none of the types that cross.
+    """
+    blobs: list[bytes] = []
+    return _tree(value, blobs), blobs
+
+
+def unpacked(tree: Tree, blobs: Sequence[bytes]) -> Any:
+    """The inverse of :func:`packed`; arrays are read-only.
+
+    Raises:
+        ValueError: the tree holds something unknown.
+    """
+    match tree:
+        case None | bool() | int() | float() | str():
+            return tree
+        case {"array": place, "dtype": dtype, "shape": shape}:
+            return np.frombuffer(blobs[place], dtype).reshape(shape)
+        case {"settings": text}:
+            return settings_from_json(text)
+        case {"step": place, "layout": layout, "number": number, "under": text}:
+            return decoded(layout, blobs[place], number, settings_from_json(text))
+        case {"tuple": values}:
+            return tuple(unpacked(value, blobs) for value in values)
+        case {"list": values}:
+            return [unpacked(value, blobs) for value in values]
+        case {"dict": pairs}:
+            return {unpacked(key, blobs): unpacked(value, blobs) for key, value in pairs}
+        case {"kind": name, "fields": fields}:
+            return KINDS[name](**{field: unpacked(value, blobs) for field, value in fields.items()})
+        case _:
+            raise ValueError(f"an experiment's process sent {tree!r}")
+
+
+def _tree(value: object, blobs: list[bytes]) -> Tree:
+    if type(value) in _NAMES:
+        assert dataclasses.is_dataclass(value)
+        fields = {field.name: _tree(getattr(value, field.name), blobs) for field in dataclasses.fields(value)}
+        return {"kind": _NAMES[type(value)], "fields": fields}
+    match value:
+        case np.generic():
+            return value.item()
+        case None | bool() | int() | float() | str():
+            return value
+        case np.ndarray():
+            return {"array": _placed(value.tobytes(), blobs), "dtype": value.dtype.str, "shape": value.shape}
+        case Settings():
+            return {"settings": value.to_json()}
+        case Step():
+            layout, record = encoded(value)
+            place = _placed(record, blobs)
+            return {"step": place, "layout": layout, "number": value.step, "under": value.settings.to_json()}
+        case tuple() | list():
+            return {type(value).__name__: [_tree(one, blobs) for one in value]}
+        case dict():
+            return {"dict": [(_tree(key, blobs), _tree(one, blobs)) for key, one in value.items()]}
+        case _:
+            raise TypeError(f"{type(value).__name__} does not cross to the process of an experiment")
+
+
+def _placed(data: bytes, blobs: list[bytes]) -> int:
+    blobs.append(data)
+    return len(blobs) - 1

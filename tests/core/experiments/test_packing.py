@@ -1,0 +1,102 @@
+"""What experiments are given and yield crosses to another process whole, and nothing else does."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core.bandit.simulate import never
+from grpo_core.config import Settings
+from grpo_core.experiments.jobs import JOBS
+from grpo_core.experiments.packing import KINDS, packed, unpacked
+from grpo_core.memory import Block
+from grpo_core.record import Step
+from grpo_core.runs.layout import encoded
+from tests.core.steps import random_step
+
+SMALL = Settings().replace({"learner.group_size": 4, "learner.mu": 1})
+LENGTH = SMALL.replace({"task.landscape": "length"})
+CHAIN = SMALL.replace({"task.landscape": "chain"})
+ASKED: dict[str, tuple[Any, ...]] = {
+    "ensembles": ([SMALL, SMALL.replace({"objective.beta": 0.2})], (0, 1, 2), 4),
+    "race": (SMALL, ("RLOO", "Dr. GRPO"), 3, 4, "updates"),
+    "family": ("RLOO", SMALL),
+    "checkup": (SMALL, 2),
+    "group_sizes": (SMALL, "samples"),
+    "lengths": (LENGTH,),
+    "chain": (CHAIN, 4),
+}
+"""Small arguments for every job of the bandit."""
+LANGUAGE = {"first_updates", "ledger"}
+
+
+def crossed(value: object) -> Any:
+    """``value`` after it has been a line of JSON and bytes."""
+    tree, blobs = packed(value)
+    return unpacked(json.loads(json.dumps(tree)), blobs)
+
+
+def assert_equal(one: Any, other: Any) -> None:
+    """Types, fields and bits are the same."""
+    assert type(one) is type(other)
+    if isinstance(one, np.ndarray):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        np.testing.assert_array_equal(one, other)
+    elif isinstance(one, Step):
+        assert (one.step, one.settings, encoded(one)) == (other.step, other.settings, encoded(other))
+    elif dataclasses.is_dataclass(one) and not isinstance(one, Settings):
+        for field in dataclasses.fields(one):
+            assert_equal(getattr(one, field.name), getattr(other, field.name))
+    elif isinstance(one, dict):
+        assert list(one) == list(other)
+        for key in one:
+            assert_equal(one[key], other[key])
+    elif isinstance(one, (tuple, list)):
+        assert len(one) == len(other)
+        for mine, theirs in zip(one, other, strict=True):
+            assert_equal(mine, theirs)
+    else:
+        assert one == other or (one != one and other != other)
+
+
+def test_every_job_of_the_bandit_is_tried_here() -> None:
+    assert set(ASKED) | LANGUAGE == set(JOBS)
+
+
+@pytest.mark.parametrize("job", ASKED)
+def test_the_arguments_and_every_result_of_a_job_cross(job: str) -> None:
+    arguments = crossed([*ASKED[job]])
+    assert_equal(arguments, [*ASKED[job]])
+    results = list(JOBS[job](*ASKED[job], poll=never))
+    assert results
+    for result in results:
+        assert_equal(crossed(result), result)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        random_step(7),
+        {"blocks": [Block(model="policy", part="weights", bytes=4.0, formula="4")], "held": 3, "allocated": None},
+        {(0, 1): (float("nan"), float("inf"), -0.0), "a": True},
+        np.float32(0.1) * np.ones((2, 0, 3), dtype=np.float32),
+    ],
+)  # fmt: skip
+def test_values_cross_bit_by_bit(value: object) -> None:
+    assert_equal(crossed(value), value)
+
+
+def test_what_is_unknown_does_not_cross() -> None:
+    with pytest.raises(TypeError, match="set"):
+        packed([{1, 2}])
+    with pytest.raises(ValueError, match="sent"):
+        unpacked({"pickle": "x"}, [])
+
+
+def test_every_kind_is_a_dataclass_of_its_own() -> None:
+    assert len(set(KINDS.values())) == len(KINDS)
+    assert all(dataclasses.is_dataclass(kind) for kind in KINDS.values())
