@@ -28,6 +28,7 @@ from app.controllers.runs import RunsController
 from app.controllers.session_files import SessionFiles
 from app.controllers.shutdown import ShutdownController
 from app.controllers.startup import Startup
+from app.controllers.structural_changes import StructuralChanges
 from app.controllers.zooming import Zooming
 from app.crash.hooks import CrashHooks
 from app.crash.notifier import CrashNotifier
@@ -62,7 +63,7 @@ class Application(QObject):
         window, messages: the main window and its message bar.
         actions: the commands as actions.
         panels, layouts, runs, recent_files, session_files, exporter, exports, background_runs, breakpoints, lessons,
-        lesson_recovery, presenter, prompts, zooming, startup, shutdown: what the commands do, by subject.
+        lesson_recovery, presenter, prompts, structural, zooming, startup, shutdown: what the commands do, by subject.
     """
 
     def __init__(
@@ -133,9 +134,13 @@ class Application(QObject):
             preferences, self.recent_files, self,
         )  # fmt: skip
         self.prompts = PromptReading(self.messages, self)
-        self.runs = RunsController(
-            window, workspace, self.run_manager, self.layouts, self.recent_files, self.session_files, self.prompts
+        self.structural = StructuralChanges(
+            workspace, self.run_manager, self.player, self.prompts, self.layouts, self.messages, self
         )
+        self.runs = RunsController(
+            window, workspace, self.run_manager, self.layouts, self.recent_files, self.session_files, self.prompts,
+            self.structural,
+        )  # fmt: skip
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
         self.exports = ExportController(window, workspace, self.panels, self.exporter, self)
         self.background_runs = BackgroundRunsController(window, paths.data / "queues", self)

@@ -31,7 +31,6 @@ class PanelRequests(QObject):
         super().__init__(parent)
         self._window, self._runs, self._controller = window, runs, controller
         self._connections: dict[str, list[Callable[[Any], object]]] = {}
-        self._on(registry.CONTROLS, lambda panel: panel.new_run.connect(runs.new_run))
         self._on(registry.CONTROLS, lambda panel: panel.kind_wanted.connect(self._on_kind))
         self._on(registry.CONTROLS, self._lend_devices)
         self._on(registry.POLICY_BARS, lambda panel: panel.completions_wanted.connect(self._on_completions))

@@ -13,6 +13,7 @@ from app.controllers.layouts import LayoutsController
 from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
 from app.controllers.session_files import SessionFiles
+from app.controllers.structural_changes import StructuralChanges
 from app.examples import example
 from app.messages.message import Severity
 from app.window.main_window import MainWindow
@@ -33,11 +34,11 @@ class RunsController:
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, run_manager: RunManager, layouts: LayoutsController,
-        recent_files: RecentFiles, session_files: SessionFiles, prompts: PromptReading,
+        recent_files: RecentFiles, session_files: SessionFiles, prompts: PromptReading, structural: StructuralChanges,
     ) -> None:  # fmt: skip
         self._window, self._workspace, self._run_manager = window, workspace, run_manager
         self._layouts, self._recent_files = layouts, recent_files
-        self._session_files, self._prompts = session_files, prompts
+        self._session_files, self._prompts, self._structural = session_files, prompts, structural
 
     # -- begin -------------------------------------------------------------------------------------------------------
 
@@ -58,16 +59,25 @@ class RunsController:
             self.new_run_of(language_settings())
 
     def new_run_of(self, settings: Settings) -> None:
-        """A run under ``settings``, but from the seed that the controls show, in the layout made for its kind."""
-        seeded = settings.replace({"seed": self._workspace.editing.wanted.seed})
-        if self._attempt(lambda: self._run_manager.new_run(seeded)):
+        """A run under ``settings``, but from the seed that the controls show, in the layout made for its kind.
+
+        To the other kind of policy it is a change of the controls like any other, and can be undone.
+        """
+        shown = self._workspace.editing.wanted
+        seeded = settings.replace({"seed": shown.seed})
+        if seeded.is_language is not shown.is_language:
+            self._structural.change_to(seeded, tr("Change the policy"))
+        elif self._attempt(lambda: self._run_manager.new_run(seeded)):
             self._layouts.reset()
 
     def new_seed(self, seed: int | None = None) -> None:
-        """A run at update 0 under the settings that the controls show, from ``seed``; by default from the next one."""
+        """A run at update 0 under the settings that the controls show, from ``seed``; by default from the next one.
+
+        A run that has no update yet is replaced.
+        """
         shown = self._workspace.editing.wanted
-        wanted = shown.replace({"seed": shown.seed + 1 if seed is None else seed})
-        self._prompts.ready(wanted, partial(self._attempt, partial(self._run_manager.new_run, wanted)))
+        wanted = partial(shown.replace, {"seed": shown.seed + 1 if seed is None else seed})
+        self._attempt(lambda: self._structural.change_to(wanted(), tr("Change the seed")))
 
     def repeat(self, settings: Settings, sentence: str) -> None:
         """A new run that repeats one of an experiment's, and the sentence that says so."""

@@ -176,6 +176,7 @@ class SessionFiles(QObject):
         workspace, wanted, run = self._workspace, manifest.settings, self._workspace.run
         if wanted is not None and run is not None and wanted.is_language == run.origin.settings.is_language:
             workspace.editing.put(wanted)  # those of the other kind belong to a run that could not be opened
+            workspace.editing.drop_pending()  # and structural ones to a run that was never made
         workspace.editing.restrict(manifest.locked, manifest.hidden)
         if manifest.shown is not None:
             workspace.move_to(manifest.step)

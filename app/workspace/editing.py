@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
+from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings, is_live
-from grpo_core.config.settings import flat
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
+
+STRUCTURAL_GESTURES = itertools.count(-2, -1)
+"""Numbers of structural edits, apart from those of drags; edits of one number are one step of undo."""
+
+
+@dataclass
+class RunsOfEdit:
+    """The runs that an edit with structural changes leads between; None where there is none yet.
+
+    Attributes:
+        before: the run that was shown before the edit, and that undo returns to.
+        after: the run that was made for it, and that redo returns to.
+    """
+
+    before: RunHandle | None = None
+    after: RunHandle | None = None
 
 
 class Editing(QObject):
@@ -19,7 +37,8 @@ class Editing(QObject):
 
     Attributes:
         settings: of the next update at the head.
-        pending: structural changes that wait for a new run, dotted path -> value.
+        pending: structural changes for which a run has still to be made, dotted path -> value.
+        goal: a run that undo or redo wants back for them, None for a new one.
         undo: every edit of settings and rewards.
         locked, hidden: what a session forbids to change, or does not show: dotted paths, and the names of two choices.
 
@@ -36,11 +55,20 @@ class Editing(QObject):
         self.undo = QUndoStack(self)
         self.locked: frozenset[str] = frozenset()
         self.hidden: frozenset[str] = frozenset()
+        self._runs: RunsOfEdit | None = None
+        self._forwards = True
+        self._structural_gesture = next(STRUCTURAL_GESTURES)
 
     @property
     def wanted(self) -> Settings:
-        """The settings with the structural changes that wait for a new run."""
+        """The settings with the structural changes that wait for their run."""
         return self.settings.replace(self.pending) if self.pending else self.settings
+
+    @property
+    def goal(self) -> RunHandle | None:
+        if self._runs is None:
+            return None
+        return self._runs.after if self._forwards else self._runs.before
 
     def edit(self, changes: dict[str, Any], text: str, gesture: int | None = None) -> None:
         """Change settings by dotted path, as one step of undo; edits of one ``gesture`` (a drag) merge into one.
@@ -50,25 +78,46 @@ class Editing(QObject):
         """
         for path in changes.keys() & self.locked:
             raise SettingsError(path, changes[path], tr("it is locked for this session"))
-        wanted = self.wanted.replace(changes)
-        if wanted != self.wanted:
-            self.undo.push(_Edit(self, self.wanted, wanted, text, gesture))
+        self.change_to(self.wanted.replace(changes), text, gesture)
+
+    def change_to(self, wanted: Settings, text: str, gesture: int | None = None) -> None:
+        """Change all settings at once, also to those of the other kind of policy, as one step of undo.
+
+        What is changed while a structural change waits for its run belongs to that change: both are one step of undo.
+        """
+        before = self.wanted
+        if wanted == before:
+            return
+        structural = any(not is_live(path) for path in before.differences(wanted))
+        if structural and not self.pending and gesture is None:
+            self._structural_gesture = next(STRUCTURAL_GESTURES)
+        if self.pending or (structural and gesture is None):
+            gesture = self._structural_gesture
+        elif structural and gesture is not None:
+            self._structural_gesture = gesture
+        self.undo.push(_Edit(self, before, wanted, text, gesture))
 
     def restrict(self, locked: Iterable[str], hidden: Iterable[str]) -> None:
         """Lock and hide these controls, and no others."""
         self.locked, self.hidden = frozenset(locked), frozenset(hidden)
         self.changed.emit()
 
-    def restart(self, settings: Settings) -> None:
-        """Another run is shown: its settings, without a history of edits."""
-        self.undo.clear()
+    def restart(self, settings: Settings, *, keep_edits: bool = False) -> None:
+        """Another run is shown: its settings, without a history of edits unless one of them led to this run."""
+        if not keep_edits:
+            self.undo.clear()
+            self._runs = None
         self.pending = {}
         self.settings = settings
         self.changed.emit()
 
-    def put(self, wanted: Settings) -> None:
-        """Split ``wanted`` into what acts now and what waits for a new run."""
-        differing = {path: flat(wanted)[path] for path in self.settings.differences(wanted)}
+    def put(self, wanted: Settings, runs: RunsOfEdit | None = None, *, forwards: bool = True) -> None:
+        """Split ``wanted`` into what acts now and what needs another run.
+
+        ``runs`` are those of the edit that is made (``forwards``) or taken back.
+        """
+        self._runs, self._forwards = runs, forwards
+        differing = {path: new for path, (_, new) in self.settings.differences(wanted).items()}
         live = {path: value for path, value in differing.items() if is_live(path)}
         structural = {path: value for path, value in differing.items() if not is_live(path)}
         try:
@@ -77,20 +126,39 @@ class Editing(QObject):
             self.pending = differing
         self.changed.emit()
 
+    def note_runs(self, left: RunHandle, shown: RunHandle) -> None:
+        """The structural changes have led from one run to another: undo and redo of this edit go between them."""
+        if self._runs is None:
+            return
+        if self._forwards:
+            self._runs.before = self._runs.before or left
+            self._runs.after = shown
+        else:
+            self._runs.before = shown
+
+    def drop_pending(self) -> None:
+        """No run can be made for the structural changes that wait: the controls show the run that there is."""
+        self.put(self.settings)
+
+    def adopt(self, runs: RunsOfEdit, *, forwards: bool) -> None:
+        """An edit has been merged into an earlier one, whose runs are ``runs``; not ``forwards`` if it undoes it."""
+        self._runs, self._forwards = runs, forwards
+
 
 class _Edit(QUndoCommand):
-    """One edit: the settings before and after it."""
+    """One edit: the settings before and after it, and the runs if it was a structural one."""
 
     def __init__(self, editing: Editing, before: Settings, after: Settings, text: str, gesture: int | None) -> None:
         super().__init__(text)
         self._editing, self._before, self._after = editing, before, after
         self._gesture = -1 if gesture is None else gesture
+        self._runs = RunsOfEdit()
 
     def redo(self) -> None:
-        self._editing.put(self._after)
+        self._editing.put(self._after, self._runs)
 
     def undo(self) -> None:
-        self._editing.put(self._before)
+        self._editing.put(self._before, self._runs, forwards=False)
 
     def id(self) -> int:
         return self._gesture
@@ -99,5 +167,8 @@ class _Edit(QUndoCommand):
         if not isinstance(other, _Edit):
             return False
         self._after = other._after
-        self.setObsolete(self._after == self._before)
+        self._runs.after = None
+        nothing_left = self._after == self._before
+        self._editing.adopt(self._runs, forwards=not nothing_left)
+        self.setObsolete(nothing_left)
         return True

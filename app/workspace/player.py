@@ -39,9 +39,11 @@ class Player(QObject):
 
     Signals:
         changed: mode, speed or length are other ones.
+        starting: somebody wants to go on from what is shown; whoever listens has that ready first.
     """
 
     changed = Signal()
+    starting = Signal()
 
     def __init__(self, workspace: Workspace, controller: Controller, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -73,6 +75,7 @@ class Player(QObject):
     @Slot()
     def run(self) -> None:
         """Replay up to the head, then compute on."""
+        self.starting.emit()
         self._reveal()
         if self._behind:
             self._run_on = True
@@ -98,6 +101,7 @@ class Player(QObject):
     @Slot()
     def step(self) -> None:
         """The next update: shown if it is recorded, computed if not. An update half revealed is revealed first."""
+        self.starting.emit()
         self._stop_replay()
         if self._half_revealed:
             self._reveal()
@@ -115,6 +119,7 @@ class Player(QObject):
     @Slot()
     def stage(self) -> None:
         """One stage further into the update; past its end, into the next one."""
+        self.starting.emit()
         self._stop_replay()
         here = self._workspace.cursor.next_stage(self._passes)
         if here is not None and self._workspace.cursor.step > 0:
@@ -137,6 +142,7 @@ class Player(QObject):
 
     def run_n(self, updates: int) -> None:
         """So many updates from here, then rest."""
+        self.starting.emit()
         self._stop_replay()
         self._reveal()
         head = self._workspace.run.head if self._workspace.run else 0

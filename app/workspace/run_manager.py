@@ -13,7 +13,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.training import Training
 from app.workspace.workspace import Workspace
 from grpo_core import learners
-from grpo_core.config import Settings
+from grpo_core.config import Settings, is_live
 from grpo_core.errors import GrpoError
 from grpo_core.lm.kept_prompts import at_hand
 from grpo_core.questions import AnyAnswer, AnyQuestion
@@ -53,10 +53,48 @@ class RunManager(QObject):
 
     def new_run(self, settings: Settings, title: str = "") -> RunHandle:
         """A run at update 0, numbered where it has no other title; it has no file before its first update."""
-        title = title or tr("Run {next}").format(next=self._next())
-        run = RunHandle(title=title, origin=learners.origin(settings), path=library.new_path(self.folder, title))
+        run = self._made(settings, title or tr("Run {next}").format(next=self._next()))
         self._begin(run)
         return run
+
+    def change_structure(self, settings: Settings, goal: RunHandle | None = None) -> RunHandle:
+        """A run at update 0 under settings that the run shown cannot go on under.
+
+        It takes the place of the run shown where that has no update yet; else it is a new one, and the other stays in
+        the list. The edits that led to it can be taken back.
+
+        Args:
+            settings: what the controls say.
+            goal: a run to return to instead, if it is still listed and can go on under these settings.
+
+        Raises:
+            GrpoError: there can be no such run; the message says why, and the run shown stays.
+        """
+        left = self._workspace.run
+        assert left is not None
+        if goal is not None and goal in self._workspace.runs and _fits(goal, settings):
+            self._show(goal, keep_edits=True)
+            self._workspace.editing.put(settings)
+            run = goal
+        elif left.head:
+            run = self._made(settings, tr("Run {next}").format(next=self._next()))
+            self._begin(run, keep_edits=True)
+        else:
+            run = self._made(settings, left.title)
+            self._workspace.runs.insert(self._workspace.runs.index(left), run)
+            self._begin(run, keep_edits=True)
+        if not left.head:
+            self.close_run(left)
+        return run
+
+    def _made(self, settings: Settings, title: str) -> RunHandle:
+        """A run at update 0 with a path that no other run of this window has."""
+        path = library.new_path(self.folder, title)
+        known, count = {run.path for run in self._workspace.runs}, 1
+        while path in known:
+            count += 1
+            path = library.free_name(library.new_path(self.folder, f"{title} {count}"))
+        return RunHandle(title=title, origin=learners.origin(settings), path=path)
 
     def open(self, path: Path) -> RunHandle:
         """A run from a file, at its last update; training goes on meanwhile.
@@ -157,15 +195,15 @@ class RunManager(QObject):
         """Make another open run the active one; what trains goes on."""
         self._show(run)
 
-    def _show(self, run: RunHandle) -> None:
+    def _show(self, run: RunHandle, *, keep_edits: bool = False) -> None:
         self._player.rest()
-        self._workspace.activate(run)
+        self._workspace.activate(run, keep_edits=keep_edits)
         self.runs_changed.emit()
 
-    def _begin(self, run: RunHandle) -> None:
+    def _begin(self, run: RunHandle, *, keep_edits: bool = False) -> None:
         """Show a new run. The knobs that were turned for it are its own; the run it leaves keeps what it ran under."""
         before = self._workspace.run
-        self._show(run)
+        self._show(run, keep_edits=keep_edits)
         if before is not None:
             before.next_settings = None
         if run.origin.settings.is_language:
@@ -211,3 +249,8 @@ class RunManager(QObject):
         while any(re.match(rf"Run {self._count}\b", run.title) for run in self._workspace.runs):
             self._count += 1
         return self._count
+
+
+def _fits(run: RunHandle, settings: Settings) -> bool:
+    """Whether a run can go on under ``settings``: no structural setting differs."""
+    return all(is_live(path) for path in run.origin.settings.differences(settings))

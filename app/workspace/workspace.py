@@ -181,8 +181,11 @@ class Workspace(QObject):
 
     # -- runs ------------------------------------------------------------------------------------------------------
 
-    def activate(self, run: RunHandle) -> None:
-        """Make ``run`` the one that is shown, at its head."""
+    def activate(self, run: RunHandle, *, keep_edits: bool = False) -> None:
+        """Make ``run`` the one that is shown, at its head.
+
+        ``keep_edits`` where an edit, or its undo, leads there: the edits before it can still be taken back.
+        """
         if run not in self.runs:
             self.runs.append(run)
         if self.run is not None:
@@ -190,7 +193,7 @@ class Workspace(QObject):
         self.run = run
         self.selection = Selection()
         self.quantity = None
-        self.editing.restart(run.next_settings or run.settings_at(run.head + 1))
+        self.editing.restart(run.next_settings or run.settings_at(run.head + 1), keep_edits=keep_edits)
         self.cursor = Cursor()
         self.follow()
         self.activated.emit()

@@ -14,16 +14,17 @@ from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QSizePolicy, QTool
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
 from app.panels.controls.kinds import KINDS, ONLY, PARTS, applies, described_model
+from app.panels.controls.own_prompts import with_prompt_file
 from app.panels.controls.restraints import Restraints, control_under, restraint_menu
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, row_for
 from app.panels.controls.scale import shown
-from app.panels.controls.waiting import WaitingStrip, word
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS, About, BanditTask, LanguageTask, Objective, Settings, about, described
 from grpo_core.config.presets import nearest_preset
+from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
@@ -59,11 +60,9 @@ class ControlsPanel(Panel):
     """Preset, task, the five knobs that matter most, and everything else under “More”.
 
     Signals:
-        new_run: start a new run with the wanted settings.
-        kind_wanted: start a new run of this kind of policy (an index into :data:`KINDS`).
+        kind_wanted: change to this kind of policy (an index into :data:`KINDS`).
     """
 
-    new_run = Signal()
     kind_wanted = Signal(int)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -81,7 +80,12 @@ class ControlsPanel(Panel):
         self.kind = CalmBox()
         self.kind.setAccessibleName(tr("Policy"))
         self.kind.addItems(KINDS)
-        self.kind.setToolTip(tr("Choosing the other kind starts a new run; the one you leave stays in the list."))
+        self.kind.setToolTip(
+            tr(
+                "Choosing the other kind starts a new run. One that has updates stays in the list, and Undo returns to "
+                "it."
+            )
+        )
         self.kind.activated.connect(self._on_kind)
         self.model_note = _muted("")
         self._sections: list[Section] = []
@@ -98,6 +102,8 @@ class ControlsPanel(Panel):
         self._add("task.landscape", about(BanditTask, "landscape"), "single_peak", self._column)
         self._add("task.problem", about(LanguageTask, "problem"), "arithmetic", self._column)
         self._add("task.difficulty", about(LanguageTask, "difficulty"), "mixed", self._column)
+        self._add("task.file", about(LanguageTask, "file"), "", self._column)
+        self._add("task.checker", about(LanguageTask, "checker"), "exact", self._column)
         self._column.addWidget(self.model_note)
         self._column.addWidget(_section(tr("Algorithm")))
         self._column.addWidget(self.preset)
@@ -107,10 +113,6 @@ class ControlsPanel(Panel):
             self._add_first(path)
         self.devices: Callable[[], tuple[str, ...]] = tuple
         self._settings_drawn: tuple[object, ...] | None = None
-        self.waiting = WaitingStrip()
-        self.waiting.start.connect(self.new_run)
-        self.waiting.forget.connect(self._on_forget)
-        self._column.addWidget(self.waiting)
         self._offer_more()
         self._column.addStretch(1)
         scroll = QScrollArea()
@@ -194,9 +196,8 @@ class ControlsPanel(Panel):
             self.redraw()
             return
         try:
-            self.workspace.editing.edit(
-                dict.fromkeys(paths, value), tr("Change {title}").format(title=row.about.title.lower()), gesture
-            )
+            changes = with_prompt_file(dict.fromkeys(paths, value), self.workspace.editing.wanted, self)
+            self.workspace.editing.edit(changes, tr("Change “{title}”").format(title=row.about.title), gesture)
         except SettingsError as error:
             row.refuse(
                 tr("{title} stays {row}: {allowed}.").format(
@@ -221,12 +222,6 @@ class ControlsPanel(Panel):
         free = {path: value for path, value in changes.items() if path not in self.workspace.editing.locked}
         self.workspace.editing.edit(free, tr("Choose {name}").format(name=name))
         self.redraw()
-
-    @Slot()
-    def _on_forget(self) -> None:
-        settings = self.workspace.editing.settings
-        changes = {path: settings.get(path) for path in self.workspace.editing.pending}
-        self.workspace.editing.edit(changes, tr("Keep this run"))
 
     @Slot()
     def _on_lifted(self) -> None:
@@ -295,7 +290,6 @@ class ControlsPanel(Panel):
             here_too = section.language in (None, wanted.is_language)
             section.heading.setVisible(here_too and any(not row.isHidden() for row in section.rows))
         self._draw_preset(wanted)
-        self.waiting.show_changes(self.workspace.editing.pending)
 
     def _draw_preset(self, wanted: Settings) -> None:
         """The nearest preset; where settings differ from it, its name says so and the tooltip says in what."""
@@ -303,11 +297,8 @@ class ControlsPanel(Panel):
         preset = PRESETS[name]
         description = f"{preset.source}. {preset.not_covered}".strip()
         if changed:
-            description += (
-                tr(" Changed here: ")
-                + ", ".join(f"{word(path)} {shown(now)}" for path, (_, now) in changed.items())
-                + "."
-            )
+            values = ", ".join(f"{described_at(path).title}: {shown(now)}" for path, (_, now) in changed.items())
+            description = tr("{description} Changed here: {values}.").format(description=description, values=values)
         with QSignalBlocker(self.preset):
             for place, known in enumerate(PRESETS):
                 self.preset.setItemText(place, f"{known}{CHANGED}" if changed and known == name else known)

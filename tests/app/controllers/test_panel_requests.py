@@ -21,9 +21,8 @@ def test_completions_are_shown_in_the_token_inspector(driver: Driver) -> None:
 
 def test_the_controls_ask_for_runs_and_know_the_devices(driver: Driver) -> None:
     controls = driver.program.window.panels.of(registry.CONTROLS)
-    controls.new_run.emit()
     controls.kind_wanted.emit(0)
-    assert len(driver.program.workspace.runs) == 3
+    assert len(driver.program.workspace.runs) == 2
     assert controls.devices() == driver.program.controller.devices
 
 

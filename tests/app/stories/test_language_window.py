@@ -88,14 +88,14 @@ def test_words_stand_for_choices(language: Driver) -> None:
     assert [box.itemText(place) for place in range(box.count())][2] == "Sweet spot"
 
 
-def test_a_checkpoint_is_chosen_in_a_dialog_and_waits_for_a_new_run(
+def test_a_checkpoint_is_chosen_in_a_dialog_and_needs_a_new_run(
     language: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("/models/mine.safetensors", ""))
     row_of(language, "model.checkpoint").browse.click()
     language.settle()
     assert row_of(language, "model.checkpoint").field.text() == "/models/mine.safetensors"
-    assert "checkpoint /models/mine.safetensors" in panel(language, "controls").waiting.text.text()
+    assert language.program.workspace.editing.pending == {"model.checkpoint": "/models/mine.safetensors"}
 
 
 # -- the first start, layouts ------------------------------------------------------------------------------------------

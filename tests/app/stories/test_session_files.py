@@ -62,7 +62,7 @@ def test_a_prepared_session_opens_elsewhere_as_it_was_left(driver: Driver, qtbot
     workspace.move_to(7)
     driver.program.layouts.choose("Compare")
     program.window.docks["metrics"].hide()
-    workspace.editing.edit({"objective.beta": 0.3, "seed": 11}, "Prepare")
+    workspace.editing.edit({"objective.beta": 0.3}, "Prepare")
     choose(menu_over(driver, row_of(driver, "learner.group_size").name), "Lock group size")
     choose(menu_over(driver, row_of(driver, "learner.mu").name), "Hide inner passes")
     choose(menu_over(driver, panel(driver, "controls").preset), "Lock the algorithm")
@@ -77,7 +77,7 @@ def test_a_prepared_session_opens_elsewhere_as_it_was_left(driver: Driver, qtbot
     assert [run.head for run in theirs.runs] == [12, 5]  # the blank run of the start has made room
     assert (theirs.run, theirs.cursor.step) == (theirs.runs[0], 7)
     assert theirs.editing.settings.objective.beta == 0.3
-    assert theirs.editing.pending == {"seed": 11}
+    assert theirs.editing.pending == {}
     assert other.program.presenter.speaker.text == "Was passiert bei β = 0,3?"
     assert other.program.preferences.current.layout == "Compare"
     docks = other.program.window.docks

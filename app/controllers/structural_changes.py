@@ -1,0 +1,94 @@
+"""Changes of the controls that the run shown cannot take: task, actions, prompts, policy, seed. They make a run."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from app.controllers.layouts import LayoutsController
+from app.controllers.prompt_reading import PromptReading
+from app.messages.message import Severity
+from app.messages.message_bar import MessageBar
+from app.workspace.player import Player
+from app.workspace.run_manager import RunManager
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
+from grpo_core.text import tr
+
+MERGE_MS = 400
+"""Changes that follow each other faster make one run together."""
+
+
+class StructuralChanges(QObject):
+    """Makes the run that structural changes need, so that the controls never name another task than the one trained.
+
+    A run without updates is replaced; one with updates stays in the list, and undo returns to it. A run that trains is
+    paused at the first change. Run, Step and Stage have the run made first, without waiting for further changes.
+    """
+
+    def __init__(
+        self, workspace: Workspace, run_manager: RunManager, player: Player, prompts: PromptReading,
+        layouts: LayoutsController, messages: MessageBar, parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._workspace, self._run_manager, self._player = workspace, run_manager, player
+        self._prompts, self._layouts, self._messages = prompts, layouts, messages
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(MERGE_MS)
+        self._timer.timeout.connect(self.apply)
+        workspace.editing.changed.connect(self._on_edited)
+        player.starting.connect(self.apply)
+        player.prepare = self._prepare
+
+    @Slot()
+    def _on_edited(self) -> None:
+        if not self._workspace.editing.pending:
+            self._timer.stop()
+            return
+        if self._player.busy:
+            self._player.pause()
+        if "task" in self._workspace.editing.pending:  # no panel shows one kind of run beside settings of the other
+            self.apply()
+        else:
+            self._timer.start()
+
+    @Slot()
+    def apply(self) -> None:
+        """Make the run for the changes that wait, if there are any; prompts that are not at hand are read first."""
+        self._timer.stop()
+        if self._workspace.editing.pending:
+            self._prompts.ready(self._workspace.editing.wanted, self._make)
+
+    def change_to(self, wanted: Settings, text: str) -> None:
+        """Change to ``wanted`` as one step of undo, and make its run at once if it needs one."""
+        self._workspace.editing.change_to(wanted, text)
+        self.apply()
+
+    def _make(self) -> None:
+        editing, left = self._workspace.editing, self._workspace.run
+        if left is None or not editing.pending:
+            return
+        stays, listed = left.head > 0, len(self._workspace.runs)
+        try:
+            run = self._run_manager.change_structure(editing.wanted, editing.goal)
+        except GrpoError as error:
+            editing.drop_pending()
+            self._messages.say(str(error), Severity.ERROR)
+            return
+        editing.note_runs(left, run)
+        if run.origin.settings.is_language is not left.origin.settings.is_language:
+            self._layouts.reset()
+        if stays and len(self._workspace.runs) > listed:
+            sentence = tr("{title} begins under these settings. {before} stays in the list; Undo returns to it.")
+            self._messages.say(sentence.format(title=run.title, before=left.title), Severity.INFO)
+
+    def _prepare(self) -> None:
+        """Before anything is computed: the run that the controls describe, at the learner.
+
+        Raises:
+            GrpoError: the run cannot be continued, or its prompts are still being read.
+        """
+        if self._workspace.editing.pending:
+            raise GrpoError(tr("The prompts of this run are still being read; press Run again when they are there."))
+        self._run_manager.training.make_ready()

@@ -1,0 +1,24 @@
+"""The user's own prompts as a task: it can only be chosen together with their file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from grpo_core.config import Settings
+from grpo_core.text import tr
+
+OWN = {"task.problem": "own"}
+PROMPTS = tr("Prompts and answers (*.csv *.jsonl);;All files (*)")
+
+
+def with_prompt_file(changes: dict[str, Any], wanted: Settings, parent: QWidget) -> dict[str, Any]:
+    """``changes`` of the controls; where they choose the user's own prompts, with the file that is asked for.
+
+    Without a file there are no prompts: nothing is changed then.
+    """
+    if changes != OWN or wanted.language.file:
+        return changes
+    name, _ = QFileDialog.getOpenFileName(parent, tr("Your prompts: columns “prompt” and “answer”"), "", PROMPTS)
+    return {**changes, "task.file": name} if name else {}
