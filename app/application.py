@@ -19,6 +19,7 @@ from app.controllers.breakpoints import BreakpointsController
 from app.controllers.export import ExportController
 from app.controllers.layouts import LayoutsController
 from app.controllers.lessons import LessonController
+from app.controllers.message_place import MessagePlace
 from app.controllers.panel_requests import PanelRequests
 from app.controllers.panels import PanelsController
 from app.controllers.presenter import Presenter
@@ -120,6 +121,7 @@ class Application(QObject):
         self.panels = PanelsController(window)
         self.recent_files = RecentFiles(preferences, self)
         self.presenter = Presenter(window, workspace, self.look, paths.config / "notes.txt", self)
+        self._message_place = MessagePlace(window, self.presenter, self)
         self.layout_files = Layouts(paths.layouts)
         self.layouts = LayoutsController(window, workspace, self.layout_files, preferences, self.presenter, self)
         self.lessons = LessonController(

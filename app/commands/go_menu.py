@@ -14,6 +14,7 @@ from grpo_core.text import tr
 def go_commands(targets: CommandTargets) -> list[Command]:
     """The commands of the menu Go."""
     player, workspace, when = targets.player, targets.workspace, Conditions(targets)
+    overlay = targets.window.overlay
     timeline = targets.window.panels.of(TIMELINE)
 
     def go_to_start() -> None:
@@ -42,4 +43,7 @@ def go_commands(targets: CommandTargets) -> list[Command]:
                 shortcuts=("P",), icon="previous_event", repeats=True,
                 blocked=lambda: "" if has_event(forwards=False) else tr("Nothing remarkable comes before this update."),
                 tip=tr("Jump back to the one before.")),
+        Command(id="messages", text=tr("Messages"), menu=GO, run=overlay.focus, shortcuts=("F6",), divided=True,
+                blocked=lambda: "" if overlay.waiting else tr("There is no message."),
+                tip=tr("Give the keyboard to the newest message; Esc gives it back.")),
     ]  # fmt: skip

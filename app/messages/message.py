@@ -10,6 +10,9 @@ from PySide6.QtGui import QColor, QPalette
 
 from grpo_core.text import tr
 
+READ_MS, MS_A_LETTER = 5000, 60
+"""How long information stays: to notice it, and for each letter of it."""
+
 
 class Severity(Enum):
     """How much a message matters: its word for screen readers, its sign, and its colour on light and dark ground."""
@@ -72,3 +75,13 @@ class Message:
     @property
     def key(self) -> str:
         return self.id or self.text
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it goes by itself once it could be read: information that asks for nothing."""
+        return self.severity is Severity.INFO and not self.actions and self.closable
+
+    @property
+    def reading_ms(self) -> int:
+        """Milliseconds that a slow reader needs for it."""
+        return READ_MS + MS_A_LETTER * len(self.text)

@@ -1,12 +1,12 @@
-"""Messages that wait beside the work instead of standing in its way, one line each, at the top of the window."""
+"""Messages that wait beside the work instead of standing in its way, one line each."""
 
 from __future__ import annotations
 
 import logging
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QApplication, QFrame, QToolButton, QVBoxLayout, QWidget
 
 from app.crash.hooks import CrashReport
 from app.messages.message import BarAction, Message, Severity
@@ -16,59 +16,67 @@ from grpo_core.text import tr
 __all__ = ["BarAction", "Message", "MessageBar", "MessageLine", "Severity"]
 
 MOST = 4
-"""Messages shown at once; the oldest of the least severe gives way."""
+"""Messages shown at once; of more than that the older ones are folded until they are asked for."""
 
 _log = logging.getLogger(__name__)
 
 
-class MessageBar(QWidget):
-    """All messages, newest at the bottom; invisible while there is nothing to tell.
+class MessageBar(QFrame):
+    """All messages, newest at the bottom, in an opaque frame; whoever holds it shows it while there are any.
+
+    Only information without a button leaves by itself; everything else stays until it is closed or withdrawn.
 
     Signals:
         closed: the id (or text) of a message that was closed by the user.
+        changed: there are other messages, or they need another height.
+        left: Esc was pressed in it.
     """
 
     closed = Signal(str)
+    changed = Signal()
+    left = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setObjectName("messages")
         self.setAccessibleName(tr("Messages"))
         self._lines: dict[str, MessageLine] = {}
+        self._unfolded = False
+        self.more = QToolButton()
+        self.more.setProperty("quiet", True)
+        self.more.clicked.connect(self._on_more)
+        self.more.hide()
         self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setContentsMargins(1, 1, 1, 1)
         self._column.setSpacing(0)
+        self._column.addWidget(self.more)
         self.hide()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        """As high as the messages are at the width there is: wrapped text by itself would ask for too much."""
-        self._column.activate()
-        high = self._column.heightForWidth(max(self.width(), self.window().width()))
-        if high > 0 and high != self.height():
-            self.setFixedHeight(high)
 
     @property
     def lines(self) -> tuple[MessageLine, ...]:
+        """Every message, the folded ones too, in the order in which they came."""
         return tuple(self._lines.values())
+
+    def focus_newest(self) -> None:
+        """Give the keyboard to the newest message: to its first button, or to the one that closes it."""
+        if self._lines:
+            self.lines[-1].focus()
 
     def post(self, message: Message) -> MessageLine:
         """Show ``message``, in the place of an older one with the same id if there is one."""
         line = self._lines.get(message.key)
         if line is not None:
             line.show_message(message)
+            self.changed.emit()
             return line
-        self._make_room()
         _log.info("%s: %s", message.severity.name.lower(), message.text)
         line = MessageLine(message, self)
         line.closed.connect(self._on_closed)
+        line.expired.connect(self.remove)
         self._lines[message.key] = line
         self._column.addWidget(line)
-        line.show()
-        self.show()
-        self._fit()
+        self._make_room()
+        self._fold()
         line.announce()
         return line
 
@@ -89,18 +97,51 @@ class MessageBar(QWidget):
         line = self._lines.pop(id, None)
         if line is not None:
             self._column.removeWidget(line)
+            focus = QApplication.focusWidget()
+            inside = focus is not None and line.isAncestorOf(focus)
             line.hide()
             line.deleteLater()
-            self.setVisible(bool(self._lines))
-            self._fit()
+            self._fold()
+            if inside:
+                self.focus_newest() if self._lines else self.left.emit()
 
     def _make_room(self) -> None:
-        order = list(Severity)
-        while len(self._lines) >= MOST:
-            least = min(self._lines.values(), key=lambda line: order.index(line.message.severity))
-            self.remove(least.message.key)
+        """Information that would leave by itself leaves earlier where there are too many messages."""
+        passing = [line.message.key for line in self.lines[:-1] if line.message.leaves]
+        for key in passing[: max(len(self._lines) - MOST, 0)]:
+            self.remove(key)
+
+    def _fold(self) -> None:
+        """Show the newest messages, and say how many older ones there are."""
+        folded = 0 if self._unfolded else max(len(self._lines) - MOST, 0)
+        for place, line in enumerate(self.lines):
+            line.setVisible(place >= folded)
+        self.more.setText(tr("Older messages: {count}").format(count=folded))
+        self.more.setVisible(folded > 0)
+        self._unfolded = self._unfolded and len(self._lines) > MOST
+        self.setVisible(bool(self._lines))
+        self.changed.emit()
+
+    @Slot()
+    def _on_more(self) -> None:
+        self._unfolded = True
+        self._fold()
+        self.focus_newest()
 
     @Slot(str)
     def _on_closed(self, key: str) -> None:
         self.remove(key)
         self.closed.emit(key)
+
+    def event(self, event: QEvent) -> bool:
+        key = event.key() if isinstance(event, QKeyEvent) else None
+        if event.type() == QEvent.Type.ShortcutOverride and key == Qt.Key.Key_Escape:
+            event.accept()  # it leaves the messages, whatever else it would do in the window
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
     QColor,
+    QEnterEvent,
+    QHideEvent,
     QKeyEvent,
     QPainter,
     QPaintEvent,
     QPalette,
+    QShowEvent,
 )
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.messages.message import Message, Severity
 from app.theme.labels import Label
@@ -24,32 +27,45 @@ class MessageLine(QWidget):
 
     Signals:
         closed: the user has closed it, or one of its buttons did.
+        expired: it has been there long enough to be read, and leaves by itself.
     """
 
     closed = Signal(str)
+    expired = Signal(str)
 
     def __init__(self, message: Message, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.message = message
         self._sign = _Sign(message.severity, self)
         self._label = Label(parent=self)
+        self._label.setObjectName("messageText")
         self._label.setWordWrap(True)
         self._label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._buttons: list[QPushButton] = []
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.timeout.connect(self._on_read)
         self._close = QToolButton(self)
         self._close.setText("×")
         self._close.setAutoRaise(True)
         self._close.setProperty("quiet", True)
         self._close.setAccessibleName(tr("Close this message"))
-        self._close.setToolTip(tr("Close this message (Esc)"))
+        self._close.setToolTip(tr("Close this message (Del)"))
         self._close.clicked.connect(self.dismiss)
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(12, 6, 8, 6)
+        self._row = QHBoxLayout()
         self._row.setSpacing(8)
-        self._row.addWidget(self._sign)
-        self._row.addWidget(self._label, 1)
-        self._row.addWidget(self._close)
+        self._row.addStretch(1)
+        words = QVBoxLayout()
+        words.setSpacing(6)
+        words.addWidget(self._label, 1)
+        words.addLayout(self._row)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 6, 8, 6)
+        row.setSpacing(8)
+        row.addWidget(self._sign, 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(words, 1)
+        row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
         self.show_message(message)
 
     @property
@@ -73,6 +89,45 @@ class MessageLine(QWidget):
             button.setText(action.text)
         self._close.setVisible(message.closable)
         self._sign.show_severity(message.severity)
+        self._wait()
+
+    def focus(self) -> None:
+        """Give the keyboard to the first button, or to the one that closes the message."""
+        widget: QWidget = self._buttons[0] if self._buttons else self._close
+        widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    # -- how long it stays -------------------------------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        """Count the time to read it, while it is seen and the pointer is elsewhere."""
+        if self.message.leaves and self.isVisible() and not self.underMouse():
+            self._patience.start(self.message.reading_ms)
+        else:
+            self._patience.stop()
+
+    @Slot()
+    def _on_read(self) -> None:
+        focus = QApplication.focusWidget()
+        if focus is not None and self.isAncestorOf(focus):  # somebody is at it
+            self._patience.start(self.message.reading_ms)
+        else:
+            self.expired.emit(self.message.key)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._wait()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._patience.stop()
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        super().enterEvent(event)
+        self._patience.stop()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._wait()
 
     def announce(self) -> None:
         """Have a screen reader say it: at once when it is an error, else when it is free."""
@@ -88,7 +143,7 @@ class MessageLine(QWidget):
         self.closed.emit(self.message.key)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape and self.message.closable:
+        if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and self.message.closable:
             self.dismiss()
         else:
             super().keyPressEvent(event)
@@ -111,7 +166,7 @@ class MessageLine(QWidget):
             button = QPushButton(self)
             button.setProperty("place", place)
             button.clicked.connect(self._pressed)
-            self._row.insertWidget(2 + place, button)
+            self._row.insertWidget(place, button)
             self._buttons.append(button)
 
     @Slot()

@@ -21,6 +21,7 @@ BUTTONS = ("present.back", "present.next", "present.blank")
 KEYS = (
     "present", "present.leave", "present.next", "present.back", "present.step", "present.step_back", "present.blank",
     "present.ring", "present.counter", "run", "step", "step_back", "lesson.next", "lesson.back", "lesson.skip",
+    "messages",
 )  # fmt: skip
 """Commands whose keys act in the speaker's window too."""
 ALONE = tr("There is one screen, and the class sees it. Drag this window wherever you like.")
@@ -81,7 +82,7 @@ class SpeakerWindow(QWidget):
         self.resize(620, 560)
 
     def _build(self) -> None:
-        column = QVBoxLayout(self)
+        self._column = column = QVBoxLayout(self)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(12)
         top = QHBoxLayout()
@@ -125,6 +126,11 @@ class SpeakerWindow(QWidget):
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             self._buttons.addWidget(button)
+
+    def hold_messages(self, messages: QWidget) -> None:
+        """Show the window's messages here, where the class does not see them, until the window takes them back."""
+        if messages.parentWidget() is not self:
+            self._column.insertWidget(0, messages)
 
     # -- what it shows -----------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.messages.message_bar import MessageBar
+from app.messages.overlay import MessageOverlay
 from app.panels.base import Panel, in_window
 from app.panels.registry import PANELS, TIMELINE
 from app.panels.spec import Area, PanelSpec
@@ -29,7 +30,8 @@ class MainWindow(QMainWindow):
         panels: by id; one that is not there yet is made when it is asked for.
         docks: by the panel's id.
         saved_docks: how the docks stood before a lesson or a class.
-        messages: the non-modal bars under the toolbar.
+        messages: what is told without standing in the way.
+        overlay: where the messages are shown.
 
     Signals:
         closing: the user wants to close; whoever listens decides by ``allow_close``.
@@ -63,6 +65,8 @@ class MainWindow(QMainWindow):
                 self.panels.of(spec)
         self.saved_docks = SavedDocks(self, self.docks)
         self.messages = MessageBar(self)
+        self.overlay = MessageOverlay(self, self.messages, lambda: workspace.scale)
+        workspace.frame.connect(self.overlay.lift)
         self.resize(1366, 768)
         arrange(self, self.docks)
 
@@ -79,16 +83,15 @@ class MainWindow(QMainWindow):
         return self.panels.of(spec)
 
     def add_toolbars(self, transport: QToolBar) -> None:
-        """The transport on top; below it, as wide as the window, the messages there are and the timeline."""
+        """The transport on top; below it, as wide as the window, the timeline."""
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, transport)
         self.addToolBarBreak(Qt.ToolBarArea.TopToolBarArea)
         rows = QWidget()
         column = QVBoxLayout(rows)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self.messages)
         column.addWidget(self.panels.of(TIMELINE))
-        bar = QToolBar(tr("Timeline and messages"), self)
+        bar = QToolBar(tr("Timeline"), self)
         bar.setObjectName("rows")
         bar.setProperty("row", True)
         bar.setMovable(False)

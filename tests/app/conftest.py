@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.application import Application
+from app.messages import message
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.training.controller import State
@@ -19,6 +20,7 @@ from app.workspace.player import Mode
 
 PEOPLE_SEE, frame.INTERVAL_MS = frame.INTERVAL_MS, 8
 """Tests wait for many frames; the rate that people see is held by test_performance_guards.py."""
+message.READ_MS = 10_000_000  # what is said stays until a test has read it
 
 
 @dataclass

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QToolButton
+from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.crash.hooks import CrashReport
@@ -88,18 +88,73 @@ def test_the_close_button_and_escape_close(qtbot: QtBot, bar: MessageBar) -> Non
     close.click()
     assert bar.lines == ()
     line = bar.post(Message(text="two"))
-    QTest.keyClick(line, Qt.Key.Key_Escape)
+    QTest.keyClick(line, Qt.Key.Key_Delete)
     assert bar.lines == ()
     line = bar.post(Message(text="three", closable=False))
-    QTest.keyClick(line, Qt.Key.Key_Escape)
+    QTest.keyClick(line, Qt.Key.Key_Delete)
     assert texts(bar) == ["three"]
 
 
-def test_when_there_are_too_many_the_oldest_of_the_least_severe_goes(bar: MessageBar) -> None:
+def test_when_there_are_too_many_the_oldest_information_goes(bar: MessageBar) -> None:
     bar.say("an error", Severity.ERROR)
     for number in range(MOST):
         bar.say(f"note {number}", Severity.INFO)
     assert texts(bar) == ["an error", *(f"note {number}" for number in range(1, MOST))]
+
+
+def test_what_does_not_leave_by_itself_is_folded_and_never_lost(bar: MessageBar) -> None:
+    for number in range(MOST + 2):
+        bar.say(f"error {number}", Severity.ERROR)
+    bar.show()
+    assert [line.isVisible() for line in bar.lines] == [False, False, *[True] * MOST]
+    assert bar.more.text() == "Older messages: 2"
+    bar.more.click()
+    assert all(line.isVisible() for line in bar.lines) and bar.more.isHidden()
+    for number in range(2):
+        bar.remove(f"error {number}")
+    assert texts(bar) == [f"error {number}" for number in range(2, MOST + 2)]
+
+
+@pytest.mark.parametrize(
+    ("message", "leaves"),
+    [
+        (Message(text="Saved."), True),
+        (Message(text="Resume?", actions=(BarAction(text="Resume", run=print),)), False),
+        (Message(text="Always there", closable=False), False),
+        (Message(text="Mind this.", severity=Severity.WARNING), False),
+        (Message(text="It broke.", severity=Severity.ERROR), False),
+    ],
+    ids=lambda value: value.text if isinstance(value, Message) else str(value),
+)
+def test_only_information_that_asks_for_nothing_leaves_by_itself(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, message: Message, leaves: bool
+) -> None:
+    monkeypatch.setattr("app.messages.message.READ_MS", 1)
+    monkeypatch.setattr("app.messages.message.MS_A_LETTER", 0)
+    window = QWidget()
+    qtbot.addWidget(window)
+    work = QLineEdit(window)
+    bar = MessageBar(window)
+    bar.move(300, 300)  # away from the pointer
+    window.show()
+    work.setFocus()
+    waits = bar.post(message)._patience
+    assert waits.isActive() == leaves
+    if leaves:
+        qtbot.waitUntil(lambda: bar.lines == ())
+
+
+def test_a_message_under_the_pointer_or_with_the_focus_stays(qtbot: QtBot, bar: MessageBar) -> None:
+    line = bar.post(Message(text="Saved."))
+    bar.show()
+    bar.activateWindow()
+    qtbot.waitUntil(bar.isActiveWindow)
+    bar.focus_newest()
+    line._on_read()
+    assert texts(bar) == ["Saved."] and line._patience.isActive()
+    line._close.clearFocus()
+    line._on_read()
+    assert texts(bar) == []
 
 
 def test_text_is_never_taken_for_markup(bar: MessageBar) -> None:

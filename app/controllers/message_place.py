@@ -1,0 +1,38 @@
+"""While a class looks on, messages are the speaker's: in the speaker's window, or on one screen behind a mark."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtWidgets import QApplication
+
+from app.controllers.presenter import Presenter
+from app.messages.overlay import Place
+from app.presenting.screens import screens
+from app.window.main_window import MainWindow
+
+
+class MessagePlace(QObject):
+    """Moves the messages when presenting begins and ends, and when the speaker's window or a screen comes or goes."""
+
+    def __init__(self, window: MainWindow, presenter: Presenter, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._window, self._presenter = window, presenter
+        presenter.active_changed.connect(self.refresh)
+        presenter.speaker.changed.connect(self.refresh)
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        queued = Qt.ConnectionType.QueuedConnection
+        application.screenAdded.connect(self.refresh, queued)
+        application.screenRemoved.connect(self.refresh, queued)
+
+    @Slot()
+    def refresh(self) -> None:
+        """Show the messages where the class does not see them, or over the window where there is no class."""
+        overlay, speaker = self._window.overlay, self._presenter.speaker
+        if not self._presenter.active:
+            overlay.show_in(Place.WINDOW)
+        elif speaker.isVisible() and len(screens()) > 1:
+            speaker.hold_messages(self._window.messages)
+            overlay.show_in(Place.ELSEWHERE)
+        else:
+            overlay.show_in(Place.MARK)

@@ -1,0 +1,183 @@
+"""Where the messages are: over the main window, in the speaker's window, or behind a quiet mark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Slot
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QToolBar, QToolButton, QWidget
+from shiboken6 import Shiboken
+
+from app.messages.message_bar import MessageBar
+from app.theme.labels import plain_tip
+from grpo_core.text import tr
+
+WIDTH, MARGIN = 364, 12
+"""Pixels at 100 %: how wide the messages are, which is within the right side of the usual layouts, and how far from the
+edges of the window."""
+
+
+class Place(Enum):
+    """Where messages are shown."""
+
+    WINDOW = "window"
+    ELSEWHERE = "elsewhere"
+    MARK = "mark"
+
+
+def free_corner(room: QRect, size: QSize, taken: QRect) -> QRect:
+    """A rectangle of ``size`` in the corner of ``room`` that overlaps least with ``taken``; the lower right first.
+
+    A rectangle is no larger than the room.
+    """
+    size = size.boundedTo(room.size())
+    right, low = room.right() + 1 - size.width(), room.bottom() + 1 - size.height()
+    corners = (QPoint(right, low), QPoint(room.left(), low), QPoint(right, room.top()), room.topLeft())
+
+    def covered(place: QPoint) -> int:
+        both = QRect(place, size).intersected(taken)
+        return max(both.width(), 0) * max(both.height(), 0)
+
+    return QRect(min(corners, key=covered), size)
+
+
+class MessageOverlay(QObject):
+    """Shows the messages over a corner of the main window, never over its toolbars or over what has the focus.
+
+    Attributes:
+        place: where they are shown.
+        mark: a small button with their number, in a corner of the window, where they are not to be seen by all.
+    """
+
+    def __init__(self, window: QMainWindow, bar: MessageBar, scale: Callable[[], float]) -> None:
+        super().__init__(window)
+        self._window, self._bar, self._scale = window, bar, scale
+        self._former: QWidget | None = None
+        self.place = Place.WINDOW
+        self._opened = False
+        self.mark = QToolButton(window)
+        self.mark.setObjectName("messageMark")
+        self.mark.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.mark.clicked.connect(self.focus)
+        self.mark.hide()
+        bar.setParent(window)
+        bar.changed.connect(self.refresh)
+        bar.left.connect(self.leave)
+        window.installEventFilter(self)
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusChanged.connect(self._on_focus)
+
+    # -- where they are ----------------------------------------------------------------------------------------------
+
+    def show_in(self, place: Place) -> None:
+        """Show them over the window, or behind the mark; elsewhere, whoever asks has taken the bar."""
+        if place is not Place.ELSEWHERE and self._bar.parentWidget() is not self._window:
+            self._bar.setParent(self._window)
+        self.place, self._opened = place, False
+        self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Show the messages there are, where they belong."""
+        count = len(self._bar.lines)
+        self._opened = self._opened and count > 0
+        marked = self.place is Place.MARK and count > 0 and not self._opened
+        self._bar.setVisible(count > 0 and not marked)
+        self.mark.setText(tr("Messages: {count}").format(count=count))
+        self.mark.setAccessibleName(self.mark.text())
+        self.mark.setToolTip(plain_tip(tr("Show the messages (F6)")))
+        self.mark.setVisible(marked)
+        if self.place is not Place.ELSEWHERE and count:
+            self._settle()
+
+    @property
+    def room(self) -> QRect:
+        """The part of the window that messages may cover: below its toolbars, the timeline among them."""
+        window, margin = self._window, round(MARGIN * self._scale())
+        bars = [bar for bar in window.findChildren(QToolBar) if bar.isVisible() and bar.window() is window]
+        top = max((bar.mapTo(window, QPoint(0, bar.height())).y() for bar in bars), default=0)
+        return QRect(QPoint(0, top), QPoint(window.width() - 1, window.height() - 1)).adjusted(
+            margin, margin, -margin, -margin
+        )
+
+    def _settle(self) -> None:
+        room = self.room
+        if room.width() < 1 or room.height() < 1:
+            return
+        widget: QWidget = self._bar
+        if self._bar.isHidden():
+            widget, size = self.mark, self.mark.sizeHint()
+        else:
+            width = min(max(round(WIDTH * self._scale()), self._bar.minimumSizeHint().width()), room.width())
+            size = QSize(width, self._bar.heightForWidth(width))
+        wanted = free_corner(room, size, self._taken())
+        if widget.geometry() != wanted:
+            widget.setGeometry(wanted)
+        self.lift()
+
+    def _taken(self) -> QRect:
+        """Where the widget with the focus stands in the window; empty where that is elsewhere."""
+        focus = QApplication.focusWidget()
+        if focus is None or focus.window() is not self._window or self._bar.isAncestorOf(focus) or focus is self.mark:
+            return QRect()
+        return QRect(focus.mapTo(self._window, QPoint()), focus.size())
+
+    @Slot()
+    def lift(self) -> None:
+        """A dock that is placed anew does not stay over the messages."""
+        widget: QWidget = self.mark if self._bar.isHidden() else self._bar
+        if widget.isHidden() or widget.parentWidget() is not self._window:
+            return
+        children = self._window.children()
+        above = children[children.index(widget) + 1 :]
+        if any(isinstance(child, (QDockWidget, QTabBar)) and not child.isHidden() for child in above):
+            widget.raise_()
+
+    # -- the keyboard ------------------------------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is any message."""
+        return bool(self._bar.lines)
+
+    @Slot()
+    def focus(self) -> None:
+        """Give the keyboard to the newest message; a second time, back to where it was."""
+        focus = QApplication.focusWidget()
+        if focus is not None and self._bar.isAncestorOf(focus):
+            self.leave()
+        elif self.waiting:
+            self._former = focus if focus is not self.mark else None
+            self._opened = True
+            self.refresh()
+            self._bar.window().activateWindow()
+            self._bar.focus_newest()
+
+    @Slot()
+    def leave(self) -> None:
+        """Give the keyboard back; messages behind a mark go behind it again."""
+        former, self._former = self._former, None
+        self._opened = False
+        if former is not None and Shiboken.isValid(former) and former.isVisible():
+            former.window().activateWindow()
+            former.setFocus(Qt.FocusReason.OtherFocusReason)
+        else:
+            focus = QApplication.focusWidget()
+            if focus is not None and self._bar.isAncestorOf(focus):
+                focus.clearFocus()
+        self.refresh()
+
+    # -- what moves it -----------------------------------------------------------------------------------------------
+
+    @Slot("QWidget*", "QWidget*")
+    def _on_focus(self, old: QWidget | None, new: QWidget | None) -> None:
+        if new is not None and self.waiting and self.place is not Place.ELSEWHERE:
+            self._settle()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        moves = event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest)
+        if moves and self.waiting and self.place is not Place.ELSEWHERE:
+            self._settle()
+        return False
