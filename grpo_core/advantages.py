@@ -7,7 +7,7 @@ What is subtracted and what is divided by are tables of their own: ``baselines.p
 
 from __future__ import annotations
 
-from grpo_core.arrays import Array, array_namespace, as_array, is_zero
+from grpo_core.arrays import Array, array_namespace, as_array, is_zero, ones
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
@@ -41,12 +41,12 @@ def advantages(
         rewards = rewards - as_array(objective.beta, rewards) * kl
     elif objective.kl_in == "reward" and not is_zero(objective.beta):
         raise SettingsError("kl", None, tr("kl_in = “reward” needs the summed k1 of every completion"))
-    scored = ~xp.isnan(rewards)  # (..., P, G)
-    r = xp.where(scored, rewards, 0.0)
-    n = _sum(xp, xp.astype(scored, r.dtype))  # (..., P, 1)
+    r, scored, n = _scored(xp, rewards)
     equal = _equal(xp, r, scored)  # (..., P, 1)
     compared_with = BASELINES[objective.baseline]
-    centred = xp.where(scored, r - compared_with.value(xp, r, n, baseline), 0.0)
+    centred = r - compared_with.value(xp, r, n, baseline)
+    if scored is not None:
+        centred = xp.where(scored, centred, 0.0)
     scaled = centred / _scale(xp, objective, r, scored, n, equal)
     return xp.where(equal, 0.0, scaled) if compared_with.within_group else scaled
 
@@ -107,33 +107,45 @@ def gae(rewards: Array, values: Array, mask: Array, *, gamma: float, lam: float)
 def equal_rewards(rewards: Array) -> Array:
     """Which groups carry no signal of their own. (..., P, G) -> boolean (..., P); NaN rewards do not count."""
     xp = array_namespace(rewards)
-    scored = ~xp.isnan(rewards)
-    return _equal(xp, xp.where(scored, rewards, 0.0), scored)[..., 0]
+    r, scored, _ = _scored(xp, rewards)
+    return _equal(xp, r, scored)[..., 0]
+
+
+def _scored(xp: Array, rewards: Array) -> tuple[Array, Array | None, Array]:
+    """The rewards (..., P, G) with 0 where one is NaN; which are scored, None where all are; and how many of a group
+    are, (..., P, 1), or (P, 1) where all are.
+    """
+    unscored = xp.isnan(rewards)
+    if not bool(xp.any(unscored)):
+        return rewards, None, rewards.shape[-1] * ones((rewards.shape[-2], 1), rewards)
+    scored = ~unscored
+    return xp.where(scored, rewards, 0.0), scored, _sum(xp, xp.astype(scored, rewards.dtype))
 
 
 def _sum(xp: Array, x: Array) -> Array:
     return xp.sum(x, axis=-1, keepdims=True)
 
 
-def _equal(xp: Array, r: Array, scored: Array) -> Array:
+def _equal(xp: Array, r: Array, scored: Array | None) -> Array:
     """Whether a group's rewards are equal, (..., P, 1); groups of none or one are."""
-    high = xp.max(xp.where(scored, r, -xp.inf), axis=-1, keepdims=True)
-    low = xp.min(xp.where(scored, r, xp.inf), axis=-1, keepdims=True)
+    above, below = (r, r) if scored is None else (xp.where(scored, r, -xp.inf), xp.where(scored, r, xp.inf))
+    high, low = xp.max(above, axis=-1, keepdims=True), xp.min(below, axis=-1, keepdims=True)
     size = xp.maximum(xp.abs(high), xp.abs(low))
     return high - low <= EQUAL * xp.where(size > 1, size, 1.0)
 
 
-def _scale(xp: Array, objective: Objective, r: Array, scored: Array, n: Array, equal: Array) -> Array:
+def _scale(xp: Array, objective: Objective, r: Array, scored: Array | None, n: Array, equal: Array) -> Array:
     """What the centred rewards are divided by, (..., P, 1); 1 where the std is zero or undefined."""
     deviation = DEVIATIONS[objective.std]
     if not deviation.divides:
         return xp.ones_like(n)
     if deviation.of_batch:
-        shape = r.shape
-        r = xp.reshape(r, (*shape[:-2], 1, shape[-2] * shape[-1]))
-        scored = xp.reshape(scored, r.shape)
+        shape = (*r.shape[:-2], 1, r.shape[-2] * r.shape[-1])
+        r, scored = xp.reshape(r, shape), None if scored is None else xp.reshape(scored, shape)
         n, equal = xp.sum(n, axis=-2, keepdims=True), _equal(xp, r, scored)
-    apart = xp.where(scored, r - _sum(xp, r) / xp.where(n > 0, n, 1.0), 0.0)
+    apart = r - _sum(xp, r) / xp.where(n > 0, n, 1.0)
+    if scored is not None:
+        apart = xp.where(scored, apart, 0.0)
     freedom = n - deviation.ddof if deviation.ddof else n
     undefined = equal | (freedom < 1)
     std = xp.sqrt(_sum(xp, apart**2) / xp.where(undefined, 1.0, freedom))

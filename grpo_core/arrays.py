@@ -8,7 +8,7 @@ import array_api_compat
 import numpy as np
 from array_api_compat import device, is_torch_array
 
-__all__ = ["Array", "array_namespace", "as_array", "clamp", "constant", "is_zero", "stop_gradient", "to_numpy"]
+__all__ = ["Array", "array_namespace", "as_array", "clamp", "constant", "is_zero", "ones", "stop_gradient", "to_numpy"]
 
 Array = Any
 """An array of any library that follows the Array API standard (NumPy, torch, array_api_strict)."""
@@ -38,6 +38,11 @@ def as_array(x: Any, like: Array) -> Array:
     if constant(x):
         return xp.asarray(x, dtype=like.dtype, device=device(like))
     return x if x.dtype == like.dtype else xp.astype(x, like.dtype)
+
+
+def ones(shape: tuple[int, ...], like: Array) -> Array:
+    """Ones of ``like``'s library, dtype and device."""
+    return array_namespace(like).ones(shape, dtype=like.dtype, device=device(like))
 
 
 def clamp(x: Array, low: Any = None, high: Any = None) -> Array:

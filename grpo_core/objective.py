@@ -20,7 +20,7 @@ symbol     shape           meaning
 =========  ==============  ==================================================================
 R          leading axes    independent runs, any number of axes, also none
 B = P G    axis −2         completions: row p G + g is answer g to prompt p
-T          axis −1         tokens, padded; ``mask`` says which are real
+T          axis −1         tokens, padded; ``mask`` says which are real, None that all are
 =========  ==============  ==================================================================
 
 Log-probabilities are in nats and taken at the sampling temperature.
@@ -31,7 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grpo_core import kl as kl_estimators
-from grpo_core.arrays import Array, array_namespace, as_array, clamp, constant, is_zero
+from grpo_core.arrays import Array, array_namespace, as_array, clamp, constant, is_zero, ones
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
 from grpo_core.levels import LEVELS
@@ -68,7 +68,7 @@ def evaluate(
     logp: Array,
     old_logp: Array,
     advantage: Array,
-    mask: Array,
+    mask: Array | None,
     *,
     ref_logp: Array | None = None,
     gate: Array | None = None,
@@ -84,7 +84,7 @@ def evaluate(
         objective: the switches.
         logp, old_logp: log-probabilities of the sampled tokens now and when sampled, (..., B, T).
         advantage: (..., B), or (..., B, T) for one a token.
-        mask: boolean (..., B, T); what stands in padding, NaN included, reaches nothing.
+        mask: boolean (..., B, T); what stands in padding, NaN included, reaches nothing. None: there is no padding.
         ref_logp: the reference policy's, (..., B, T).
         gate: multiplies the surrogate only (importance weights of another sampler, off-policy masks), (..., B, T).
         denominator: scalar or (..., 1, 1); replaces B, or the token count when ``reduction`` is "token". By default B
@@ -114,13 +114,13 @@ def evaluate(
             token_loss = token_loss - rewarded
         else:
             apart = _real(batch, entropy_weight) * rewarded
-    weight = _weight(batch, denominator)
+    weight = batch.xp.broadcast_to(_weight(batch, denominator), batch.logp.shape)
     losses = weight * token_loss if apart is None else weight * token_loss - apart
     return Terms(
         ratio=batch.ratio,
         surrogate=surrogate,
         kl=kl,
-        clipped=algorithm.clipped(batch) & batch.mask,
+        clipped=algorithm.clipped(batch) if batch.mask is None else algorithm.clipped(batch) & batch.mask,
         weight=weight,
         token_loss=token_loss,
         loss=batch.xp.sum(losses, axis=(-2, -1)),
@@ -132,7 +132,7 @@ def gradient(
     logp: Array,
     old_logp: Array,
     advantage: Array,
-    mask: Array,
+    mask: Array | None,
     *,
     ref_logp: Array | None = None,
     gate: Array | None = None,
@@ -156,7 +156,7 @@ def gradient_parts(
     logp: Array,
     old_logp: Array,
     advantage: Array,
-    mask: Array,
+    mask: Array | None,
     *,
     ref_logp: Array | None = None,
     gate: Array | None = None,
@@ -170,41 +170,43 @@ def gradient_parts(
     if objective.kl_in != "loss" or is_zero(objective.beta):
         return push, None
     flow = _field(objective.beta, weight) * weight
-    pull = batch.xp.zeros_like(batch.logp)
+    pull = None
     if objective.kl != kl_estimators.EXACT and ref is not None:
         pull = kl_estimators.derivative(objective.kl, batch.logp, ref) * flow
         pull = pull * batch.ratio if objective.kl_importance else pull
     if objective.kl_importance:
-        pull = pull + batch.through_ratio(flow * _kl(batch, ref, exact_kl))
-    return push, _real(batch, pull)
+        through = batch.through_ratio(flow * _kl(batch, ref, exact_kl))
+        pull = through if pull is None else pull + through
+    return push, batch.xp.zeros_like(push) if pull is None else _real(batch, pull)
 
 
 def _enter(
-    objective: Objective, logp: Array, old_logp: Array, advantage: Array, mask: Array, ref_logp: Array | None
+    objective: Objective, logp: Array, old_logp: Array, advantage: Array, mask: Array | None, ref_logp: Array | None
 ) -> tuple[Batch, Array | None]:
     """Zero the padding once, and form the ratio at the objective's level."""
-    xp = array_namespace(logp, old_logp, mask)
+    xp = array_namespace(logp, old_logp)
     if advantage.ndim < logp.ndim:
         advantage = advantage[..., None]  # (..., B, 1)
-    logp = xp.where(mask, logp, 0.0)
-    advantage = xp.where(mask, advantage, 0.0)
-    ref = None if ref_logp is None else xp.where(mask, ref_logp, 0.0)
+    ref = ref_logp
+    if mask is not None:
+        logp, old_logp, advantage = (xp.where(mask, x, 0.0) for x in (logp, old_logp, advantage))
+        ref = None if ref_logp is None else xp.where(mask, ref_logp, 0.0)
     if ref is None and not is_zero(objective.beta) and objective.kl != kl_estimators.EXACT:
         raise SettingsError("beta", objective.beta, tr("without a reference policy there is no KL; only 0 is possible"))
-    log_ratio = logp - xp.where(mask, old_logp, 0.0)
+    log_ratio = logp - old_logp
     limited = None
     if objective.log_ratio_limit is not None:
         limited = xp.abs(log_ratio) > objective.log_ratio_limit
         log_ratio = clamp(log_ratio, -objective.log_ratio_limit, objective.log_ratio_limit)
-    ones = xp.astype(mask, logp.dtype)
-    length = xp.sum(ones, axis=-1, keepdims=True)
+    real = _ones(mask, logp)
+    length = xp.sum(real, axis=-1, keepdims=True)
     length = xp.where(length > 1, length, 1.0)  # (..., B, 1)
     level = LEVELS[objective.level]
     ratio = xp.exp(level.combined(xp, log_ratio, length))
     if level.of_completion:
-        ratio = xp.where(mask, ratio, 1.0)  # (..., B, 1) -> (..., B, T)
+        ratio = xp.broadcast_to(ratio, logp.shape) if mask is None else xp.where(mask, ratio, 1.0)  # (..., B, T)
     batch = Batch(
-        xp=xp, objective=objective, mask=mask, logp=logp, log_ratio=log_ratio, limited=limited,
+        xp=xp, objective=objective, mask=mask, real=real, logp=logp, log_ratio=log_ratio, limited=limited,
         ratio=ratio, advantage=advantage, length=length,
     )  # fmt: skip
     return batch, ref
@@ -229,22 +231,28 @@ def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None
 
 
 def _weight(batch: Batch, denominator: Array | float | None) -> Array:
-    """W (..., B, T): what the reduction makes one token count."""
+    """W (..., B, T), or (B, T) without padding: what the reduction makes one token count."""
     xp, objective = batch.xp, batch.objective
     reduction = REDUCTIONS[objective.reduction]
-    ones = xp.astype(batch.mask, batch.logp.dtype)
     if denominator is None:
-        denominator = reduction.denominator(xp, ones)
-    constant_length = None if objective.max_tokens is None else _field(objective.max_tokens, ones)
-    return reduction.weight(ones, batch.length, denominator, constant_length)
+        denominator = reduction.denominator(xp, batch.real)
+    constant_length = None if objective.max_tokens is None else _field(objective.max_tokens, batch.real)
+    return reduction.weight(batch.real, batch.length, denominator, constant_length)
 
 
 def _gated(batch: Batch, x: Array, gate: Array | None) -> Array:
     return x if gate is None else x * _real(batch, gate)
 
 
+def _ones(mask: Array | None, like: Array) -> Array:
+    """1 for a token and 0 in padding, (..., B, T); (B, T) for all runs where there is no padding."""
+    return ones(like.shape[-2:], like) if mask is None else array_namespace(like).astype(mask, like.dtype)
+
+
 def _real(batch: Batch, x: Array) -> Array:
     """``x`` with 0 in padding."""
+    if batch.mask is None:
+        return x
     return batch.xp.where(batch.mask, x, batch.xp.zeros_like(batch.logp))
 
 

@@ -33,7 +33,12 @@ def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]
 
 def gather(table: np.ndarray, places: np.ndarray) -> np.ndarray:
     """The entries of ``table`` (R, C, A) at ``places`` (R, B, T), as (R, B, T)."""
-    return runs_first_view(runs_last_view(table).take(runs_last_view(places)))
+    return taken(runs_last_view(table), places)
+
+
+def taken(shared: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The entries of an array that all runs share, at flat ``places`` (R, ...), as (R, ...)."""
+    return runs_first_view(shared.take(runs_last_view(places)))
 
 
 def scatter(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -33,6 +33,11 @@ class Completions:
     mask: np.ndarray
     context: np.ndarray
 
+    @property
+    def padding(self) -> np.ndarray | None:
+        """``mask`` for the loss: None where completions are one token long and nothing is padded."""
+        return None if self.tokens.shape[-1] == 1 else self.mask
+
 
 def log_probs(logits: np.ndarray, temperature: float | np.ndarray) -> np.ndarray:
     """log softmax(z / temperature), (R, C, A), in nats. ``temperature``: a number, or (R, 1, 1)."""
@@ -41,21 +46,33 @@ def log_probs(logits: np.ndarray, temperature: float | np.ndarray) -> np.ndarray
     return np.asarray(z - np.log(np.exp(z).sum(axis=-1, keepdims=True)))
 
 
-def sample(dist_logp: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[], None]) -> Completions:
+def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[], None]) -> Completions:
     """Completions drawn by inverting the cumulative distribution; row p G + g answers prompt p.
 
     Args:
-        dist_logp: (R, C, A).
+        prob: π (R, C, A).
         task: says where each action leads.
         uniforms: (R, B, T) in [0, 1), one a token; those of padding are not used.
         poll: called before each token; what it raises ends the sampling.
     """
     runs, rows, longest = uniforms.shape
-    contexts, states = dist_logp.shape[1], len(task.next_state)
+    contexts, states = prob.shape[1], len(task.next_state)
     first = (np.arange(rows) * (contexts // states) // rows * states)[:, None]  # (B, 1) the context of a prompt's start
     run = np.arange(runs)
-    below = _cumulative(dist_logp)
+    below = _cumulative(prob)
     u = runs_last_view(uniforms)  # (B, T, R)
+
+    def drawn(here: np.ndarray, t: int) -> np.ndarray:
+        bounds = below[:, None] if contexts == 1 else below.take(here * runs + run, axis=1)
+        passed = bounds <= u[:, t]  # (A − 1, B, R)
+        return np.asarray(passed.view(np.int8).sum(axis=0, dtype=np.int8))
+
+    if longest == 1:
+        poll()
+        context = np.repeat(first, runs, axis=1)
+        tokens = drawn(context, 0).astype(np.intp)
+        each = (runs_first_view(x[:, None]) for x in (tokens, np.ones(tokens.shape, dtype=bool), context))
+        return Completions(tokens=next(each), mask=next(each), context=next(each))
     tokens = np.zeros(u.shape, dtype=np.intp)
     context = np.zeros(u.shape, dtype=np.intp)
     mask = np.zeros(u.shape, dtype=bool)
@@ -63,20 +80,17 @@ def sample(dist_logp: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callab
     for t in range(longest):
         poll()
         here = first + state  # (B, R)
-        bounds = below[:, None] if contexts == 1 else below.take(here * runs + run, axis=1)
-        passed = bounds <= u[:, t]  # (A − 1, B, R)
-        token = passed.view(np.int8).sum(axis=0, dtype=np.int8)
+        token = drawn(here, t)
         tokens[:, t], context[:, t], mask[:, t] = token * alive, here * alive, alive
-        if t + 1 < longest:
-            state = task.next_state[state, token]
-            alive = alive & (state >= 0)
-            state = np.maximum(state, 0)
+        state = task.next_state[state, token]
+        alive = alive & (state >= 0)
+        state = np.maximum(state, 0)
     return Completions(tokens=runs_first_view(tokens), mask=runs_first_view(mask), context=runs_first_view(context))
 
 
-def _cumulative(dist_logp: np.ndarray) -> np.ndarray:
+def _cumulative(prob: np.ndarray) -> np.ndarray:
     """Probability of all actions up to each but the last, (A − 1, C R); rounding's remainder is the last action's."""
-    prob = np.exp(runs_last_view(dist_logp))  # (C, A, R)
+    prob = runs_last_view(prob)  # (C, A, R)
     contexts, actions, runs = prob.shape
     total = np.empty((actions - 1, contexts, runs))
     total[0] = prob[:, 0]

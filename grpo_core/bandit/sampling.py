@@ -39,17 +39,17 @@ class Batch:
 
 
 def draw(
-    learner: Learner, work: Task, dist_logp: np.ndarray, step: int, streams: Streams, poll: Callable[[], None]
+    learner: Learner, work: Task, prob: np.ndarray, step: int, streams: Streams, poll: Callable[[], None]
 ) -> Batch:
-    """The batch of update ``step``: G completions of every prompt from the policy ``dist_logp`` (R, C, A).
+    """The batch of update ``step``: G completions of every prompt from the policy π, ``prob`` (R, C, A).
 
     ``poll`` is called before each token; what it raises ends the drawing.
     """
-    runs, prompts, group = len(dist_logp), len(work.start), learner.group_size
+    runs, prompts, group = len(prob), len(work.start), learner.group_size
     shape = (prompts * group, work.longest)
     prompt = np.repeat(np.arange(prompts), group)
     uniforms = streams.uniforms(step, shape[0] * shape[1])
-    drawn = policy.sample(dist_logp, work, uniforms.reshape(runs, *shape), poll)
+    drawn = policy.sample(prob, work, uniforms.reshape(runs, *shape), poll)
     rewards = runs_last(work.reward(prompt, drawn.tokens, drawn.mask))
     attempt = np.zeros((runs, prompts), dtype=np.intp)
     redrawn = np.zeros(runs, dtype=np.intp)
@@ -60,7 +60,7 @@ def draw(
         if not again.size:
             break
         fresh_uniforms = streams.again(step, shape[0] * shape[1], number, again)
-        fresh = policy.sample(dist_logp[again], work, fresh_uniforms.reshape(-1, *shape), poll)
+        fresh = policy.sample(prob[again], work, fresh_uniforms.reshape(-1, *shape), poll)
         replaced = np.repeat(dead[again], group, axis=-1)  # (some runs, B)
         for name in ("tokens", "mask", "context"):
             kept = getattr(drawn, name)

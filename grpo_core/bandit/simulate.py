@@ -86,8 +86,9 @@ def updates(settings: Settings, seeds: Sequence[int]) -> Iterator[Update]:
     """Update after update of one run a seed, without end; R is that of :class:`Streams`."""
     work, streams = task(settings.bandit), Streams(seeds)
     state = start(work, streams.runs)
+    reference = policy.log_probs(state.logits, settings.learner.temperature)
     while True:
-        done = update(settings, work, state, streams)
+        done = update(settings, work, state, streams, reference=reference)
         yield done
         state = done.state
 
@@ -132,7 +133,8 @@ def _update(
 ) -> Update:
     temperature = settings.learner.temperature
     dist = policy.log_probs(state.logits, temperature)
-    batch = draw(settings.learner, work, dist, state.step + 1, streams, poll) if batch is None else batch
+    prob = np.exp(dist)
+    batch = draw(settings.learner, work, prob, state.step + 1, streams, poll) if batch is None else batch
     where = places(batch.completions.context, batch.completions.tokens, dist.shape)
     old_logp = logp = gather(dist, where)
     ref_logp = gather(ref_dist, where)
@@ -143,8 +145,8 @@ def _update(
         poll()
         if passed:
             dist = policy.log_probs(logits, temperature)
-            logp = gather(dist, where)
-        change = _gradient(settings, batch, where, dist, ref_dist, logp, old_logp, ref_logp, advantage)
+            prob, logp = np.exp(dist), gather(dist, where)
+        change = _gradient(settings, batch, where, dist, prob, ref_dist, logp, old_logp, ref_logp, advantage)
         held.append((logp, dist, change))
         logits, moments = stepped(settings.optimizer, logits, change, moments)
     if settings.optimizer.step_length is not None:
@@ -202,6 +204,7 @@ def _gradient(
     batch: Batch,
     where: np.ndarray,
     dist: np.ndarray,
+    prob: np.ndarray,
     ref_dist: np.ndarray,
     logp: np.ndarray,
     old_logp: np.ndarray,
@@ -210,10 +213,10 @@ def _gradient(
 ) -> np.ndarray:
     """d loss / d logits of one pass, (R, C, A)."""
     goal, temperature = settings.objective, settings.learner.temperature
-    mask, context = batch.completions.mask, batch.completions.context
+    mask, context = batch.completions.padding, batch.completions.context
     if not needs_distributions(goal):
         by_token = loss.gradient(goal, logp, old_logp, advantage, mask, ref_logp=ref_logp)
-        return through_tokens(by_token, where, np.exp(dist), temperature)
+        return through_tokens(by_token, where, prob, temperature)
     at = places(context, 0, (*dist.shape[:-1], 1))
     whole = {
         "ref_logp": ref_logp,
@@ -223,4 +226,4 @@ def _gradient(
     by_token = loss.gradient(goal, logp, old_logp, advantage, mask, **whole)
     terms = loss.evaluate(goal, logp, old_logp, advantage, mask, **whole)
     beyond = through_distributions(goal, terms, context, dist, ref_dist, temperature)
-    return np.asarray(through_tokens(by_token, where, np.exp(dist), temperature) + beyond)
+    return np.asarray(through_tokens(by_token, where, prob, temperature) + beyond)

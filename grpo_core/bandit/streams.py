@@ -11,10 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grpo_core.bandit.layout import runs_last
+from grpo_core.bandit.layout import runs_first_view, runs_last_view
 
 UPDATES, NUMBERS = 64, 4096
 """Numbers are made for up to 64 updates at once, as long as those are not more than 4096 a run."""
+
+
+AT_ONCE = 32
+"""Runs whose numbers are drawn before they are laid out with the runs last: few enough to stay in the cache."""
 
 
 class Streams:
@@ -45,10 +49,14 @@ class Streams:
         updates = max(1, min(UPDATES, NUMBERS // count))
         index, place = divmod(step, updates)
         if self._made != (count, index):
-            self._made, self._block = (count, index), np.empty((self.runs, updates, count))
-            for run in range(self.runs):
-                self._fill(self._block[run], run, index, 0)
-        return runs_last(self._block[:, place])
+            self._made, self._block = (count, index), np.empty((updates, count, self.runs))
+            drawn = np.empty((AT_ONCE, updates, count))
+            for first in range(0, self.runs, AT_ONCE):
+                here = drawn[: self.runs - first]
+                for run, numbers in enumerate(here, start=first):
+                    self._fill(numbers, run, index, 0)
+                self._block[..., first : first + AT_ONCE] = runs_last_view(here)
+        return runs_first_view(self._block[place])
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
         """Further numbers for update ``step`` at another ``attempt`` (1, 2, ...), (some ``runs``, count)."""

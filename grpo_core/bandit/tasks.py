@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grpo_core.bandit.layout import taken
 from grpo_core.config import BanditTask
 from grpo_core.text import tr
 
@@ -91,7 +92,7 @@ def _landscape(config: BanditTask) -> Task:
         next_state=np.full((1, config.actions), END),
         start=_start(config, states=1, actions=config.actions),
         longest=1,
-        reward=lambda prompt, tokens, mask: table[prompt, tokens[..., 0]],
+        reward=lambda prompt, tokens, mask: taken(table, prompt * config.actions + tokens[..., 0]),
         action_rewards=table,
         vocabulary=_numbered(config.actions),
         prompts=_prompts(config),

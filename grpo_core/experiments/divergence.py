@@ -48,7 +48,7 @@ def sampled(logp: np.ndarray, ref_logp: np.ndarray, count: int, seed: int) -> Sa
     streams = Streams((seed,))
     dist = runs_last(np.broadcast_to(logp, (streams.runs, 1, len(logp))))
     uniforms = streams.uniforms(1, count).reshape(streams.runs, count, 1)
-    tokens = policy.sample(dist, work, uniforms, never).tokens[0, :, 0]
+    tokens = policy.sample(np.exp(dist), work, uniforms, never).tokens[0, :, 0]
     values = {name: kl.estimate(name, logp[tokens], ref_logp[tokens]) for name in SAMPLED}
     counted = np.arange(1, count + 1)
     return Sampled(tokens=tokens, values=values, running={n: np.cumsum(v) / counted for n, v in values.items()})

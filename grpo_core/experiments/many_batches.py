@@ -121,7 +121,7 @@ def many_batches(settings: Settings, logp: np.ndarray, count: int, seed: int) ->
         raise SettingsError("task.landscape", settings.bandit.landscape, tr("choose a task of one decision"))
     streams = _OneUpdate(range(seed, seed + count))
     dist = runs_last(np.broadcast_to(logp, (streams.runs, *logp.shape)))
-    drawn = draw(settings.learner, work, dist, 1, streams, never)
+    drawn = draw(settings.learner, work, np.exp(dist), 1, streams, never)
     size = settings.learner.group_size
     grouped = (streams.runs, -1, size)
     rewards = drawn.rewards.reshape(grouped)

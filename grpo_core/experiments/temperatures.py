@@ -126,7 +126,7 @@ def _drawn(settings: Settings, temperatures: Sequence[float]) -> Batch:
     seeds = range(settings.seed, settings.seed + SEEDS)
     each = np.repeat(np.asarray(temperatures, dtype=float), SEEDS)[:, None, None]
     dist = policy.log_probs(start(work, len(each)).logits, each)
-    return draw(settings.learner, work, dist, 1, Streams([*seeds] * len(temperatures)), never)
+    return draw(settings.learner, work, np.exp(dist), 1, Streams([*seeds] * len(temperatures)), never)
 
 
 def _scored(settings: Settings, drawn: Batch, temperature: float) -> np.ndarray:

@@ -16,18 +16,20 @@ class Batch:
     Attributes:
         xp: the array library's namespace.
         objective: the switches.
-        mask: (..., B, T), boolean.
+        mask: (..., B, T), boolean; None without padding.
+        real: 1 for a token and 0 in padding, (..., B, T); (B, T) without padding.
         logp: log π of the sampled tokens, (..., B, T); 0 in padding.
         log_ratio: log π − log π_old per token, (..., B, T), limited if the objective says so; 0 in padding.
         limited: where that limit replaced the log-ratio, boolean (..., B, T); None without a limit.
         ratio: r at the objective's level, (..., B, T); 1 in padding.
         advantage: (..., B, T); 0 in padding.
-        length: unmasked tokens per completion, at least 1, (..., B, 1).
+        length: unmasked tokens per completion, at least 1, (..., B, 1); (B, 1) without padding.
     """
 
     xp: Array
     objective: Objective
-    mask: Array
+    mask: Array | None
+    real: Array
     logp: Array
     log_ratio: Array
     limited: Array | None
@@ -39,7 +41,9 @@ class Batch:
         """dL/d log π from dL/d log r: a token's own, or the whole completion's where it has one ratio."""
         level = LEVELS[self.objective.level]
         if level.of_completion:
-            upstream = level.combined(self.xp, self.xp.where(self.mask, upstream, 0.0), self.length)
+            if self.mask is not None:
+                upstream = self.xp.where(self.mask, upstream, 0.0)
+            upstream = self.xp.broadcast_to(level.combined(self.xp, upstream, self.length), self.logp.shape)
         return self.through_limit(upstream)
 
     def through_mean(self, upstream: Array, stopped: Array) -> Array:

@@ -39,7 +39,8 @@ def _follows(b: Batch) -> Array:
     xp, r, a, o = b.xp, b.ratio, b.advantage, b.objective
     below_high, above_low = r <= 1 + o.clip_high, r >= 1 - o.clip_low
     if o.dual_clip is None:
-        return xp.where(a > 0, below_high, above_low)
+        rising = a > 0
+        return (rising & below_high) | (~rising & above_low)
     return xp.where(_capped(b) * a <= _banded(b) * a, r <= o.dual_clip, below_high & above_low)
 
 

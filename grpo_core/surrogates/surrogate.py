@@ -103,7 +103,9 @@ class Surrogate:
 
     def clipped(self, batch: Batch) -> Array:
         """Where the token's push was stopped (or its weight cut), boolean (..., B, T)."""
-        return batch.xp.zeros_like(batch.mask) if self.clip is None else self.clip.stopped(batch)
+        if self.clip is None:
+            return batch.xp.zeros_like(batch.logp, dtype=batch.xp.bool)
+        return self.clip.stopped(batch)
 
     def gradient(self, batch: Batch, upstream: Array) -> Array:
         """dL/d log π from dL/dS, both (..., B, T)."""
