@@ -14,6 +14,9 @@ from grpo_core.lm.model import Block, Transformer
 from grpo_core.lm.vocabulary import STOP
 
 LARGEST = np.float32(1 - 2**-24)
+WORTH_COMPACTING = 0.75
+"""Share of the rows in the cache that still go on, below which the others are taken out: copying the cache for each row
+that ends costs more than to compute a few tokens that nobody reads."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,22 +70,26 @@ def sample(
     tokens = torch.zeros(rows, longest, dtype=torch.int64, device=device)
     logp = torch.zeros(rows, longest, device=device)
     mask = torch.zeros(rows, longest, dtype=torch.bool, device=device)
-    logits, going = first, torch.arange(rows, device=device)  # rows that have not ended
+    decode = _decoder(model)
+    logits, going = first, torch.arange(rows, device=device)  # the rows in the cache
+    alive = torch.ones(rows, dtype=torch.bool, device=device)  # which of them have not ended
     for t in range(longest):
         poll()
         dist = torch.log_softmax(logits / temperature, dim=-1)  # (b, V)
         cumulative = dist.exp().cumsum(dim=-1)
         drawn = (cumulative <= chance[going, t, None] * cumulative[:, -1:]).sum(dim=-1)
         token = torch.where(best[going], dist.argmax(dim=-1), drawn.clamp_(max=dist.shape[1] - 1))
-        tokens[going, t], mask[going, t] = token, True
-        logp[going, t] = dist.gather(1, token[:, None])[:, 0]
-        alive = (token != STOP).nonzero()[:, 0]
-        if t + 1 == longest or not len(alive):
+        tokens[going, t], mask[going, t] = token * alive, alive
+        logp[going, t] = torch.where(alive, dist.gather(1, token[:, None])[:, 0], 0.0)
+        alive = alive & (token != STOP)
+        left = int(alive.sum())
+        if t + 1 == longest or not left:
             break
-        if len(alive) < len(going):
+        if left < WORTH_COMPACTING * len(going):
             going, token, bias = going[alive], token[alive], bias[alive]
             cache = [(keys[alive], values[alive]) for keys, values in cache]
-        logits = _advanced(model, token, lengths[going] + t, cache, bias, width + t)
+            alive = alive[alive]
+        logits = decode(token, lengths[going] + t, cache, bias, width + t)
     return Sampled(
         tokens=tokens.cpu().numpy().astype(np.int32), mask=mask.cpu().numpy(), logp=logp.float().cpu().numpy()
     )
@@ -123,17 +130,36 @@ def _prefilled(
     return cache, bias[rows], torch.from_numpy(lengths.astype(np.int64)).to(device)[rows], model.logits(x[:, -1])[rows]
 
 
-def _advanced(
-    model: Transformer, token: Tensor, positions: Tensor, cache: list[tuple[Tensor, Tensor]], bias: Tensor, column: int
-) -> Tensor:
-    """Logits after one more token of every row, (B, V); the cache has grown by it."""
-    x = model.start(token, positions)  # (B, D)
-    reach = column + 1
-    for block, (keys, values) in zip(model.blocks, cache, strict=True):
+def _decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[tuple[Tensor, Tensor]], Tensor, int], Tensor]:
+    """One more token of every row, by the functions behind the model's modules: calling a module takes longer than the
+    arithmetic of a single token.
+
+    Returns:
+        From (tokens (B,), their positions (B,), cache, bias, the cache's column) to the logits of the next token (B, V);
+        the cache has grown by the token.
+    """
+    blocks = []
+    for block in model.blocks:
         assert isinstance(block, Block)
-        q, k, v = block.queries(x).unbind(1)  # (B, H, D / H) each
-        keys[:, :, column], values[:, :, column] = k, v
-        seen = keys[:, :, :reach], values[:, :, :reach]
-        attended = F.scaled_dot_product_attention(q[:, :, None], *seen, attn_mask=bias[..., :reach])
-        x = block.finish(x, attended.flatten(1))  # (B, H, 1, D / H) -> (B, D)
-    return model.logits(x)
+        blocks.append((block.heads, [
+            (layer.weight, layer.bias)
+            for layer in (block.norm1, block.qkv, block.out, block.norm2, block.up, block.down)
+        ]))  # fmt: skip
+    embed, position, norm = model.embed.weight, model.position.weight, (model.norm.weight, model.norm.bias)
+    width = (model.size.width,)
+
+    def decode(
+        token: Tensor, positions: Tensor, cache: list[tuple[Tensor, Tensor]], bias: Tensor, column: int
+    ) -> Tensor:
+        x = F.embedding(token, embed) + F.embedding(positions, position)  # (B, D)
+        reach = column + 1
+        for (heads, (norm1, qkv, out, norm2, up, down)), (keys, values) in zip(blocks, cache, strict=True):
+            q, k, v = F.linear(F.layer_norm(x, width, *norm1), *qkv).unflatten(-1, (3, heads, -1)).unbind(1)
+            keys[:, :, column], values[:, :, column] = k, v  # (B, H, D / H) each
+            seen = keys[:, :, :reach], values[:, :, :reach]
+            attended = F.scaled_dot_product_attention(q[:, :, None], *seen, attn_mask=bias[..., :reach])
+            x = x + F.linear(attended.flatten(1), *out)  # (B, H, 1, D / H) -> (B, D)
+            x = x + F.linear(F.relu(F.linear(F.layer_norm(x, width, *norm2), *up)), *down)
+        return F.linear(F.layer_norm(x, width, *norm), embed).float()
+
+    return decode

@@ -185,3 +185,12 @@ def test_fields_with_one_value_a_run_equal_separate_calls(backend: str) -> None:
         objective = Objective(kl_in="reward", beta=columns["beta"][run], std_epsilon=columns["std_epsilon"][run])
         alone = advantages(objective, rewards[run], kl=kl[run])
         np.testing.assert_allclose(whole[run], alone, rtol=1e-12)
+
+
+@pytest.mark.parametrize("baseline", BASELINES)
+@pytest.mark.parametrize("std", STDS)
+def test_an_unscored_reward_of_another_run_changes_no_bit(baseline: str, std: str) -> None:
+    rewards = np.random.default_rng(3).random((2, 3, 5))
+    alone = found(rewards[:1], baseline=baseline, std=std)
+    rewards[1, 0, 2] = np.nan
+    np.testing.assert_array_equal(found(rewards, baseline=baseline, std=std)[:1], alone)

@@ -67,6 +67,22 @@ def test_what_stands_in_the_padding_changes_no_bit(surrogate: str) -> None:
                 np.testing.assert_array_equal(clean[name], dirty[name], err_msg=name)
 
 
+@pytest.mark.parametrize("backend", cases.BACKENDS)
+@pytest.mark.parametrize("level", cases.LEVELS)
+@pytest.mark.parametrize("surrogate", cases.SURROGATES)
+def test_no_mask_is_a_mask_without_padding_bit_for_bit(surrogate: str, level: str, backend: str) -> None:
+    for number, fixed in enumerate(cases.switches(surrogate)):
+        arrays = cases.batch(number, runs=(2,), per_token=number % 2 == 1)
+        whole = {name: np.nan_to_num(x, nan=0.3, posinf=0.1, neginf=-0.2) for name, x in arrays.items()}
+        whole = {name: np.where(np.abs(x) > 50, 0.4, x) for name, x in whole.items()}
+        there = cases.on(backend, whole | {"mask": np.ones_like(arrays["mask"])})
+        for objective in list(cases.objectives(level=level, **fixed))[number::5]:
+            expected, unmasked = numbers(objective, there), numbers(objective, there | {"mask": None})
+            assert expected.keys() == unmasked.keys()
+            for name, value in expected.items():
+                np.testing.assert_array_equal(unmasked[name], value, err_msg=name)
+
+
 def test_padding_holds_ratio_one_and_zeros() -> None:
     arrays = cases.batch(1)
     padding = ~arrays["mask"]
