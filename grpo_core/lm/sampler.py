@@ -135,8 +135,8 @@ def _decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[tuple[Tensor,
     arithmetic of a single token.
 
     Returns:
-        From (tokens (B,), their positions (B,), cache, bias, the cache's column) to the logits of the next token (B, V);
-        the cache has grown by the token.
+        From (tokens (B,), their positions (B,), cache, bias, the cache's column) to the logits of the next token
+        (B, V); the cache has grown by the token.
     """
     blocks = []
     for block in model.blocks:
@@ -154,7 +154,7 @@ def _decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[tuple[Tensor,
         x = F.embedding(token, embed) + F.embedding(positions, position)  # (B, D)
         reach = column + 1
         for (heads, (norm1, qkv, out, norm2, up, down)), (keys, values) in zip(blocks, cache, strict=True):
-            q, k, v = F.linear(F.layer_norm(x, width, *norm1), *qkv).unflatten(-1, (3, heads, -1)).unbind(1)
+            q, k, v = F.linear(F.layer_norm(x, width, *norm1), *qkv).view(len(x), 3, heads, -1).unbind(1)
             keys[:, :, column], values[:, :, column] = k, v  # (B, H, D / H) each
             seen = keys[:, :, :reach], values[:, :, :reach]
             attended = F.scaled_dot_product_attention(q[:, :, None], *seen, attn_mask=bias[..., :reach])
