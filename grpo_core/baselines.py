@@ -37,10 +37,12 @@ class Baseline:
     Attributes:
         value: from (xp, rewards (..., P, G) with 0 where unscored, scored (..., P, 1) a group, what was given) to b.
         mean: the mean that it is, "group" or "batch"; empty where it is none.
+        subtracts: there is anything to compare with; otherwise b is 0.
         within_group: it compares within the group alone: rewards that are equal there give an advantage of exactly 0.
         from_critic: it is a critic's value of each token, and advantages are estimated by GAE.
         explained: b of one completion from the scores of the others in its group, where it is no mean.
         phrase: the baseline as part of a sentence.
+        in_training: that a trainer compared with it, as a sentence.
         source: who compares with it; ``undivided``: who does so without dividing by a standard deviation.
         equal_push, equal_rest: why a group of equal rewards pushes under it, and why it does not; empty where rewards
             that are equal give an advantage of 0 in any case.
@@ -49,10 +51,12 @@ class Baseline:
 
     value: Callable[[Array, Array, Array, Any], Array]
     mean: str = ""
+    subtracts: bool = True
     within_group: bool = False
     from_critic: bool = False
     explained: Callable[[Sequence[float]], Expression] | None = None
     phrase: str
+    in_training: str
     source: str
     undivided: str
     equal_push: str = ""
@@ -110,6 +114,7 @@ BASELINES: dict[str, Baseline] = {
         mean="group",
         within_group=True,
         phrase=tr("the group's mean"),
+        in_training=tr("The baseline was the mean of the group."),
         source=DEEPSEEKMATH,
         undivided="Dr. GRPO, arXiv:2503.20783",
         script="r.mean()",
@@ -119,6 +124,7 @@ BASELINES: dict[str, Baseline] = {
         within_group=True,
         explained=_mean_of_others,
         phrase=tr("the mean of the others"),
+        in_training=tr("The baseline was the mean of the other completions."),
         source=RLOO,
         undivided=RLOO,
         script="(r.sum() - r) / (len(r) - 1)",
@@ -127,6 +133,7 @@ BASELINES: dict[str, Baseline] = {
         value=_batch_mean,
         mean="batch",
         phrase=tr("the batch's mean"),
+        in_training=tr("The baseline was the mean of the whole batch."),
         source=WILLIAMS,
         undivided=WILLIAMS,
         equal_push=tr("The advantages are not 0: they compare with the mean of the whole batch, not of the group."),
@@ -135,8 +142,10 @@ BASELINES: dict[str, Baseline] = {
     ),
     "none": Baseline(
         value=_none,
+        subtracts=False,
         explained=_nothing,
         phrase=tr("nothing"),
+        in_training=tr("There was no baseline."),
         source=WILLIAMS,
         undivided=WILLIAMS,
         equal_push=tr(
@@ -150,6 +159,7 @@ BASELINES: dict[str, Baseline] = {
         from_critic=True,
         explained=_of_critic,
         phrase=tr("the critic's value"),
+        in_training=tr("The baseline was a critic's value of each token."),
         source=GAE,
         undivided=GAE,
         equal_push=tr("The advantages are not 0: they compare with the critic's values, not within the group."),

@@ -21,6 +21,7 @@ class Deviation:
         of_batch: it is that of all rewards of the batch, otherwise of each group.
         divides: whether there is anything to divide by.
         phrase: the division as part of a sentence.
+        in_training: that a trainer divided by it, as a sentence.
         source: who divides by it.
         knobs: fields of the objective that act with it.
     """
@@ -29,18 +30,35 @@ class Deviation:
     of_batch: bool = False
     divides: bool = True
     phrase: str
+    in_training: str
     source: str
     knobs: tuple[str, ...] = ("std_epsilon",)
 
 
 DEVIATIONS: dict[str, Deviation] = {
-    "sample": Deviation(phrase=tr("divide by its standard deviation (n − 1)"), source=DEEPSEEKMATH),
-    "population": Deviation(ddof=0, phrase=tr("divide by its standard deviation (n)"), source=DEEPSEEKMATH),
+    "sample": Deviation(
+        phrase=tr("divide by its standard deviation (n − 1)"),
+        in_training=tr("The standard deviation was that of the group with n − 1."),
+        source=DEEPSEEKMATH,
+    ),
+    "population": Deviation(
+        ddof=0,
+        phrase=tr("divide by its standard deviation (n)"),
+        in_training=tr("The standard deviation was that of the group with n."),
+        source=DEEPSEEKMATH,
+    ),
     "batch": Deviation(
         of_batch=True,
         phrase=tr("divide by the batch's standard deviation"),
+        in_training=tr("The standard deviation was that of the whole batch."),
         source=tr("TRL 1.16, scale_rewards “batch”"),
     ),
-    "none": Deviation(divides=False, phrase=tr("divide by nothing"), source="Dr. GRPO, arXiv:2503.20783", knobs=()),
+    "none": Deviation(
+        divides=False,
+        phrase=tr("divide by nothing"),
+        in_training=tr("Advantages were not divided by a standard deviation."),
+        source="Dr. GRPO, arXiv:2503.20783",
+        knobs=(),
+    ),
 }
 """Every choice by its name in the settings."""

@@ -15,6 +15,7 @@ from grpo_core import metrics, recompute
 from grpo_core.bandit.gradient import logit_gradient
 from grpo_core.config import PRESETS, Objective
 from grpo_core.config.presets import nearest_preset, preset_of
+from grpo_core.kl import ESTIMATORS
 from grpo_core.objective import Terms
 from grpo_core.record import Step
 from grpo_core.text import tr
@@ -100,9 +101,21 @@ class EvaluatedStep:
         return recompute.scores_of_steps(self.step)
 
     @property
+    def kl_in_loss(self) -> bool:
+        """Whether the loss holds a KL term: β is not 0 and the KL enters there, not in the rewards."""
+        return bool(self.objective.beta) and self.objective.kl_in == "loss"
+
+    @property
+    def pulls_nowhere(self) -> bool:
+        """Whether the loss has a KL term whose expected gradient is 0 on the policy's own samples: k1 without ratio."""
+        o = self.objective
+        alone = o.kl in ESTIMATORS and ESTIMATORS[o.kl].pulls_nowhere
+        return self.kl_in_loss and alone and not o.kl_importance
+
+    @property
     def penalised(self) -> bool:
         """Whether the KL is subtracted from the rewards."""
-        return self.objective.kl_in == "reward" and self.step.ref_logp is not None
+        return recompute.summed_log_ratio(self.step, self.objective) is not None
 
     @cached_property
     def td_errors(self) -> np.ndarray:
@@ -139,6 +152,16 @@ class EvaluatedStep:
         nearest, _ = nearest_preset(self.step.settings)
         return tr("a mixture; nearest is {preset}: {source}").format(preset=nearest, source=PRESETS[nearest].source)
 
+    @cached_property
+    def compared_rewards(self) -> np.ndarray:
+        """What is compared within each group, (P, n): rewards, or those of steps; NaN where unscored or empty."""
+        return recompute.compared(self.step)
+
+    @property
+    def without_signal(self) -> bool:
+        """Whether every advantage is 0."""
+        return not np.any(self.advantage[self.step.mask.any(axis=-1)])
+
     # -- the pass as a whole ------------------------------------------------------------------------------------------
 
     def gradient(self, passed: int) -> np.ndarray:
@@ -174,3 +197,46 @@ class EvaluatedStep:
         if self.advantage.ndim == 1:
             return self.advantage
         return np.asarray((self.advantage * self.step.mask).sum(axis=-1) / np.maximum(self.step.mask.sum(axis=-1), 1))
+
+    def has_gradient(self, passed: int) -> bool:
+        """Whether a pass has a gradient: on the logits where they are known, else on the tokens' log π."""
+        logits = self.logit_gradient(passed)
+        gradient = self.gradient(passed) if logits is None else logits
+        return bool(np.abs(gradient).max(initial=0.0) > self.precision * 1e-3)
+
+    def ratios_are_one(self, passed: int) -> bool:
+        """Whether every ratio of a pass is 1, but for rounding."""
+        return bool(np.abs(self.ratios(passed) - 1).max(initial=0.0) <= self.precision)
+
+    def surrogate_loss(self, passed: int) -> float:
+        """The surrogate's part of a pass's loss."""
+        terms = self.terms(passed)
+        return -float((terms.weight * terms.surrogate).sum())
+
+    def surrogate_size(self, passed: int) -> float:
+        """The sum of W |surrogate| of a pass, by which rounding in its loss is judged; above 0."""
+        terms = self.terms(passed)
+        return float(np.abs(terms.weight * terms.surrogate).sum()) or 1e-300
+
+    def kl_loss(self, passed: int) -> float:
+        """The KL's part of a pass's loss; 0 where the KL is not in the loss."""
+        terms = self.terms(passed)
+        if terms.kl is None or not self.kl_in_loss:
+            return 0.0
+        return float(self.objective.beta * (terms.weight * terms.kl).sum())
+
+    # -- an update that is known in part, as a language model's under other settings ---------------------------------
+
+    @property
+    def complete(self) -> bool:
+        """Whether log π is known to the end of the update: before each of its passes and after the last."""
+        return len(self.step.logp) == self.step.passes + 1
+
+    @property
+    def passes(self) -> int:
+        """Passes of the update, known or not."""
+        return self.step.passes if self.complete else self.step.settings.learner.mu
+
+    def nearest_pass(self, passed: int) -> int:
+        """Pass ``passed``, or the last that is known where the update has fewer."""
+        return min(passed, self.step.passes - 1)

@@ -27,6 +27,8 @@ from grpo_core.typeset import number, signed
 
 EXACT = "exact"
 """The estimator that needs the full distributions instead of the sampled token."""
+IN_REWARD = "k1"
+"""The estimator that is subtracted from the reward, summed over a completion, whichever is set for the loss."""
 SCHULMAN = "Schulman, joschu.net/blog/kl-approx.html"
 
 
@@ -74,6 +76,8 @@ class Estimator:
         explained, slope: the two for one token.
         unbiased: its mean is the KL; its expected gradient times a ratio for each token is then that of KL(π‖π_ref).
         pulls_back: without the ratio its expected gradient as a loss, on-policy, is that of KL(π‖π_ref).
+        pulls_nowhere: without the ratio its expected gradient as a loss, on-policy, is 0.
+        exponential: it grows exponentially in d.
         note: what is to be known of it as a loss; ``alone`` is said without the ratio before it, ``with_ratio`` with a
             ratio for each token.
         script, script_slope: the two in a NumPy script, of an array ``d``.
@@ -85,6 +89,8 @@ class Estimator:
     slope: Callable[[Distance], Expression]
     unbiased: bool
     pulls_back: bool
+    pulls_nowhere: bool = False
+    exponential: bool = False
     note: str = ""
     alone: str = ""
     with_ratio: str
@@ -180,6 +186,7 @@ ESTIMATORS: dict[str, Estimator] = {
         slope=_k1_slope,
         unbiased=True,
         pulls_back=False,
+        pulls_nowhere=True,
         alone=tr("As a loss its expected gradient is 0 on the policy's own samples."),
         with_ratio=_IMPORTANCE,
         script="-d",
@@ -206,6 +213,7 @@ ESTIMATORS: dict[str, Estimator] = {
         slope=_k3_slope,
         unbiased=True,
         pulls_back=False,
+        exponential=True,
         note=tr("d is log π_ref − log π of the token. Never below 0, and an unbiased estimate of KL(π‖π_ref)."),
         with_ratio=_IMPORTANCE,
         script="np.expm1(d) - d",

@@ -12,6 +12,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.advantages import advantages
+from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError, NonFiniteError
 from grpo_core.record import ARRAYS, Step
@@ -171,11 +172,11 @@ def placed(step: Step, group: int, answer: Answer) -> tuple[np.ndarray, np.ndarr
     rewards = recompute.grouped(step, step.rewards)  # (P, G)
     rewards = np.concatenate([rewards, np.full((len(rewards), 1), np.nan)], axis=-1)
     rewards[group, -1] = answer.reward
-    k1 = None
-    if objective.kl_in == "reward" and step.ref_logp is not None:
-        each = recompute.grouped(step, np.where(step.mask, step.old_logp - step.ref_logp, 0.0).sum(axis=-1))
+    k1 = recompute.summed_log_ratio(step, objective)
+    if k1 is not None:
+        each = recompute.grouped(step, k1)
         k1 = np.concatenate([each, np.zeros((len(each), 1))], axis=-1)
         k1[group, -1] = float((answer.logp - answer.ref_logp).sum())
-    if objective.baseline == "given":
+    if BASELINES[objective.baseline].from_critic:
         objective = objective.replace(baseline="group_mean")
     return rewards[group], advantages(objective, rewards, kl=k1)[group]

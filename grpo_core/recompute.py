@@ -15,6 +15,7 @@ import numpy as np
 
 from grpo_core import kl
 from grpo_core.advantages import advantages, equal_rewards, from_here_on, gae, step_scores
+from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
 from grpo_core.objective import Terms, evaluate, gradient_parts
@@ -69,17 +70,23 @@ def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
     step, objective = under(step, objective), objective or step.settings.objective
     if step.advantage is not None:
         return step.advantage
-    if objective.baseline == "given":
+    if BASELINES[objective.baseline].from_critic:
         if step.values is None:
             raise SettingsError("objective.baseline", "given", tr("this update has no critic's values to compare with"))
         return critic_advantage(step.rewards, step.values, step.mask, step.settings.learner)
     if objective.credit == "process":
         return np.where(step.mask, from_here_on(scores_of_steps(step, objective)), 0.0)
-    k1 = None
-    if objective.kl_in == "reward" and step.ref_logp is not None:
-        distance = np.where(step.mask, step.old_logp - step.ref_logp, 0.0)
-        k1 = grouped(step, distance.sum(axis=-1))
+    k1 = summed_log_ratio(step, objective)
+    k1 = None if k1 is None else grouped(step, k1)
     return ungrouped(step, advantages(objective, grouped(step, step.rewards), kl=k1))
+
+
+def summed_log_ratio(step: Step, objective: Objective) -> np.ndarray | None:
+    """Σ log π_old − log π_ref of every completion (B,), which times β is taken from its reward; None where the KL does
+    not enter there, or the update has no reference."""
+    if objective.kl_in != "reward" or step.ref_logp is None:
+        return None
+    return np.asarray(np.where(step.mask, step.old_logp - step.ref_logp, 0.0).sum(axis=-1))
 
 
 def critic_advantage(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, learner: Any) -> np.ndarray:
@@ -213,7 +220,7 @@ def _by_part(
     step, objective = under(step, objective), objective or step.settings.objective
     whole = advantage(step, objective) if given is None else given
     with_distribution: dict[str, np.ndarray | None] = {}
-    if objective.kl == "exact":
+    if objective.kl == kl.EXACT:
         with_distribution["exact_kl"] = exact_kl(step, passed)
     coefficient = step.entropy_coefficient if function is evaluate else None
     if function is evaluate and (objective.entropy_bonus or coefficient is not None):

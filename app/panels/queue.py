@@ -196,7 +196,7 @@ def _status_text(background: BackgroundQueue | None) -> str:
             text = tr("Paused at {stood}.").format(stood=stood)
         case QueueState.CANCELLED:
             text = tr("Cancelled at {stood}; what was done stays.").format(stood=stood)
-        case _:
+        case QueueState.DONE:
             text = tr("Done: {count} runs of {updates:,} updates.").format(count=len(queue.runs), updates=queue.updates)
     troubles = [one.trouble for one in far if one.trouble]
     if troubles:

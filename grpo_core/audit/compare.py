@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core import recompute
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.errors import SettingsError
 from grpo_core.record import Step
 from grpo_core.text import tr
@@ -109,7 +110,7 @@ def advantages(step: Step) -> list[Comparison]:
     size = float(np.nanmax(np.abs(step.rewards)))
     spread = recompute.grouped(step, step.rewards)
     deviation = np.nanstd(spread, axis=-1, ddof=1) if spread.shape[-1] > 1 else np.zeros(len(spread))
-    scaled = 1.0 if objective.std == "none" else deviation[step.group] + objective.std_epsilon
+    scaled = deviation[step.group] + objective.std_epsilon if DEVIATIONS[objective.std].divides else 1.0
     # the trainer's rewards are float32: their rounding, divided by the spread
     allowed = 8 * SINGLE * size / scaled + 2e-6 * (1 + np.abs(ours))
     allowed = np.broadcast_to(allowed, ours.shape)

@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from grpo_core.baselines import BASELINES
+from grpo_core.deviations import DEVIATIONS
+from grpo_core.kl import ESTIMATORS
+from grpo_core.levels import LEVELS
 from grpo_core.record import Step
+from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
 
@@ -107,10 +112,10 @@ def of_loss(step: Step) -> Iterator[Hypothesis]:
         yield Hypothesis(sentence=words, applied=_reduced(reduction, count))
     for change, words in _clips(o):
         yield Hypothesis(sentence=words, applied=_objective(**change))
-    if o.level == "token":
-        yield Hypothesis(sentence=tr("The ratio belongs to whole completions."), applied=_objective(level="sequence"))
-    else:
+    if LEVELS[o.level].of_completion:
         yield Hypothesis(sentence=tr("The ratio belongs to single tokens."), applied=_objective(level="token"))
+    else:
+        yield Hypothesis(sentence=tr("The ratio belongs to whole completions."), applied=_objective(level="sequence"))
     if o.beta:
         yield Hypothesis(sentence=tr("The KL term was left out."), applied=_objective(beta=0.0, kl_importance=False))
         yield Hypothesis(
@@ -119,7 +124,7 @@ def of_loss(step: Step) -> Iterator[Hypothesis]:
             else tr("The KL estimate was multiplied by the ratio."),
             applied=_objective(kl_importance=not o.kl_importance),
         )
-        for kind in sorted({"k1", "k2", "k3"} - {o.kl}):
+        for kind in sorted(ESTIMATORS.keys() - {o.kl}):
             yield Hypothesis(sentence=tr("The KL estimator was {kind}.").format(kind=kind), applied=_objective(kl=kind))
     if step.present is not None:
         yield Hypothesis(
@@ -151,7 +156,7 @@ def _as_if_on_policy(step: Step) -> Step:
 
 def _clips(o: Any) -> Iterator[tuple[dict[str, Any], str]]:
     """Other clip ranges than the set one."""
-    if o.surrogate != "clip":
+    if not {"clip_low", "clip_high", "dual_clip"} <= {*SURROGATES[o.surrogate].knobs}:
         return
     yield {"clip_low": 1.0, "clip_high": 1e6, "dual_clip": None}, tr("Nothing was clipped.")
     if o.dual_clip is not None:
@@ -169,16 +174,10 @@ def _clips(o: Any) -> Iterator[tuple[dict[str, Any], str]]:
 def of_advantage(step: Step) -> Iterator[Hypothesis]:
     """What may be other in an advantage."""
     o = step.settings.objective
-    kinds = {
-        "sample": tr("The standard deviation was that of the group with n − 1."),
-        "population": tr("The standard deviation was that of the group with n."),
-        "batch": tr("The standard deviation was that of the whole batch."),
-        "none": tr("Advantages were not divided by a standard deviation."),
-    }
-    for std, words in kinds.items():
+    for std, deviation in DEVIATIONS.items():
         if std != o.std:
-            yield Hypothesis(sentence=words, applied=_objective(std=std))
-    if o.std != "none":
+            yield Hypothesis(sentence=deviation.in_training, applied=_objective(std=std))
+    if DEVIATIONS[o.std].divides:
         for epsilon in (1e-8, 1e-6, 1e-9, 1e-5, 1e-4, 1e-3, 1e-2, 0.0):
             if epsilon != o.std_epsilon:
                 yield Hypothesis(
@@ -187,15 +186,11 @@ def of_advantage(step: Step) -> Iterator[Hypothesis]:
                     ),
                     applied=_objective(std_epsilon=epsilon),
                 )
-    for baseline, words in (
-        ("leave_one_out", tr("The baseline was the mean of the other completions.")),
-        ("batch_mean", tr("The baseline was the mean of the whole batch.")),
-        ("none", tr("There was no baseline.")),
-    ):
-        if baseline != o.baseline:
-            yield Hypothesis(sentence=words, applied=_objective(baseline=baseline))
+    for baseline, compared_with in BASELINES.items():
+        if baseline != o.baseline and not compared_with.from_critic:
+            yield Hypothesis(sentence=compared_with.in_training, applied=_objective(baseline=baseline))
             yield Hypothesis(
-                sentence=tr("{what} Advantages were not divided by a standard deviation.").format(what=words),
+                sentence=f"{compared_with.in_training} {DEVIATIONS['none'].in_training}",
                 applied=_objective(baseline=baseline, std="none"),
             )
     if step.reward_parts is not None and step.reward_parts.shape[1] > 1:

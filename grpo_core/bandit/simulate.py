@@ -21,6 +21,7 @@ from grpo_core.bandit.optimizer import Moments, no_moments, rescaled, stepped
 from grpo_core.bandit.sampling import Batch, draw
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import Task, task
+from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -175,7 +176,7 @@ def _compared(
         values = np.where(mask, gather(critic, where), 0.0)
         estimate = runs_last(recompute.critic_advantage(batch.rewards, values, mask, learner))
         critic = _critic_after(critic, estimate, where, mask, learner.critic_rate)
-        if goal.baseline == "given":
+        if BASELINES[goal.baseline].from_critic:
             return estimate, values, critic
     grouped = (len(mask), -1, learner.group_size)
     if goal.credit == "process":
@@ -186,7 +187,7 @@ def _compared(
         return runs_last(np.where(mask, advantage, 0.0)), values, critic
     k1 = None
     if goal.kl_in == "reward":
-        k1 = np.where(mask, kl.estimate("k1", old_logp, ref_logp), 0.0).sum(axis=-1).reshape(grouped)
+        k1 = np.where(mask, kl.estimate(kl.IN_REWARD, old_logp, ref_logp), 0.0).sum(axis=-1).reshape(grouped)
     advantage = advantages(goal, batch.rewards.reshape(grouped), kl=k1)
     return advantage.reshape(batch.rewards.shape), values, critic
 

@@ -72,8 +72,10 @@ def landscape_rewards(config: BanditTask) -> np.ndarray:
             return np.asarray(a / 10)
         case "custom":
             return np.array(config.custom)
-        case _:
+        case "single_peak":
             return _triangle(a, config.peak, config.half_width, 1.0)
+        case landscape:
+            raise ValueError(f"the landscape “{landscape}” has no rewards of actions")
 
 
 def right_actions(config: BanditTask) -> np.ndarray:

@@ -10,8 +10,11 @@ import numpy as np
 
 from grpo_core import kl
 from grpo_core.bandit.tasks import task
+from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings, described_at
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.errors import SettingsError
+from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
 BETAS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)
@@ -62,11 +65,12 @@ def has_optimum(settings: Settings) -> bool:
     balance between reward and KL is another one; nothing else may pull, and every group that is drawn must count.
     """
     goal = settings.objective
-    unscaled = goal.std == "none" and goal.baseline in ("none", "leave_one_out", "given")
-    reinforce = goal.surrogate == "log_prob" and unscaled and settings.learner.mu == 1
+    compared_with = BASELINES[goal.baseline]
+    unscaled = not DEVIATIONS[goal.std].divides and not compared_with.mean
+    reinforce = SURROGATES[goal.surrogate].ratio is Ratio.NONE and unscaled and settings.learner.mu == 1
     true = (goal.kl, goal.kl_importance) in RIGHT_PULL
     if goal.kl_in == "reward":
-        true = goal.baseline != "given"
+        true = not compared_with.from_critic
     alone = not goal.entropy_bonus and not settings.learner.resample_dead and not settings.optimizer.weight_decay
     return not settings.is_language and reinforce and true and alone and goal.beta > 0
 

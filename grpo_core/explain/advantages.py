@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from grpo_core import kl
 from grpo_core.advantages import EQUAL
 from grpo_core.baselines import BASELINES, DEEPSEEKMATH, GAE, Baseline
 from grpo_core.config.words import worded
@@ -64,13 +65,13 @@ def penalised_reward(n: Numbers, q: Quantity) -> Formula:
 
 def _in_reward(n: Numbers) -> str:
     """What of the KL enters the reward, whatever estimator is set."""
-    kl = n.objective.kl
-    if kl == "k1":
+    kind = n.objective.kl
+    if kind == kl.IN_REWARD:
         return tr("The KL penalty enters as part of the reward: the summed k1 of the completion, times β.")
     return tr(
         "The KL penalty enters as part of the reward: the summed k1 of the completion, times β. It is always k1 that "
         "enters there; the estimator that is set, {kl}, has no part in it."
-    ).format(kl=worded(kl))
+    ).format(kl=worded(kind))
 
 
 def mean(n: Numbers, q: Quantity) -> Formula:

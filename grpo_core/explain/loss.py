@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from grpo_core.baselines import BASELINES
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
@@ -40,7 +41,7 @@ def token_loss(n: Numbers, q: Quantity) -> Formula:
     general, values, value, inputs, scale = f"-S_{n.it}", f"-{signed(s)}", -s, [surrogate], abs(s)
     kl = n.token("kl", q)
     note = ""
-    if o.kl_in == "loss" and o.beta:
+    if n.kl_in_loss:
         general += rf" + \beta \mathrm{{KL}}_{n.it}"
         values += rf" + {number(o.beta)} \cdot {signed(n[kl])}"
         value, scale = value + o.beta * n[kl], scale + abs(o.beta * n[kl])
@@ -63,7 +64,7 @@ def _elsewhere(n: Numbers) -> str:
     """Where the KL is, if it is not in the loss."""
     if not n.objective.beta:
         return tr("β is 0, so there is no KL in the loss.")
-    if n.objective.baseline == "given":
+    if BASELINES[n.objective.baseline].from_critic:
         return tr("The KL is to enter with the reward, but the critic's advantage leaves it out: β has no effect.")
     return tr("The KL penalty is part of the reward.")
 
@@ -107,15 +108,13 @@ def _size(n: Numbers, passed: int) -> float:
 
 def _parts(n: Numbers, passed: int) -> str:
     """Which part of the loss comes from where."""
-    terms, o = n.terms(passed), n.objective
-    policy = plain(-float((terms.weight * terms.surrogate).sum()))
-    said = tr("A handle for the gradient, not a score.")
-    if o.kl_in == "loss" and o.beta and terms.kl is not None:
-        kl = plain(o.beta * float((terms.weight * terms.kl).sum()))
-        said = tr("The surrogate makes {policy} of it, β times the KL {kl}. {said}").format(
-            policy=policy, kl=kl, said=said
-        )
-    return said
+    purpose = tr("A handle for the gradient, not a score.")
+    if not n.kl_in_loss or n.terms(passed).kl is None:
+        return purpose
+    parts = tr("The surrogate makes {policy} of it, β times the KL {kl}.").format(
+        policy=plain(n.surrogate_loss(passed)), kl=plain(n.kl_loss(passed))
+    )
+    return f"{parts} {purpose}"
 
 
 RULES: dict[str, Rule] = {"weight": weight, "token_loss": token_loss, "contribution": contribution, "loss": loss}

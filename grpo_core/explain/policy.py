@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from grpo_core import kl
 from grpo_core.config import Settings
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
@@ -174,7 +175,7 @@ def _through_distribution(n: Numbers, q: Quantity, here: np.ndarray) -> list[Ter
 
     weights, log, prob = of_token("weight"), at("log_probability"), at("probability")
     p, x = n[prob], n[log]
-    if o.kl == "exact" and o.kl_in == "loss" and o.beta:
+    if o.kl == kl.EXACT and n.kl_in_loss:
         ratios = of_token("ratio") if o.kl_importance else []
         shares = [n[w] * (n[ratios[k]] if ratios else 1.0) for k, w in enumerate(weights)]
         ref, divergence = at("ref_log_probability"), at("exact_kl")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,11 +11,9 @@ from grpo_core import kl, recompute
 from grpo_core.bandit.gradient import updated_logits
 from grpo_core.baselines import BASELINES
 from grpo_core.deviations import DEVIATIONS
+from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain.quantity import PARTS, Quantity
 from grpo_core.reductions import REDUCTIONS
-
-if TYPE_CHECKING:
-    from grpo_core.explain.numbers import Numbers
 
 NAN = float("nan")
 
@@ -25,36 +22,36 @@ def _cell(array: np.ndarray | None, q: Quantity) -> float:
     return NAN if array is None else float(array[q.row or 0, q.token or 0])
 
 
-def _part(place: int) -> Callable[[Numbers, Quantity], float]:
+def _part(place: int) -> Callable[[EvaluatedStep, Quantity], float]:
     """One part of the reward, before its weight."""
 
-    def read(n: Numbers, q: Quantity) -> float:
+    def read(n: EvaluatedStep, q: Quantity) -> float:
         return NAN if n.step.reward_parts is None else float(n.step.reward_parts[q.row or 0, place])
 
     return read
 
 
-def _advantage(n: Numbers, q: Quantity) -> float:
+def _advantage(n: EvaluatedStep, q: Quantity) -> float:
     return float(n.advantage[q.row]) if n.advantage.ndim == 1 else _cell(n.advantage, q)
 
 
-def _scored(n: Numbers, q: Quantity, values: np.ndarray) -> np.ndarray:
+def _scored(n: EvaluatedStep, q: Quantity, values: np.ndarray) -> np.ndarray:
     """The scored ones of a group's values, or of the batch's."""
     here = values if q.group is None else values[n.step.group == q.group]
     return np.asarray(here[~np.isnan(here)])
 
 
-def _mean(n: Numbers, q: Quantity, values: np.ndarray) -> float:
+def _mean(n: EvaluatedStep, q: Quantity, values: np.ndarray) -> float:
     scored = _scored(n, q, values)
     return float(scored.mean()) if scored.size else NAN
 
 
-def _std(n: Numbers, q: Quantity, values: np.ndarray, freedom: int = 1) -> float:
+def _std(n: EvaluatedStep, q: Quantity, values: np.ndarray, freedom: int = 1) -> float:
     scored = _scored(n, q, values)
     return float(scored.std(ddof=freedom)) if scored.size > freedom else NAN
 
 
-def _baseline(n: Numbers, q: Quantity) -> float:
+def _baseline(n: EvaluatedStep, q: Quantity) -> float:
     """What the trained advantage has subtracted."""
     row = q.row or 0
     compared_with, here = BASELINES[n.objective.baseline], int(n.step.group[row])
@@ -71,7 +68,7 @@ def _baseline(n: Numbers, q: Quantity) -> float:
     return float(n.scores[row] - recompute.advantage(bare, n.objective.replace(std="none"))[row])
 
 
-def _denominator(n: Numbers, q: Quantity) -> float:
+def _denominator(n: EvaluatedStep, q: Quantity) -> float:
     step, row = n.step, q.row or 0
     part = step.part[q.passed, row]
     if step.denominator is not None:
@@ -82,53 +79,53 @@ def _denominator(n: Numbers, q: Quantity) -> float:
     return float(together.sum())
 
 
-def _of_terms(name: str) -> Callable[[Numbers, Quantity], float]:
+def _of_terms(name: str) -> Callable[[EvaluatedStep, Quantity], float]:
     return lambda n, q: _cell(getattr(n.terms(q.passed), name), q)
 
 
-def _log_ratio(n: Numbers, q: Quantity) -> float:
+def _log_ratio(n: EvaluatedStep, q: Quantity) -> float:
     difference = _cell(n.step.logp[q.passed], q) - _cell(n.step.old_logp, q)
     limit = n.objective.log_ratio_limit
     return difference if limit is None else min(max(difference, -limit), limit)
 
 
-def _contribution(n: Numbers, q: Quantity) -> float:
+def _contribution(n: EvaluatedStep, q: Quantity) -> float:
     terms = n.terms(q.passed)
     return float((terms.weight[q.row] * terms.token_loss[q.row]).sum())
 
 
-def _pull(n: Numbers, q: Quantity) -> float:
+def _pull(n: EvaluatedStep, q: Quantity) -> float:
     pull = n.gradient_parts(q.passed)[1]
     return 0.0 if pull is None else _cell(pull, q)
 
 
-def _logp_of(n: Numbers, q: Quantity) -> np.ndarray | None:
+def _logp_of(n: EvaluatedStep, q: Quantity) -> np.ndarray | None:
     """log π of every action at a place, (V,)."""
     known = n.step.distribution(q.passed)
     return None if known is None or q.context is None else np.asarray(known[q.context])
 
 
-def _log_probability(n: Numbers, q: Quantity) -> float:
+def _log_probability(n: EvaluatedStep, q: Quantity) -> float:
     logp = _logp_of(n, q)
     return NAN if logp is None else float(logp[q.action])
 
 
-def _ref_log_probability(n: Numbers, q: Quantity) -> float:
+def _ref_log_probability(n: EvaluatedStep, q: Quantity) -> float:
     return NAN if n.step.ref_dist_logp is None else float(n.step.ref_dist_logp[q.context, q.action])
 
 
-def _exact_kl(n: Numbers, q: Quantity) -> float:
+def _exact_kl(n: EvaluatedStep, q: Quantity) -> float:
     logp = _logp_of(n, q)
     reference = n.step.ref_dist_logp
     return NAN if logp is None or reference is None else float(kl.exact(logp, reference[q.context]))
 
 
-def _entropy(n: Numbers, q: Quantity) -> float:
+def _entropy(n: EvaluatedStep, q: Quantity) -> float:
     logp = _logp_of(n, q)
     return NAN if logp is None else float(kl.entropy(logp))
 
 
-def _new_probability(n: Numbers, q: Quantity) -> float:
+def _new_probability(n: EvaluatedStep, q: Quantity) -> float:
     """What was recorded; under another objective, what a plain gradient step would have made."""
     if n.recorded:
         known = n.step.distribution(q.passed + 1)
@@ -140,22 +137,22 @@ def _new_probability(n: Numbers, q: Quantity) -> float:
     return float(np.exp(z - z.max())[q.action] / np.exp(z - z.max()).sum())
 
 
-def _logit_gradient(n: Numbers, q: Quantity) -> float:
+def _logit_gradient(n: EvaluatedStep, q: Quantity) -> float:
     known = n.logit_gradient(q.passed)
     return NAN if known is None else float(known[q.context, q.action])
 
 
-def _context_gradient(n: Numbers, q: Quantity) -> float:
+def _context_gradient(n: EvaluatedStep, q: Quantity) -> float:
     known = n.logit_gradient(q.passed)
     return NAN if known is None else float(np.linalg.norm(known[q.context]))
 
 
-def _max_probability(n: Numbers, q: Quantity) -> float:
+def _max_probability(n: EvaluatedStep, q: Quantity) -> float:
     logp = _logp_of(n, q)
     return NAN if logp is None else float(np.exp(logp.max()))
 
 
-READ: dict[str, Callable[[Numbers, Quantity], float]] = {
+READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     **{name: _part(place) for place, name in enumerate(PARTS)},
     "reward": lambda n, q: float(n.step.rewards[q.row or 0]),
     "step_reward": lambda n, q: _cell(n.step.step_rewards, q),

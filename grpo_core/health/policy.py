@@ -10,6 +10,7 @@ from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
 from grpo_core.health.update import Update
+from grpo_core.levels import LEVELS
 from grpo_core.text import tr
 
 COLLAPSED, BLOWN_UP = 0.1, 3.0
@@ -104,7 +105,7 @@ def clipped(update: Update) -> Measure | None:
 
 def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Passes in which most tokens have no gradient."""
-    limit = CLIPPED if settings.objective.level == "token" else CLIPPED_SEQUENCES
+    limit = CLIPPED_SEQUENCES if LEVELS[settings.objective.level].of_completion else CLIPPED
     since = lasting(measures, lambda m: m.value >= limit, 2)
     if not since:
         return None

@@ -12,6 +12,7 @@ import torch
 
 from grpo_core.config import Objective, Settings
 from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.kl import EXACT
 from grpo_core.lm.batches import Drawn, draw, measured
 from grpo_core.lm.clock import Clock
 from grpo_core.lm.layout import Layout, layout
@@ -234,7 +235,7 @@ def _redraft(step: Step, known: dict[str, Any], old_logp: np.ndarray, values: np
 def _seen(objective: Objective, scores: list[Scores]) -> dict[str, Any]:
     """What is recorded of the scores before each pass and after the last: full distributions of all where the loss was
     made of them, else of the ends."""
-    whole = scores if objective.kl == "exact" or objective.entropy_bonus else [scores[0], scores[-1]]
+    whole = scores if objective.kl == EXACT or objective.entropy_bonus else [scores[0], scores[-1]]
     return {
         "logp": np.stack([_array(each.logp) for each in scores]),
         "dist_logp": np.stack([_array(each.dist_logp) for each in whole]),

@@ -97,7 +97,7 @@ def _loss(
 ) -> Tensor:
     """The loss of one pass. What flows through the full distributions, autograd adds by itself."""
     whole: dict[str, Tensor] = {}
-    if objective.kl == "exact" and reference is not None:
+    if objective.kl == kl.EXACT and reference is not None:
         whole["exact_kl"] = kl.exact(now.dist_logp, reference.dist_logp)[place.context]
     if objective.entropy_bonus:
         whole["entropy"] = kl.entropy(now.dist_logp)[place.context]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grpo_core.config import Objective
 from grpo_core.explain.numbers import Numbers
 from grpo_core.reasons import groups, lengths, loss, policy
-from grpo_core.reasons.reason import LONGEST_CHIP, Facts, Reason
+from grpo_core.reasons.reason import LONGEST_CHIP, Reason
 from grpo_core.record import Step
 
 __all__ = ["LONGEST_CHIP", "Reason", "reasons"]
@@ -29,6 +29,6 @@ def reasons(
     Raises:
         SettingsError: the update cannot be evaluated under ``objective``.
     """
-    facts = Facts(numbers or Numbers(step, objective), passed)
-    results = (reason for part in (groups, lengths, loss, policy) for reason in part.reasons(facts))
+    n = numbers or Numbers(step, objective)
+    results = (reason for part in (groups, lengths, loss, policy) for reason in part.reasons(n, passed))
     return {reason.key: reason for reason in results if reason is not None}

@@ -8,8 +8,9 @@ import numpy as np
 
 from grpo_core.baselines import BASELINES
 from grpo_core.deviations import DEVIATIONS
+from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
-from grpo_core.reasons.reason import LONGEST_CHIP, Facts, Reason
+from grpo_core.reasons.reason import LONGEST_CHIP, Reason
 from grpo_core.text import tr
 from grpo_core.typeset import plain
 
@@ -21,26 +22,26 @@ WRONG, ALONE = tr("all wrong"), "G = 1"
 """What a group with equal rewards is called."""
 
 
-def group_reasons(facts: Facts) -> Iterator[Reason]:
+def group_reasons(n: Numbers, passed: int) -> Iterator[Reason]:
     """One for each group that is dead, or whose rewards hardly differ."""
-    for group, rewards in enumerate(facts.rewards):
+    for group, rewards in enumerate(n.compared_rewards):
         scored = rewards[~np.isnan(rewards)]
-        if facts.dead[group]:
-            yield _dead(facts, group, scored)
+        if n.dead[group]:
+            yield _dead(n, passed, group, scored)
         else:
-            yield from _narrow(facts, group, scored)
+            yield from _narrow(n, group, scored)
 
 
-def _dead(facts: Facts, group: int, scored: np.ndarray) -> Reason:
-    rows = np.flatnonzero(facts.step.group == group)
-    pulled = bool(np.any(facts.pull(facts.passed)[rows]))
-    advantages = facts.numbers.advantage[rows]
+def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
+    rows = np.flatnonzero(n.step.group == group)
+    pulled = bool(np.any(n.pull(passed)[rows]))
+    advantages = n.advantage[rows]
     if np.any(advantages):
-        sentence = f"{_alike(scored)} {_although_equal(facts)}"
+        sentence = f"{_alike(scored)} {_although_equal(n)}"
     else:
         effect = tr("Every advantage is 0, so the group does not push.")
         more = [tr("The KL term still pulls on its tokens.")] if pulled else []
-        sentence = " ".join([_why(facts, scored), effect, *more, _remedy(facts, scored)])
+        sentence = " ".join([_why(n, scored), effect, *more, _remedy(n, scored)])
     return Reason(
         key=f"group:{group}", chip=_what(scored), sentence=sentence,
         kind="note" if np.any(advantages) else "zero",
@@ -57,16 +58,16 @@ def _what(scored: np.ndarray) -> str:
     return {0.0: WRONG, 1.0: tr("all right")}.get(paid, tr("all {reward}").format(reward=plain(paid)))
 
 
-def _within(facts: Facts) -> bool:
+def _within(n: Numbers) -> bool:
     """Whether a group is compared with itself alone."""
-    return BASELINES[facts.objective.baseline].within_group or facts.step.advantage is not None
+    return BASELINES[n.objective.baseline].within_group or n.step.advantage is not None
 
 
-def _why(facts: Facts, scored: np.ndarray) -> str:
+def _why(n: Numbers, scored: np.ndarray) -> str:
     if len(scored) == 0:
         return tr("No completion of this group was scored.")
-    if not _within(facts):
-        return f"{_alike(scored)} {BASELINES[facts.objective.baseline].equal_rest}"
+    if not _within(n):
+        return f"{_alike(scored)} {BASELINES[n.objective.baseline].equal_rest}"
     if len(scored) == 1:
         return tr("A group of one is compared with itself alone.")
     return tr("All {count} rewards of this group are {scored}: nothing stands out from the mean.").format(
@@ -85,20 +86,20 @@ def _alike(scored: np.ndarray) -> str:
     )
 
 
-def _although_equal(facts: Facts) -> str:
+def _although_equal(n: Numbers) -> str:
     """Why equal rewards have advantages that are not 0."""
-    if facts.step.advantage is not None:
+    if n.step.advantage is not None:
         return tr("The advantages are those that the source of the record gave; they are not 0.")
-    if facts.numbers.penalised and BASELINES[facts.objective.baseline].within_group and not facts.numbers.by_step:
+    if n.penalised and BASELINES[n.objective.baseline].within_group and not n.by_step:
         return tr(
             "The advantages are not 0: what is compared is the reward less β times the completion's KL from the "
             "reference, and that differs from completion to completion."
         )
-    return BASELINES[facts.objective.baseline].equal_push
+    return BASELINES[n.objective.baseline].equal_push
 
 
-def _remedy(facts: Facts, scored: np.ndarray) -> str:
-    if len(scored) == 1 and _within(facts):
+def _remedy(n: Numbers, scored: np.ndarray) -> str:
+    if len(scored) == 1 and _within(n):
         return tr("A group size of 2 or more, or a baseline that is not the group's, gives it a signal.")
     if len(scored) == 0:
         return tr("Two scored completions would give it a signal.")
@@ -107,19 +108,14 @@ def _remedy(facts: Facts, scored: np.ndarray) -> str:
     return tr("A harder prompt, a larger group or a higher temperature makes a difference more likely.")
 
 
-def _narrow(facts: Facts, group: int, scored: np.ndarray) -> Iterator[Reason]:
+def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Iterator[Reason]:
     """Rewards that differ, but by less than δ, or by so little that dividing by their std blows them up."""
-    o, rows = facts.objective, np.flatnonzero(facts.step.group == group)
-    if (
-        facts.step.advantage is not None
-        or DEVIATIONS[o.std].of_batch
-        or not DEVIATIONS[o.std].divides
-        or facts.numbers.penalised
-    ):
+    o, rows = n.objective, np.flatnonzero(n.step.group == group)
+    if n.step.advantage is not None or DEVIATIONS[o.std].of_batch or not DEVIATIONS[o.std].divides or n.penalised:
         return
     spread = float(scored.max() - scored.min())
     std = float(np.std(scored, ddof=DEVIATIONS[o.std].ddof))
-    largest = float(np.abs(facts.row_advantage[rows]).max())
+    largest = float(np.abs(n.row_advantage[rows]).max())
     at = (Quantity("group_std", group=group), Quantity("advantage", row=int(rows[0])))
     if spread <= BARE_SPREAD * max(1.0, float(np.abs(scored).max())) and largest > WIDE:
         yield Reason(
@@ -146,39 +142,40 @@ def _narrow(facts: Facts, group: int, scored: np.ndarray) -> Iterator[Reason]:
         )
 
 
-def dead_groups(facts: Facts) -> Reason | None:
+def dead_groups(n: Numbers, passed: int) -> Reason | None:
     """The card: how many groups are dead, and of which sort."""
-    dead = np.flatnonzero(facts.dead)
+    dead = np.flatnonzero(n.dead)
     if not len(dead):
         return None
-    sorts = [_what(row[~np.isnan(row)]) for row in facts.rewards[dead]]
-    count, total = len(dead), len(facts.dead)
+    sorts = [_what(row[~np.isnan(row)]) for row in n.compared_rewards[dead]]
+    count, total = len(dead), len(n.dead)
     at = tuple(Quantity("dead_group", group=int(g)) for g in dead[:8])
     counted = {sort: sorts.count(sort) for sort in dict.fromkeys(sorts)}
     chip = next(iter(counted)) if count == total and len(counted) == 1 else _counted(counted, count, total)
-    said = (
-        tr("{count} of {total} groups hold equal rewards").format(count=count, total=total)
-        if total > 1
-        else tr("All rewards are equal")
-    )
-    if set(counted) == {ALONE} and _within(facts):
-        said = tr("Groups of one completion have nothing to be compared with")
-    elif facts.objective.baseline == "none" and facts.step.advantage is None and not facts.numbers.advantage.any():
-        said = tr("No completion was paid anything")
-    if np.any(facts.numbers.advantage[np.isin(facts.step.group, dead)]):
+    if set(counted) == {ALONE} and _within(n):
+        which = tr("Groups of one completion have nothing to be compared with.")
+    elif not BASELINES[n.objective.baseline].subtracts and n.step.advantage is None and not n.advantage.any():
+        which = tr("No completion was paid anything.")
+    elif total > 1:
+        which = tr("{count} of {total} groups hold equal rewards.").format(count=count, total=total)
+    else:
+        which = tr("All rewards are equal.")
+    if np.any(n.advantage[np.isin(n.step.group, dead)]):
         return Reason(
-            key="dead_groups", chip=chip, kind="note", quantities=at, sentence=f"{said}. {_although_equal(facts)}"
+            key="dead_groups", chip=chip, kind="note", quantities=at, sentence=f"{which} {_although_equal(n)}"
         )  # fmt: skip
-    effect = (
-        tr("nothing is learned from rewards in this update") if count == total else tr("they add nothing to the push")
-    )
-    sentence = tr("{said}, so every advantage there is 0 and {effect}. ").format(said=said, effect=effect)
-    if np.any(facts.pull(facts.passed)[np.isin(facts.step.group, dead)]):
-        sentence += tr("The KL term still pulls on them. ")
+    sentences = [
+        which,
+        tr("So every advantage there is 0 and nothing is learned from rewards in this update.")
+        if count == total
+        else tr("So every advantage there is 0 and they add nothing to the push."),
+    ]
+    if np.any(n.pull(passed)[np.isin(n.step.group, dead)]):
+        sentences.append(tr("The KL term still pulls on them."))
     wrong = count == total and set(counted) == {WRONG}
-    sentence += _remedy(facts, facts.rewards[dead[0]][~np.isnan(facts.rewards[dead[0]])])
+    sentences.append(_remedy(n, n.compared_rewards[dead[0]][~np.isnan(n.compared_rewards[dead[0]])]))
     kind = "unhealthy" if wrong or set(counted) == {ALONE} else "note"
-    return Reason(key="dead_groups", chip=chip, sentence=sentence.strip(), kind=kind, quantities=at)
+    return Reason(key="dead_groups", chip=chip, sentence=" ".join(sentences), kind=kind, quantities=at)
 
 
 def _counted(counted: dict[str, int], count: int, total: int) -> str:
@@ -186,18 +183,18 @@ def _counted(counted: dict[str, int], count: int, total: int) -> str:
     return text if len(text) <= LONGEST_CHIP else tr("{count} of {total} dead").format(count=count, total=total)
 
 
-def reward_std(facts: Facts) -> Reason | None:
+def reward_std(n: Numbers) -> Reason | None:
     """The card: a spread of 0 within groups, whatever the spread between them."""
-    scored = facts.step.rewards[~np.isnan(facts.step.rewards)]
-    if facts.objective.credit == "process":  # a spread of whole rewards says nothing about the steps
+    scored = n.step.rewards[~np.isnan(n.step.rewards)]
+    if n.objective.credit == "process":  # a spread of whole rewards says nothing about the steps
         return None
-    if not facts.dead.all() or not len(scored) or (~np.isnan(facts.rewards)).sum(axis=-1).max() < 2:
+    if not n.dead.all() or not len(scored) or (~np.isnan(n.compared_rewards)).sum(axis=-1).max() < 2:
         return None
-    at = tuple(Quantity("reward_std", group=g) for g in range(min(len(facts.dead), 8)))
-    if not facts.silent:
+    at = tuple(Quantity("reward_std", group=g) for g in range(min(len(n.dead), 8)))
+    if not n.without_signal:
         return Reason(
             key="reward_std", chip=tr("equal, yet they push"), kind="note", quantities=at,
-            sentence=tr("Within each group the rewards are equal. {why}").format(why=_although_equal(facts)),
+            sentence=tr("Within each group the rewards are equal. {why}").format(why=_although_equal(n)),
         )  # fmt: skip
     if scored.max() - scored.min() > BARE_SPREAD * max(1.0, float(np.abs(scored).max())):
         return Reason(
@@ -221,8 +218,8 @@ def reward_std(facts: Facts) -> Reason | None:
     )
 
 
-def reasons(facts: Facts) -> Iterator[Reason | None]:
+def reasons(n: Numbers, passed: int) -> Iterator[Reason | None]:
     """All of them."""
-    yield from group_reasons(facts)
-    yield dead_groups(facts)
-    yield reward_std(facts)
+    yield from group_reasons(n, passed)
+    yield dead_groups(n, passed)
+    yield reward_std(n)

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.lm.vocabulary import STOP
-from grpo_core.reasons.reason import Facts, Reason
+from grpo_core.reasons.reason import Reason
 from grpo_core.text import tr
 
 
-def truncated(facts: Facts) -> Reason | None:
+def truncated(n: Numbers) -> Reason | None:
     """The card of the mean length: how many completions reached the limit before their end sign."""
-    step = facts.step
+    step = n.step
     if not step.settings.is_language:
         return None
     last = np.maximum(step.mask.sum(axis=-1) - 1, 0)
@@ -36,6 +37,6 @@ def truncated(facts: Facts) -> Reason | None:
     )
 
 
-def reasons(facts: Facts) -> Iterator[Reason | None]:
+def reasons(n: Numbers, passed: int) -> Iterator[Reason | None]:
     """All of them."""
-    yield truncated(facts)
+    yield truncated(n)

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
-from grpo_core.reasons.reason import Facts, Reason, cell
+from grpo_core.kl import ESTIMATORS
+from grpo_core.reasons.reason import Reason, cell
 from grpo_core.surrogates import SURROGATES, Clip, Ratio
 from grpo_core.text import tr
 from grpo_core.typeset import plain
@@ -24,22 +26,22 @@ NUMERICS = {1e-9: 1e-6, 1e-5: 1e-3}
 """How far from 1 a first ratio may be by rounding, by the precision of the record."""
 
 
-def clip_fraction(facts: Facts) -> Reason | None:
+def clip_fraction(n: Numbers) -> Reason | None:
     """The card: the last pass."""
-    return _clip(facts, facts.last, "clip_fraction")
+    return _clip(n, n.step.passes - 1, "clip_fraction")
 
 
-def clipped(facts: Facts) -> Reason | None:
+def clipped(n: Numbers, passed: int) -> Reason | None:
     """The pass shown."""
-    return _clip(facts, facts.passed, "clipped")
+    return _clip(n, passed, "clipped")
 
 
-def _clip(facts: Facts, passed: int, key: str) -> Reason | None:
-    algorithm, terms, used = SURROGATES[facts.objective.surrogate], facts.terms(passed), facts.used(passed)
-    at = tuple(cell("clipped", facts.step, int(i), int(t), passed) for i, t in np.argwhere(terms.clipped)[:8])
+def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
+    algorithm, terms, used = SURROGATES[n.objective.surrogate], n.terms(passed), n.used(passed)
+    at = tuple(cell("clipped", n.step, int(i), int(t), passed) for i, t in np.argwhere(terms.clipped)[:8])
     share = float(terms.clipped[used].mean()) if used.any() else 0.0
     if algorithm.clip is not None and algorithm.clip.cuts_weight and share > MOST:
-        cap = algorithm.clip.band(facts.objective)[1]
+        cap = algorithm.clip.band(n.objective)[1]
         return Reason(
             key=key, chip=tr("most weights capped"), kind="unhealthy", quantities=at,
             sentence=tr("The weight of {share:.0f} % of the tokens is cut to the cap {cap} in pass {passed}; their "
@@ -63,29 +65,26 @@ def _clip(facts: Facts, passed: int, key: str) -> Reason | None:
     if algorithm.clip is None:
         chip, sentence = tr("no clip in this loss"), algorithm.unclipped
     else:
-        chip, sentence = _not_now(facts, passed, algorithm.clip, algorithm.ratio is Ratio.OWN)
-    ratios = tuple(cell("ratio", facts.step, int(i), int(t), passed) for i, t in np.argwhere(used)[:3])
+        chip, sentence = _not_now(n, passed, algorithm.clip, algorithm.ratio is Ratio.OWN)
+    ratios = tuple(cell("ratio", n.step, int(i), int(t), passed) for i, t in np.argwhere(used)[:3])
     return Reason(key=key, chip=chip, sentence=sentence, kind="zero", quantities=ratios)
 
 
-def _not_now(facts: Facts, passed: int, clip: Clip, of_tokens: bool) -> tuple[str, str]:
+def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str, str]:
     """Why no token is clipped in this pass; ``of_tokens``: it is the tokens' own ratios that are clipped."""
-    ratios, (low, high) = facts.ratios(passed), clip.band(facts.objective)
+    ratios, (low, high) = n.ratios(passed), clip.band(n.objective)
     if of_tokens:
-        ratios = np.exp((facts.step.logp[passed] - facts.step.old_logp)[facts.used(passed)])
+        ratios = np.exp((n.step.logp[passed] - n.step.old_logp)[n.used(passed)])
     band, reach = f"{plain(low)} to {plain(high)}", f"{plain(float(ratios.min()))} to {plain(float(ratios.max()))}"
-    if facts.unmoved(passed):
+    if n.ratios_are_one(passed):
         if passed:
             return (
                 tr("ratios are still 1"),
                 tr("The passes so far have not moved the tokens' probabilities, so no ratio left 1."),
             )
-        more = "" if facts.step.passes > 1 else tr(" With two or more inner passes μ it can.")
-        return tr("first pass: r = 1"), (
-            tr(
-                "In the first pass the policy is the one that sampled, every ratio is 1, and no clip can act.{more}"
-            ).format(more=more)
-        )
+        why = tr("In the first pass the policy is the one that sampled, every ratio is 1, and no clip can act.")
+        more = [] if n.step.passes > 1 else [tr("With two or more inner passes μ it can.")]
+        return tr("first pass: r = 1"), " ".join([why, *more])
     if ratios.min() >= low and ratios.max() <= high:
         return tr("all inside the band"), (
             tr(
@@ -93,7 +92,7 @@ def _not_now(facts: Facts, passed: int, clip: Clip, of_tokens: bool) -> tuple[st
                 "or a narrower range would make the clip act."
             ).format(passed=passed + 1, reach=reach, band=band)
         )
-    if facts.silent:
+    if n.without_signal:
         return tr("no signal"), tr(
             "Ratios run from {reach}, but every advantage is 0: there is no push to stop."
         ).format(reach=reach)
@@ -106,14 +105,14 @@ def _not_now(facts: Facts, passed: int, clip: Clip, of_tokens: bool) -> tuple[st
     )
 
 
-def ratio(facts: Facts) -> Reason | None:
+def ratio(n: Numbers, passed: int) -> Reason | None:
     """The pass shown, where it is the first."""
-    if facts.passed or not facts.used(0).any():
+    if passed or not n.used(0).any():
         return None
-    off = np.where(facts.used(0), np.abs(facts.terms(0).ratio - 1), 0.0)
+    off = np.where(n.used(0), np.abs(n.terms(0).ratio - 1), 0.0)
     row, token = (int(x) for x in np.unravel_index(off.argmax(), off.shape))
-    at = (cell("ratio", facts.step, row, token),)
-    if off.max() > NUMERICS[facts.tiny]:
+    at = (cell("ratio", n.step, row, token),)
+    if off.max() > NUMERICS[n.precision]:
         return Reason(
             key="ratio",
             chip=tr("r ≠ 1 at the first pass"),
@@ -123,22 +122,22 @@ def ratio(facts: Facts) -> Reason | None:
                 "Before the first pass the policy is the one that sampled, so every ratio should be 1; the "
                 "furthest is {ratio}. Sampler and trainer disagree: low "
                 "precision, dropout, another kernel or another temperature."
-            ).format(ratio=plain(float(facts.terms(0).ratio[row, token]))),
+            ).format(ratio=plain(float(n.terms(0).ratio[row, token]))),
         )
     return Reason(
         key="ratio", chip=tr("first pass: r = 1"), kind="note", quantities=at,
         sentence=tr("Before the first pass the policy is the one that sampled, so every ratio is 1. They move from the "
         "second pass on.")
-        if facts.step.passes > 1
+        if n.step.passes > 1
         else tr("Before the first pass the policy is the one that sampled, so every ratio is 1. With one pass a batch "
         "none ever moves."),
     )  # fmt: skip
 
 
-def kl(facts: Facts) -> Reason | None:
+def kl(n: Numbers) -> Reason | None:
     """The card: the policy after the update."""
-    value, at = facts.numbers[Quantity("kl")], (Quantity("kl"),)
-    if np.isnan(value) and facts.terms(0).kl is None:
+    value, at = n[Quantity("kl")], (Quantity("kl"),)
+    if np.isnan(value) and n.terms(0).kl is None:
         return Reason(
             key="kl", chip=tr("no reference policy"), kind="note", quantities=at,
             sentence=tr("The update holds no reference policy, so there is no KL to show. Trainers leave it out when β "
@@ -155,13 +154,13 @@ def kl(facts: Facts) -> Reason | None:
                 "learning rate keeps it nearer."
             ).format(value=plain(value)),
         )
-    if abs(value) <= facts.tiny * 1e-3:
+    if abs(value) <= n.precision * 1e-3:
         return Reason(
             key="kl", chip=tr("policy = reference"), kind="zero", quantities=at,
             sentence=tr("After this update the policy still equals the reference, so the KL is 0. It grows as soon as "
             "an update moves the policy."),
         )  # fmt: skip
-    if facts.objective.beta == 0:
+    if n.objective.beta == 0:
         return Reason(
             key="kl", chip=tr("β is 0"), kind="note", quantities=at,
             sentence=tr("β is 0: the KL is shown, but it is not in the loss and nothing pulls the policy back. A β "
@@ -170,29 +169,32 @@ def kl(facts: Facts) -> Reason | None:
     return None
 
 
-def kl_term(facts: Facts) -> Reason | None:
+def kl_term(n: Numbers, passed: int) -> Reason | None:
     """The KL of the tokens in the pass shown."""
-    o, terms, used = facts.objective, facts.terms(facts.passed), facts.used(facts.passed)
+    o, terms, used = n.objective, n.terms(passed), n.used(passed)
     if terms.kl is None or not used.any():
         return None
     estimates = np.where(used, terms.kl, 0.0)
     row, token = (int(x) for x in np.unravel_index(np.abs(estimates).argmax(), estimates.shape))
-    at = (cell("kl", facts.step, row, token, facts.passed),)
+    at = (cell("kl", n.step, row, token, passed),)
     if np.abs(estimates).max() > SPIKE:
         share = float(np.abs(estimates[row, token]) / np.abs(estimates).sum())
-        cure = tr(" A larger β or a smaller learning rate keeps the policy nearer to the reference.")
-        if o.kl == "k3":
-            cure = tr(" k3 grows exponentially where the policy gives up a token of the reference; k2 does not.")
+        cure = tr("A larger β or a smaller learning rate keeps the policy nearer to the reference.")
+        if o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential:
+            cure = tr(
+                "{kl} grows exponentially where the policy gives up a token of the reference; k2 does not."
+            ).format(kl=o.kl)
+        largest = tr("A single token's estimate is {estimates} nats, {share:.0f} % of the sum.").format(
+            estimates=plain(float(estimates[row, token])), share=100 * share
+        )
         return Reason(
             key="kl_term",
             chip=tr("a token's KL spikes"),
             kind="unhealthy",
             quantities=at,
-            sentence=tr("A single token's estimate is {estimates} nats, {share:.0f} % of the sum.{cure}").format(
-                estimates=plain(float(estimates[row, token])), share=100 * share, cure=cure
-            ),
+            sentence=f"{largest} {cure}",
         )
-    if o.kl == "k1" and o.kl_in == "loss" and not o.kl_importance and np.any(facts.pull(facts.passed)):
+    if n.pulls_nowhere and np.any(n.pull(passed)):
         return Reason(
             key="kl_term", chip=tr("k1 as a loss: noise"), kind="note", quantities=at,
             sentence=tr("As a loss, k1 pulls every sampled token down by the same β W, whatever the reference says: on "
@@ -203,23 +205,22 @@ def kl_term(facts: Facts) -> Reason | None:
             key="kl_term", chip=tr("β is 0"), kind="note", quantities=at,
             sentence=tr("β is 0: the KL of each token is shown, but it is not in the loss."),
         )  # fmt: skip
-    if np.abs(estimates).max() <= facts.tiny * 1e-3:
-        start = tr(" This is the first update: training starts at the reference.") if facts.step.step == 1 else ""
+    if np.abs(estimates).max() <= n.precision * 1e-3:
+        why = tr("Policy and reference give the sampled tokens the same probability, so the KL is 0.")
+        start = [tr("This is the first update: training starts at the reference.")] if n.step.step == 1 else []
         return Reason(
             key="kl_term",
             chip=tr("policy = reference"),
             kind="zero",
             quantities=at,
-            sentence=tr(
-                "Policy and reference give the sampled tokens the same probability, so the KL is 0.{start}"
-            ).format(start=start),
+            sentence=" ".join([why, *start]),
         )
     return None
 
 
-def entropy(facts: Facts) -> Reason | None:
+def entropy(n: Numbers) -> Reason | None:
     """The card: the policy after the update."""
-    value = facts.numbers[Quantity("entropy")]
+    value = n[Quantity("entropy")]
     if not value < CERTAIN:
         return None
     return Reason(
@@ -236,11 +237,11 @@ def entropy(facts: Facts) -> Reason | None:
     )
 
 
-def reasons(facts: Facts) -> Iterator[Reason | None]:
+def reasons(n: Numbers, passed: int) -> Iterator[Reason | None]:
     """All of them."""
-    yield clip_fraction(facts)
-    yield clipped(facts)
-    yield ratio(facts)
-    yield kl(facts)
-    yield kl_term(facts)
-    yield entropy(facts)
+    yield clip_fraction(n)
+    yield clipped(n, passed)
+    yield ratio(n, passed)
+    yield kl(n)
+    yield kl_term(n, passed)
+    yield entropy(n)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from grpo_core import recompute
 from grpo_core.advantages import EQUAL
 from grpo_core.baselines import BASELINES
 from grpo_core.deviations import DEVIATIONS
@@ -56,7 +57,7 @@ def advantage_lines(step: Step) -> list[str]:
             _spread(2),
         ]
     reward, lines = "REWARD", []
-    if o.kl_in == "reward" and step.ref_logp is not None:
+    if recompute.summed_log_ratio(step, o) is not None:
         reward = "PAID"
         lines = ["PAID = REWARD - BETA * (OLD_LOGP - REF_LOGP).sum(1)  # the KL is paid for in the reward"]
     unscored = bool(np.isnan(step.rewards).any())

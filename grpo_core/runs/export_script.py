@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from grpo_core import __version__, recompute
+from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings
+from grpo_core.kl import EXACT
 from grpo_core.record import Origin, Step
 from grpo_core.runs.export_advantage import advantage_lines, setting_lines
 from grpo_core.runs.export_loss import loss_lines
@@ -100,7 +102,7 @@ def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[
     elif objective.credit == "process" and step.step_rewards is not None:
         help = "of the step that ends with each token; nan: none ends here"
         lines += _array("STEP_REWARD", recompute.paid_for_steps(step), help, "np.array", ".reshape(MASK.shape)")
-    elif objective.baseline == "given" and step.values is not None:
+    elif BASELINES[objective.baseline].from_critic and step.values is not None:
         lines += _array("VALUE", step.values[mask], "the critic's, before each token", "by_token")
     lines += _array("OLD_LOGP", step.old_logp[mask], "log-probability of each token when it was sampled", "by_token")
     if step.ref_logp is not None:
@@ -131,7 +133,7 @@ def _passes(step: Step, passes: Sequence[int]) -> list[str]:
 def _distributions(step: Step, passes: Sequence[int]) -> list[str]:
     """The whole policies, where an exact KL or an entropy bonus needs them."""
     objective = step.settings.objective
-    if not (objective.kl == "exact" or objective.entropy_bonus) or step.context is None:
+    if not (objective.kl == EXACT or objective.entropy_bonus) or step.context is None:
         return []
     known = [step.distribution(n) for n in passes]
     lines = _array("CONTEXT", step.context[step.mask], "row below for each token's place", "by_token", ".astype(int)")

@@ -5,11 +5,11 @@ is computed by the functions that train. ``replay.py`` makes the other record, `
 ``sentences.py`` says what does not change, and why.
 """
 
-from grpo_core.what_if.compare import Compared, Direction, Side, WhatIf, compared, direction, side_by_side, what_if
+from grpo_core.what_if.compare import Compared, Direction, WhatIf, compared, direction, side_by_side, what_if
 from grpo_core.what_if.replay import Difference, differences, in_force, replayed, wanted_by
 from grpo_core.what_if.sentences import notes, unchanged
 
 __all__ = [
-    "Compared", "Difference", "Direction", "Side", "WhatIf", "compared", "differences", "direction", "in_force",
+    "Compared", "Difference", "Direction", "WhatIf", "compared", "differences", "direction", "in_force",
     "notes", "replayed", "side_by_side", "unchanged", "wanted_by", "what_if",
 ]  # fmt: skip

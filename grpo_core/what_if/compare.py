@@ -1,4 +1,4 @@
-"""The two sides of a what-if in numbers: pass by pass, each number by the functions that trained."""
+"""A recorded update and its what-if in numbers, pass by pass, each by the functions that trained."""
 
 from __future__ import annotations
 
@@ -9,58 +9,10 @@ import numpy as np
 
 from grpo_core.config import Settings
 from grpo_core.explain import Numbers
-from grpo_core.objective import Terms
 from grpo_core.questions import Replayed
 from grpo_core.record import Step
 from grpo_core.text import tr
-from grpo_core.what_if.replay import Difference, differences, is_whole, replayed, wanted_by
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Side:
-    """One of the two updates.
-
-    Attributes:
-        numbers: every number of it; of one that is not whole, those of the first pass.
-    """
-
-    numbers: Numbers
-
-    @property
-    def step(self) -> Step:
-        """Its record."""
-        return self.numbers.step
-
-    @property
-    def whole(self) -> bool:
-        """Whether it is known to its end."""
-        return is_whole(self.step)
-
-    @property
-    def passes(self) -> int:
-        """Passes that it has, known or not."""
-        return self.step.passes if self.whole else self.step.settings.learner.mu
-
-    def pass_at(self, passed: int) -> int:
-        """The pass to show beside pass ``passed`` of the other side: the same, or the last that is known."""
-        return min(passed, self.step.passes - 1)
-
-    def terms(self, passed: int) -> Terms:
-        """The loss of a pass and every number on the way to it."""
-        return self.numbers.terms(self.pass_at(passed))
-
-    def push(self, passed: int) -> np.ndarray:
-        """−∂loss/∂log π of every token in a pass, (B, T)."""
-        return -self.numbers.gradient(self.pass_at(passed))
-
-    def shares(self, passed: int) -> np.ndarray:
-        """What part of all weight each completion has in a pass, (B,)."""
-        return self.numbers.shares(self.pass_at(passed))
-
-    @property
-    def advantage(self) -> np.ndarray:
-        """(B,), or (B, T) from a critic."""
-        return self.numbers.advantage
+from grpo_core.what_if.replay import Difference, differences, replayed, wanted_by
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,20 +21,24 @@ class WhatIf:
 
     Attributes:
         ran: as it was.
-        other: as it would have been.
+        other: as it would have been; where it is not known to its end, its first pass.
         differences: every setting that was asked to be another one.
         asked: whether the language model itself has done the other update.
     """
 
-    ran: Side
-    other: Side
+    ran: Numbers
+    other: Numbers
     differences: tuple[Difference, ...]
     asked: bool = False
 
     @property
-    def sides(self) -> tuple[Side, Side]:
-        """Both, what ran first."""
+    def sides(self) -> tuple[Numbers, Numbers]:
+        """Both updates, what ran first."""
         return self.ran, self.other
+
+    def passes(self, passed: int) -> tuple[tuple[Numbers, int], tuple[Numbers, int]]:
+        """Both updates, each with its pass ``passed`` (0 = the first), or its last where it has fewer."""
+        return (self.ran, self.ran.nearest_pass(passed)), (self.other, self.other.nearest_pass(passed))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,15 +97,19 @@ def what_if(step: Step, wanted: Settings | str, before: Step | None = None, answ
 
 
 def side_by_side(ran: Numbers, other: Numbers, wanted: Settings, *, asked: bool = False) -> WhatIf:
-    """The same from numbers that are at hand.
+    """A what-if made of the two updates, evaluated already.
+
+    Args:
+        ran: the recorded update.
+        other: its record under the settings ``wanted``, as :func:`replayed` makes it.
+        wanted: the settings asked for.
+        asked: whether the language model itself has done the other update.
 
     Raises:
         SettingsError: the settings ask for something that the record does not have.
     """
-    result = WhatIf(
-        ran=Side(numbers=ran), other=Side(numbers=other), differences=differences(ran.step, wanted), asked=asked
-    )
-    result.other.push(0)  # what the record lacks is refused here rather than in the middle of a picture
+    result = WhatIf(ran=ran, other=other, differences=differences(ran.step, wanted), asked=asked)
+    result.other.gradient(0)  # what the record lacks is refused here rather than in the middle of a picture
     return result
 
 
@@ -163,7 +123,7 @@ def direction(here: np.ndarray, there: np.ndarray) -> Direction:
 def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
     """The table: a row a number, of pass ``passed`` (0 = the first) and after the whole update."""
     rows = [_row(w, name, title, help, decimals, passed) for name, title, help, decimals in ROWS]
-    ran, other = (_mean(side.step, side.numbers.gradient_parts(side.pass_at(passed))[1]) for side in w.sides)
+    ran, other = (_mean(side.step, side.gradient_parts(nearest)[1]) for side, nearest in w.passes(passed))
     if ran or other:
         help = tr("What the KL term alone does to log π of a token.")
         rows.append(Compared(name="pull", title=tr("Mean |pull| of the KL"), help=help, ran=ran, other=other))
@@ -171,39 +131,28 @@ def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
 
 
 def _row(w: WhatIf, name: str, title: str, help: str, decimals: int, passed: int) -> Compared:
-    ran, other = (NUMBERS[name](side, passed) for side in w.sides)
+    ran, other = (NUMBERS[name](side, nearest) for side, nearest in w.passes(passed))
     return Compared(name=name, title=title, help=help, ran=ran, other=other, decimals=decimals)
 
 
 def _ends(w: WhatIf) -> list[Compared]:
     """Numbers of the policy after the whole update; the other side has them once it is known to its end."""
-    cards = [side.numbers.cards if side.whole else {} for side in w.sides]
+    cards = [side.cards if side.complete else {} for side in w.sides]
     rows = []
     for name, title, help in CARDS:
         ran, other = (None if np.isnan(c.get(name, np.nan)) else c[name] for c in cards)
         rows.append(Compared(name=name, title=title, help=help, ran=ran, other=other))
     advantage = w.ran.advantage if w.ran.advantage.ndim > 1 else w.ran.advantage[:, None]
-    for name, sign, words in (("risen", 1, "above"), ("fallen", -1, "below")):
+    for name, sign, title, help in CHANGES:
         chosen = w.ran.step.mask & (np.sign(advantage) == sign)
         ran, other = (_moved(side, chosen) for side in w.sides)
-        help = tr(
-            "Of the tokens whose advantage was {words} 0 as it ran: log π after the update minus before it."
-        ).format(words=words)
-        rows.append(
-            Compared(
-                name=name,
-                title=tr("Change of log π, A {value} 0").format(value=">" if sign > 0 else "<"),
-                help=help,
-                ran=ran,
-                other=other,
-            )
-        )
+        rows.append(Compared(name=name, title=title, help=help, ran=ran, other=other))
     return rows
 
 
-def _moved(side: Side, chosen: np.ndarray) -> float | None:
+def _moved(side: Numbers, chosen: np.ndarray) -> float | None:
     """Mean change of log π over the chosen tokens, by the whole update."""
-    if not side.whole or not chosen.any():
+    if not side.complete or not chosen.any():
         return None
     return float((side.step.logp[-1] - side.step.old_logp)[chosen].mean())
 
@@ -213,14 +162,14 @@ def _mean(step: Step, values: np.ndarray | None) -> float:
     return 0.0 if values is None else float(np.abs(values[step.mask]).mean()) if step.mask.any() else 0.0
 
 
-NUMBERS: dict[str, Callable[[Side, int], float]] = {
+NUMBERS: dict[str, Callable[[Numbers, int], float]] = {
     "loss": lambda side, passed: float(side.terms(passed).loss),
     "advantage": lambda side, passed: float(np.abs(side.advantage).max(initial=0.0)),
     "clipped": lambda side, passed: int(side.terms(passed).clipped.sum()),
-    "still": lambda side, passed: int((side.step.mask & (side.push(passed) == 0)).sum()),
-    "dead": lambda side, passed: int(side.numbers.dead.sum()),
-    "push": lambda side, passed: _mean(side.step, side.push(passed)),
-    "largest_push": lambda side, passed: float(np.abs(side.push(passed)).max(initial=0.0)),
+    "still": lambda side, passed: int((side.step.mask & (side.gradient(passed) == 0)).sum()),
+    "dead": lambda side, passed: int(side.dead.sum()),
+    "push": lambda side, passed: _mean(side.step, side.gradient(passed)),
+    "largest_push": lambda side, passed: float(np.abs(side.gradient(passed)).max(initial=0.0)),
     "weight": lambda side, passed: float(side.terms(passed).weight.max(initial=0.0)),
     "share": lambda side, passed: float(side.shares(passed).max(initial=0.0)),
 }
@@ -258,3 +207,18 @@ CARDS = (
     ("max_prob", tr("max π(a) after"), tr("Largest probability after the update, averaged over the visited places.")),
 )
 """(name, title, help) of the cards that are compared after the whole update."""
+CHANGES = (
+    (
+        "risen",
+        1,
+        tr("Change of log π, A > 0"),
+        tr("Of the tokens whose advantage was above 0 as it ran: log π after the update minus before it."),
+    ),
+    (
+        "fallen",
+        -1,
+        tr("Change of log π, A < 0"),
+        tr("Of the tokens whose advantage was below 0 as it ran: log π after the update minus before it."),
+    ),
+)
+"""(name, sign of the advantage, title, help) of how far the whole update moves the tokens of each sign."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core.bandit.learner import again
+from grpo_core.baselines import BASELINES
 from grpo_core.config import PRESETS, Settings
 from grpo_core.config.settings import described_at
 from grpo_core.config.words import worded
@@ -103,16 +104,11 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
     return step if settings == step.settings else _first_pass(step, settings)
 
 
-def is_whole(step: Step) -> bool:
-    """Whether the record goes on to the end of its update."""
-    return len(step.logp) == step.passes + 1
-
-
 def _first_pass(step: Step, settings: Settings) -> Step:
     """The first pass of ``step`` under ``settings``: what was recorded before it, and nothing of what came after."""
     other = under(step, settings.objective)
     values = step.values
-    if settings.objective.baseline == "given" and values is None:
+    if BASELINES[settings.objective.baseline].from_critic and values is None:
         values = np.zeros(step.mask.shape)  # a critic that has learned nothing yet
     return dataclasses.replace(
         other,

@@ -25,36 +25,36 @@ def unchanged(w: WhatIf, passed: int) -> tuple[str, ...]:
     """Sentences about what is the same in both, in the order in which an update computes it."""
     if not any(d.replayed for d in w.differences):
         return (tr("Nothing differs: these are the settings that it ran under."),)
-    return tuple(s for said in (_advantages, _ratios, _weights, _kl, _pushes, _ends) for s in said(w, passed))
+    return tuple(s for sentences in (_advantages, _ratios, _weights, _kl, _pushes, _ends) for s in sentences(w, passed))
 
 
 def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
     """What the what-if cannot tell: settings that decide what is drawn, passes that need the model, and what the
     preset's source does beyond it."""
-    said = [_held(w, difference) for difference in w.differences if not difference.replayed]
+    sentences = [_not_applied(w, difference) for difference in w.differences if not difference.replayed]
     objective, ran = w.other.step.settings.objective, w.ran.step
-    if objective.baseline == "given" and not ran.settings.learner.critic and not w.asked:
-        said.append(tr("No critic learned in this update: an untrained one values every token at 0."))
+    if BASELINES[objective.baseline].from_critic and not ran.settings.learner.critic and not w.asked:
+        sentences.append(tr("No critic learned in this update: an untrained one values every token at 0."))
     if ran.denominator is not None and w.other.step.denominator is None:
-        said.append(
+        sentences.append(
             tr(
                 "This update was divided as its trainer recorded it; under another reduction the used completions of a "
                 "pass are one batch."
             )
         )
-    if not w.other.whole:
-        said.append(tr("The first pass is exact. Later passes and the policy after the update need the model."))
+    if not w.other.complete:
+        sentences.append(tr("The first pass is exact. Later passes and the policy after the update need the model."))
     if preset and PRESETS[preset].not_covered:
-        said.append(
+        sentences.append(
             tr("Not covered of {preset}: {not_covered}").format(preset=preset, not_covered=PRESETS[preset].not_covered)
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
-def _held(w: WhatIf, difference: Difference) -> str:
+def _not_applied(w: WhatIf, difference: Difference) -> str:
     """Why a setting cannot act here."""
     if difference.path == "learner.resample_dead":
-        dead, groups = int(w.ran.numbers.dead.sum()), len(w.ran.numbers.dead)
+        dead, groups = int(w.ran.dead.sum()), len(w.ran.dead)
         if difference.ran:
             return tr("Dead groups had been drawn again for this update; its samples are taken as they are.")
         if not dead:
@@ -73,42 +73,46 @@ def _advantages(w: WhatIf, passed: int) -> Iterator[str]:
         yield tr("Every advantage is 0 in both: no completion stands out from what it is compared with.")
     elif ran.shape == other.shape and np.array_equal(ran, other):
         same = goal.baseline == w.ran.step.settings.objective.baseline and goal.std == w.ran.step.settings.objective.std
-        why = (
-            tr(": both compare with {baselines} and {scales}").format(
+        if same:
+            yield tr("The advantages are the same: both compare with {baselines} and {scales}.").format(
                 baselines=BASELINES[goal.baseline].phrase, scales=DEVIATIONS[goal.std].phrase
             )
-            if same
-            else ""
-        )
-        yield tr("The advantages are the same{why}.").format(why=why)
+        else:
+            yield tr("The advantages are the same.")
     elif ran.shape == other.shape and np.array_equal(np.sign(ran), np.sign(other)):
         yield tr("The signs of the advantages are the same; their sizes differ.")
 
 
 def _ratios(w: WhatIf, passed: int) -> Iterator[str]:
-    terms = [side.terms(passed) for side in w.sides]
+    terms = [side.terms(nearest) for side, nearest in w.passes(passed)]
     unmoved = all(np.all(t.ratio == 1) for t in terms)
     if unmoved and not any(t.clipped.any() for t in terms):
         turned = {d.path for d in w.differences} & CLIPPING
         once = all(side.passes == 1 for side in w.sides)
-        begun = tr("One pass: every ratio is 1") if once else tr("First pass: every ratio is 1")
-        yield (tr("{begun}, so no clip can differ.") if turned else tr("{begun}, so no clip can act.")).format(
-            begun=begun
-        )
+        if once:
+            yield (
+                tr("One pass: every ratio is 1, so no clip can differ.")
+                if turned
+                else tr("One pass: every ratio is 1, so no clip can act.")
+            )
+        else:
+            yield (
+                tr("First pass: every ratio is 1, so no clip can differ.")
+                if turned
+                else tr("First pass: every ratio is 1, so no clip can act.")
+            )
     elif np.array_equal(terms[0].clipped, terms[1].clipped):
         count = int(terms[0].clipped.sum())
-        one = tr("The same token is clipped in both.")
-        yield (
-            tr("No token is clipped in either.")
-            if not count
-            else one
-            if count == 1
-            else tr("The same {count} tokens are clipped.").format(count=count)
-        )
+        if count == 0:
+            yield tr("No token is clipped in either.")
+        elif count == 1:
+            yield tr("The same token is clipped in both.")
+        else:
+            yield tr("The same {count} tokens are clipped in both.").format(count=count)
 
 
 def _weights(w: WhatIf, passed: int) -> Iterator[str]:
-    ran, other = (side.terms(passed).weight for side in w.sides)
+    ran, other = (side.terms(nearest).weight for side, nearest in w.passes(passed))
     if not np.allclose(ran, other, rtol=1e-12, atol=0):
         return
     here, there = (side.step.settings.objective.reduction for side in w.sides)
@@ -127,36 +131,40 @@ def _kl(w: WhatIf, passed: int) -> Iterator[str]:
         if any(d.path in ESTIMATING for d in w.differences):
             yield tr("β is 0 in both, so how the KL is estimated makes no difference.")
         return
-    pulls = [side.numbers.gradient_parts(side.pass_at(passed))[1] for side in w.sides]
-    kls = [side.terms(passed).kl for side in w.sides]
+    pulls = [side.gradient_parts(nearest)[1] for side, nearest in w.passes(passed)]
+    kls = [side.terms(nearest).kl for side, nearest in w.passes(passed)]
     if all(p is None or not p.any() for p in pulls) and all(k is None or not k.any() for k in kls):
         yield tr("On these tokens the policy is still the reference: the KL is 0 and pulls on nothing.")
 
 
 def _pushes(w: WhatIf, passed: int) -> Iterator[str]:
-    ran, other = (side.push(passed) for side in w.sides)
+    ran, other = (side.gradient(nearest) for side, nearest in w.passes(passed))
     if not ran.any() and not other.any():
         yield tr("No token is pushed in either.")
         return
-    here, there = (float(side.terms(passed).loss) for side in w.sides)
+    here, there = (float(side.terms(nearest).loss) for side, nearest in w.passes(passed))
     if np.allclose(ran, other, rtol=1e-9, atol=1e-15):
-        though = (
-            "" if math.isclose(here, there, rel_tol=1e-9, abs_tol=1e-12) else tr(", though the loss is another number")
+        yield (
+            tr("The push on every token is the same.")
+            if math.isclose(here, there, rel_tol=1e-9, abs_tol=1e-12)
+            else tr("The push on every token is the same, though the loss is another number.")
         )
-        yield tr("The push on every token is the same{though}.").format(though=though)
         return
-    found = direction(ran, other)
-    if found.cosine is None or found.ratio is None or 1 - found.cosine > ALIKE:
+    turned = direction(ran, other)
+    if turned.cosine is None or turned.ratio is None or 1 - turned.cosine > ALIKE:
         return
-    adam = w.other.step.settings.optimizer.kind == "adam"
-    after = tr(" Adam takes most of such a factor out of the step.") if adam else ""
-    yield tr("Every push points the same way and is {ratio:.3g} times as large.{after}").format(
-        ratio=found.ratio, after=after
-    )
+    yield (
+        tr(
+            "Every push points the same way and is {ratio:.3g} times as large. Adam takes most of such a factor out "
+            "of the step."
+        )
+        if w.other.step.settings.optimizer.kind == "adam"
+        else tr("Every push points the same way and is {ratio:.3g} times as large.")
+    ).format(ratio=turned.ratio)
 
 
 def _ends(w: WhatIf, passed: int) -> Iterator[str]:
-    if not w.other.whole or not w.ran.whole:
+    if not w.other.complete or not w.ran.complete:
         return
     ran, other = (side.step for side in w.sides)
     if np.array_equal(ran.logp[-1], other.logp[-1]):

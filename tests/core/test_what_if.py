@@ -76,7 +76,7 @@ def test_dapo_weighs_every_token_by_the_tokens_of_the_batch() -> None:
     a = 0.5 / (math.sqrt(0.5) + 1e-4)
     assert row(w, "loss").ran == pytest.approx(0.0, abs=1e-7)
     assert row(w, "loss").other == pytest.approx(-(2 * a - 3 * a) / 5)
-    np.testing.assert_allclose(w.other.push(0), np.where(w.ran.step.mask, 1 / 5, 0) * np.array([[a], [-a]]))
+    np.testing.assert_allclose(-w.other.gradient(0), np.where(w.ran.step.mask, 1 / 5, 0) * np.array([[a], [-a]]))
 
 
 def test_gspo_gives_a_completion_one_ratio() -> None:
@@ -102,7 +102,7 @@ def test_both_sides_are_what_recompute_says_of_the_recorded_batch(preset: str) -
     for name in ("ratio", "weight", "clipped", "token_loss", "loss"):
         assert np.array_equal(getattr(w.other.terms(0), name), getattr(expected, name)), name
         assert np.array_equal(getattr(w.ran.terms(0), name), getattr(recompute.terms(step, 0), name)), name
-    assert np.array_equal(w.other.push(0), -(push if pull is None else push + pull))
+    assert np.array_equal(w.other.gradient(0), push if pull is None else push + pull)
     assert np.array_equal(w.other.advantage, recompute.advantage(step, objective))
 
 
@@ -142,7 +142,7 @@ def test_in_micro_batches_another_reduction_is_one_mean_over_the_used_rows(ran: 
     assert any("the used completions of a pass are one batch" in note for note in notes(w)) == (ran != wanted)
     asked = Numbers(step, goal.objective)
     assert np.array_equal(asked.terms(0).weight, w.other.terms(0).weight), "explain and what-if have one rule"
-    assert np.array_equal(asked.gradient_parts(0)[0], w.other.numbers.gradient_parts(0)[0])
+    assert np.array_equal(asked.gradient_parts(0)[0], w.other.gradient_parts(0)[0])
     for row in (0, 3, 11):
         node = explain(step, Quantity("weight", row=row, token=0), goal.objective)
         assert node.agrees and node.engine == pytest.approx(expected[row, 0], rel=1e-15)
@@ -177,17 +177,17 @@ def test_a_bandit_ends_where_a_run_under_those_settings_would_have_ended() -> No
     run = learner(wanted, resume=first)
     assert same(w.other.step, next(run)), "the same samples, since the settings that draw are the same"
     assert (w.ran.passes, w.other.passes) == (4, 2)
-    assert w.other.pass_at(3) == 1
+    assert w.other.nearest_pass(3) == 1
 
 
 def test_without_the_update_before_it_only_the_first_pass_is_known() -> None:
     first, second, _ = bandit()
     w = what_if(second, "DAPO")
-    assert not w.other.whole and w.other.passes == 4
+    assert not w.other.complete and w.other.passes == 4
     assert row(w, "kl").other is None
     assert "The first pass is exact." in " ".join(notes(w))
     whole = what_if(second, "DAPO", first)
-    assert np.array_equal(w.other.push(0), whole.other.push(0))
+    assert np.array_equal(w.other.gradient(0), whole.other.gradient(0))
     assert row(whole, "kl").other is not None
     with pytest.raises(GrpoError, match="without the update before it"):
         what_if(second, "DAPO", second)
@@ -305,7 +305,7 @@ def test_equal_rewards_push_nothing_under_any_group_baseline() -> None:
     said = unchanged(what_if(step, "Dr. GRPO"), 0)
     assert any(s.startswith("Every advantage is 0 in both") for s in said)
     assert "No token is pushed in either." in said
-    assert direction(*(side.push(0) for side in what_if(step, "Dr. GRPO").sides)).cosine is None
+    assert direction(*(side.gradient(0) for side in what_if(step, "Dr. GRPO").sides)).cosine is None
 
 
 # -- the model's answer ------------------------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def test_an_answer_makes_the_other_side_whole() -> None:
     logp = np.stack([step.old_logp, step.old_logp + np.float32(0.1), step.old_logp + np.float32(0.2)])
     wanted = step.settings.replace({"learner.mu": 2})
     w = what_if(step, wanted, answer=Replayed(arrays={"logp": logp}, measurements={"grad_norm": 0.7}))
-    assert w.other.whole and w.asked and w.other.passes == 2
+    assert w.other.complete and w.asked and w.other.passes == 2
     assert row(w, "risen", 1).other == pytest.approx(0.2, abs=1e-6)
     assert row(w, "grad_norm").other == 0.7
     np.testing.assert_allclose(w.other.terms(1).ratio[step.mask], np.exp(0.1), rtol=1e-5)

@@ -20,6 +20,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.advantages import advantages, equal_rewards
 from grpo_core.config import Objective
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.lessons import Offer
 from grpo_core.text import tr
 
@@ -87,7 +88,8 @@ class BuildGroup(Interactive):
             signed_bars(self.above, self.rewards, low, high, up="reward", down="reward", labelled=False)
         )
         now, count = self.now, len(self.rewards)
-        bounded = self._objective.std in ("sample", "population")
+        deviation = DEVIATIONS[self._objective.std]
+        bounded = deviation.divides and not deviation.of_batch
         most = largest_possible(self._objective, count) if bounded else float(np.abs(now).max(initial=0.0))
         reach = _up(max(most * 1.15, 1e-3))
         levels = np.full(count, most) if bounded else None
@@ -99,16 +101,17 @@ class BuildGroup(Interactive):
         self.foot.setText(self._words(now, most if bounded else None))
 
     def _words(self, now: np.ndarray, most: float | None) -> str:
-        said = tr("Sum {sum}. Largest {max}").format(
-            sum=shown(round(float(now.sum()), 9)), max=shown(float(now.max(initial=0.0)))
-        )
-        said += (
-            tr(", at most {most} with {count} samples.").format(most=shown(most), count=len(now))
-            if most is not None
-            else "."
-        )
-        dead = bool(equal_rewards(self.rewards[None])[0])
-        return tr("{said} All rewards are equal: no signal.").format(said=said) if dead else said
+        total, largest = shown(round(float(now.sum()), 9)), shown(float(now.max(initial=0.0)))
+        sentences = [
+            tr("Sum {sum}. Largest {max}.").format(sum=total, max=largest)
+            if most is None
+            else tr("Sum {sum}. Largest {max}, at most {most} with {count} samples.").format(
+                sum=total, max=largest, most=shown(most), count=len(now)
+            )
+        ]
+        if equal_rewards(self.rewards[None])[0]:
+            sentences.append(tr("All rewards are equal: no signal."))
+        return " ".join(sentences)
 
     def summary(self, view: View) -> str:
         rewards = ", ".join(shown(float(reward)) for reward in self.rewards)

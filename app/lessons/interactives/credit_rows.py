@@ -13,6 +13,7 @@ from app.panels.tokens.terms import marked
 from app.panels.tokens.tints import Tint
 from app.workspace.step_view import StepView, advantage_of
 from grpo_core.explain import Quantity
+from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
 
 TICK = "✓"
@@ -64,8 +65,11 @@ def _ledger(view: StepView, row: int) -> list[Note]:
     assert numbers is not None and view.gradient is not None
     advantage, push = advantage_of(view, row) or 0.0, -float(view.gradient[row, 0])
     size = f"{numbers[Quantity('denominator', passed=view.passed, row=row)]:g}"
-    count = {"sequence": int(numbers[Quantity("tokens", row=row)]), "constant": objective.max_tokens}
-    below = count.get(objective.reduction)
+    reduction, below = REDUCTIONS[objective.reduction], None
+    if reduction.by_length:
+        below = int(numbers[Quantity("tokens", row=row)])
+    elif reduction.by_constant:
+        below = objective.max_tokens
     divided = f"÷ {size}" if below is None else f"÷ ({below} · {size})"
     return [
         (f"A {marked(advantage)}", _colour(advantage)),
@@ -107,9 +111,9 @@ def judged(view: StepView, group: int, tint: Tint, values: np.ndarray | None) ->
     notes: list[list[Note]] = []
     for row in map(int, rows.index):
         whole = view.advantage.ndim == 1
-        found = [advantage_of(view, row, token) or 0.0 for token in ([0] if whole else [0, -1])]
+        advantages = [advantage_of(view, row, token) or 0.0 for token in ([0] if whole else [0, -1])]
         paid_whole: list[Note] = [(f"R {step.rewards[row]:.3f}", "reward")] if whole else []
-        notes.append([*paid_whole, *((marked(a), _colour(a)) for a in found)])
+        notes.append([*paid_whole, *((marked(a), _colour(a)) for a in advantages)])
     texts = [
         [f"{word}{TICK if paid[row, token] else ' '}" for token, word in enumerate(words)]
         for row, words in zip(rows.index, rows.texts, strict=True)

@@ -11,6 +11,7 @@ from app.workspace.step_view import StepView, advantage_of
 from grpo_core import recompute
 from grpo_core.config.words import worded
 from grpo_core.explain import Quantity
+from grpo_core.surrogates import SURROGATES, Path
 from grpo_core.text import tr
 
 TOP = 5
@@ -94,10 +95,12 @@ def _entropy(view: StepView, row: int, token: int) -> list[Line]:
 
 
 def _branch(view: StepView, ratio: float) -> str:
-    if view.objective.surrogate != "clip":
+    """Which branch of the minimum a ratio takes; the surrogate's name where it is no minimum of the two."""
+    algorithm = SURROGATES[view.objective.surrogate]
+    if algorithm.clip is None or algorithm.clip.cuts_weight or algorithm.path is not Path.RATIO:
         return worded(view.objective.surrogate)
-    inside = 1 - view.objective.clip_low <= ratio <= 1 + view.objective.clip_high
-    return tr("r A (in the band)") if inside else "r A (outside)"
+    low, high = algorithm.clip.band(view.objective)
+    return tr("r A (in the band)") if low <= ratio <= high else tr("r A (outside)")
 
 
 def marked(value: float) -> str:

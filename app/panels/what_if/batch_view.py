@@ -71,7 +71,7 @@ class BatchView(QStackedWidget):
             case "samples":
                 self.samples.set_look(view.theme, view.scale)
                 self.samples.show_picture(picture, view.run.origin, view.selection)
-            case _:
+            case "policy":
                 self.policies.show_picture(picture, view, _context(view, picture.step))
 
     def _group(self, view: View, picture: WhatIfPicture) -> int:
@@ -79,7 +79,7 @@ class BatchView(QStackedWidget):
         row, group = view.selection.row, picture.step.group
         if row is not None and row < len(group):
             return int(group[row])
-        return int((~picture.what_if.ran.numbers.dead).argmax())
+        return int((~picture.what_if.ran.dead).argmax())
 
     # -- input -------------------------------------------------------------------------------------------------------
 

@@ -130,7 +130,7 @@ class WhatIfPanel(Panel):
         here = self.shows if self.shows in shows else shows[0]
         self.tint_name = self.tint_name if self.tint_name in tints else tints[0]
         self.header.show_views(shows, here, tints, self.tint_name)
-        self._show_model_button(picture.step, needed=not w.other.whole)
+        self._show_model_button(picture.step, needed=not w.other.complete)
         numbers.fill(self.table, w, picture.passed)
         self._share_out(view.scale)
         self.table.set_summary(self.summary(view))
@@ -154,7 +154,7 @@ class WhatIfPanel(Panel):
 
     def _offered(self, picture: WhatIfPicture) -> list[str]:
         """What can be looked at: the policy where it is a table known to its end, tokens where there are several."""
-        whole = all(side.whole and side.step.dist_logp is not None for side in picture.what_if.sides)
+        whole = all(side.complete and side.step.dist_logp is not None for side in picture.what_if.sides)
         policy = ["policy"] if whole and not picture.step.settings.is_language else []
         tokens = ["tokens"] if picture.step.mask.shape[1] > 1 else []
         return [*policy, *tokens, "samples"]

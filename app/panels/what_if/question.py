@@ -10,10 +10,12 @@ from typing import Any
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View
+from grpo_core.baselines import BASELINES
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import RunFileError
 from grpo_core.questions import Replay, Replayed
 from grpo_core.record import Step
+from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
 from grpo_core.what_if import WhatIf, in_force, replayed, side_by_side
 
@@ -72,9 +74,13 @@ class WhatIfQuestion:
             SettingsError: what was wrong and what is allowed; nothing has changed.
         """
         wanted = {**self.changes, **dict.fromkeys(paths, value)}
-        if value == "given":
+        if "objective.baseline" in paths and BASELINES[value].from_critic:
             wanted["learner.critic"] = True  # a critic is what gives the baseline
-        if value == "constant" and self._preset(settings).objective.max_tokens is None:
+        if (
+            "objective.reduction" in paths
+            and REDUCTIONS[value].by_constant
+            and self._preset(settings).objective.max_tokens is None
+        ):
             wanted["objective.max_tokens"] = settings.trained.longest
         self._preset(settings).replace(wanted)
         self.changes = wanted

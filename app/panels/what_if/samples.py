@@ -37,8 +37,8 @@ class SampleTable(TableTwin):
         pairs = [(i, c) for i, c in enumerate(known) if c.name in PAIRS]
         sides = (view.step for view in picture.views)
         ran, other = (
-            step_table.rows(step, side.pass_at(picture.passed), origin=origin)
-            for step, side in zip(sides, picture.what_if.sides, strict=True)
+            step_table.rows(step, nearest, origin=origin)
+            for step, (_, nearest) in zip(sides, picture.what_if.passes(picture.passed), strict=True)
             if step is not None
         )
         self._rows = ran

@@ -45,7 +45,7 @@ class PairGrid(TokenGrid):
 
 def offered(picture: WhatIfPicture) -> list[str]:
     """The tints that both sides have: what has changed is known of whole updates only."""
-    whole = all(side.whole for side in picture.what_if.sides)
+    whole = all(side.complete for side in picture.what_if.sides)
     return [name for name in OFFERED if whole or name != "change"]
 
 
@@ -61,13 +61,13 @@ def pairs_of(picture: WhatIfPicture, group: int, tint_name: str) -> TokenRows:
     limit, _ = scale_of(picture, tint)
     values = [tint.values(view) for view in picture.views]
     ran, other = (rows_of(v, group, tint, x, limit=limit) for v, x in zip(picture.views, values, strict=True))
-    pushed = any(side.push(picture.passed)[ran.index].any() for side in picture.what_if.sides)
-    sides = list(zip(picture.views, picture.what_if.sides, strict=True))
-    shares = [side.shares(picture.passed) for _, side in sides]
+    pushed = any(side.gradient(nearest)[ran.index].any() for side, nearest in picture.what_if.passes(picture.passed))
+    sides = picture.what_if.passes(picture.passed)
+    shares = [side.shares(nearest) for side, nearest in sides]
     notes = [
         [
-            _notes(view, side.terms(picture.passed), share, int(i))
-            for (view, side), share in zip(sides, shares, strict=True)
+            _notes(view, side.terms(nearest), share, int(i))
+            for view, (side, nearest), share in zip(picture.views, sides, shares, strict=True)
         ]
         for i in ran.index
     ]

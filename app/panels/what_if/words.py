@@ -11,15 +11,17 @@ from grpo_core.what_if import direction, notes, unchanged
 def headline(picture: WhatIfPicture) -> str:
     """The pushes of both sides in one sentence."""
     w, passed = picture.what_if, picture.passed
-    ran, other = (side.push(passed) for side in w.sides)
-    found = direction(ran, other)
-    if found.ratio is None:
-        return tr("Nothing was pushed as it ran") + (
-            tr(", and something would be.") if other.any() else tr(", and nothing would be.")
+    ran, other = (side.gradient(nearest) for side, nearest in w.passes(passed))
+    turned = direction(ran, other)
+    if turned.ratio is None:
+        return (
+            tr("Nothing was pushed as it ran, and something would be.")
+            if other.any()
+            else tr("Nothing was pushed as it ran, and nothing would be.")
         )
-    if found.cosine is None:
+    if turned.cosine is None:
         return tr("Something was pushed as it ran, and nothing would be.")
-    here, there = (side.pass_at(passed) for side in w.sides)
+    here, there = (nearest for _, nearest in w.passes(passed))
     beside = "" if here == there else tr(", beside pass {here} as it ran").format(here=here + 1)
     where = (
         ""
@@ -27,10 +29,10 @@ def headline(picture: WhatIfPicture) -> str:
         else tr(" in pass {there}{beside}").format(there=there + 1, beside=beside)
     )
     length = (
-        tr("as long") if round(found.ratio, 3) == 1 else tr("{ratio} times as long").format(ratio=shown(found.ratio))
+        tr("as long") if round(turned.ratio, 3) == 1 else tr("{ratio} times as long").format(ratio=shown(turned.ratio))
     )
     return tr("The pushes on log π{where}: cosine {cosine} to those that ran, {length}.").format(
-        where=where, cosine=shown(found.cosine), length=length
+        where=where, cosine=shown(turned.cosine), length=length
     )
 
 

@@ -135,7 +135,7 @@ def test_passes_that_only_the_what_if_has_can_be_looked_at(bandit: Driver) -> No
     here.redraw()
     choose(bandit, here.header.passes, "pass 6 of 6")
     w = here.picture.what_if
-    assert here.picture.passed == 5 and w.other.pass_at(5) == 5 and w.ran.pass_at(5) == 3
+    assert here.picture.passed == 5 and w.other.nearest_pass(5) == 5 and w.ran.nearest_pass(5) == 3
     assert bandit.program.workspace.view.step.passed == 3
     choose(bandit, here.header.preset, "DAPO")
     assert here.header.passes.currentText() == "pass 4 of 4"
@@ -149,7 +149,7 @@ def test_it_follows_the_cursor_and_has_nothing_before_the_first_update(driver: D
     assert here.picture.step.step == 3
     driver.program.workspace.move_to(1)
     driver.settle()
-    assert here.picture.step.step == 1 and here.picture.what_if.other.whole
+    assert here.picture.step.step == 1 and here.picture.what_if.other.complete
     driver.program.workspace.move_to(0)
     driver.settle()
     assert here.empty.text().startswith("Update 0 has no batch")
@@ -223,13 +223,13 @@ def test_the_model_is_asked_and_its_answer_completes_the_other_side(language: Dr
     logp = np.stack([step.old_logp, step.old_logp + np.float32(0.01)])
     workspace.answered.emit(question, Replayed(arrays={"logp": logp}, measurements={"grad_norm": 0.125}))
     language.settle()
-    assert here.header.ask.isHidden() and here.picture.what_if.other.whole
+    assert here.header.ask.isHidden() and here.picture.what_if.other.complete
     assert cells(language)["Gradient norm"] == ("0.400", "0.125")
     assert cells(language)["Change of log π, A > 0"][1] == "0.010"
     choose(language, here.header.tint, "Change of log π")
     workspace.move_to(3)
     language.settle()
-    assert here.header.ask.isVisible() and not here.picture.what_if.other.whole
+    assert here.header.ask.isVisible() and not here.picture.what_if.other.complete
     workspace.move_to(4)
     language.settle()
     assert here.picture.what_if.asked, "an answer that is at hand is not asked for again"

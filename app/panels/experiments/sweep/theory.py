@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from app.panels.experiments.sweep.plan import BETA, Sweep
+from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.sweep import has_optimum, tilt_measures
+from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
 KNOWN: dict[str, Any] = {
@@ -43,18 +46,18 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
 def why_none(settings: Settings) -> str:
     """Why theory knows no optimum under ``settings``, as a clause; empty where it knows one (for β above 0)."""
     goal, learner = settings.objective, settings.learner
-    plain = goal.surrogate == "log_prob"
+    plain = SURROGATES[goal.surrogate].ratio is Ratio.NONE
     reasons = (
         (settings.is_language, tr("for a language model it is a sum over all completions")),
-        (goal.std != "none", tr("{value} divides by the std").format(value="REINFORCE" if plain else "GRPO")),
+        (DEVIATIONS[goal.std].divides, tr("{value} divides by the std").format(value="REINFORCE" if plain else "GRPO")),
         (not plain, tr("it is drawn for plain REINFORCE only")),
-        (goal.baseline not in ("none", "leave_one_out", "given"), tr("the baseline holds the sample itself")),
+        (bool(BASELINES[goal.baseline].mean), tr("the baseline holds the sample itself")),
         (bool(goal.entropy_bonus), tr("the entropy bonus pulls as well")),
         (learner.resample_dead, tr("groups that are drawn again are no fair sample")),
         (bool(settings.optimizer.weight_decay), tr("the weight decay pulls as well")),
         (learner.mu != 1, tr("at μ above 1 later passes are off-policy")),
         (
-            goal.kl_in == "reward" and goal.baseline == "given",
+            goal.kl_in == "reward" and BASELINES[goal.baseline].from_critic,
             tr("a critic's advantage leaves out the KL in the reward"),
         ),
     )
