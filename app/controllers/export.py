@@ -20,7 +20,7 @@ from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
-PICTURES = {"PNG picture (*.png)": ".png", "SVG picture (*.svg)": ".svg", "PDF (*.pdf)": ".pdf"}
+PICTURES = {tr("PNG picture (*.png)"): ".png", tr("SVG picture (*.svg)"): ".svg", tr("PDF (*.pdf)"): ".pdf"}
 CSV, SCRIPTS = tr("Table (*.csv)"), tr("Python script (*.py)")
 
 

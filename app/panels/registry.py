@@ -1,8 +1,9 @@
 """Every panel of the program, one row each; the order is that of the menu, and of panels of one rank in an area.
 
-A new panel is a file with its class and, here, a factory and a row in ``PANELS``. Menus, docks, layouts, export,
-lessons and the self-test read the rows. Modules are imported inside the factories: a panel is loaded when it is made,
-and the packager, which follows import statements, still finds every module.
+A new panel is a file with its class and, here, a row in ``PANELS``. Menus, docks, layouts, export, lessons and the
+self-test read the rows. A panel that is made with the window is imported above. One that is made when it is first shown
+has a factory that imports it then: importing all of these would cost the start of the program 0.1 to 0.3 s, and the
+packager, which follows import statements, still finds every module.
 """
 
 from __future__ import annotations
@@ -10,109 +11,67 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.panels.base import Panel
+from app.panels.controls.panel import ControlsPanel
+from app.panels.explain import ExplainPanel
+from app.panels.metrics import MetricsPanel
+from app.panels.pipeline import PipelinePanel
+from app.panels.policy_bars import PolicyBarsPanel
+from app.panels.queue import QueuePanel
 from app.panels.spec import Area, LayoutVariant, PanelSpec, at
+from app.panels.step_detail import StepDetailPanel
+from app.panels.timeline import TimelinePanel
+from app.panels.training_history import TrainingHistoryPanel
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from app.lessons.panel import LessonPanel
     from app.panels.breakpoints import BreakpointsPanel
-    from app.panels.controls.panel import ControlsPanel
     from app.panels.evolution import EvolutionPanel
     from app.panels.experiments.comparison import ComparisonPanel
     from app.panels.experiments.kl_over_beta import KlOverBetaPanel
-    from app.panels.explain import ExplainPanel
     from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
-    from app.panels.metrics import MetricsPanel
-    from app.panels.pipeline import PipelinePanel
-    from app.panels.policy_bars import PolicyBarsPanel
-    from app.panels.queue import QueuePanel
     from app.panels.score import ScorePanel
-    from app.panels.step_detail import StepDetailPanel
-    from app.panels.timeline import TimelinePanel
     from app.panels.tokens.panel import TokenInspectorPanel
-    from app.panels.training_history import TrainingHistoryPanel
     from app.panels.what_if.panel import WhatIfPanel
 
-
-def _timeline(workspace: Workspace) -> TimelinePanel:
-    from app.panels.timeline import TimelinePanel
-
-    return TimelinePanel(workspace)
-
-
 TIMELINE = PanelSpec(
-    id="timeline", title=tr("Timeline"), factory=_timeline,
+    id="timeline", title=tr("Timeline"), factory=TimelinePanel,
     area=Area.TOP, eager=True, size=(1366, 28), shows_recorded=True,
     help=tr("Which update is shown among all of the run, with its events and branches."),
 )  # fmt: skip
 
-
-def _controls(workspace: Workspace) -> ControlsPanel:
-    from app.panels.controls.panel import ControlsPanel
-
-    return ControlsPanel(workspace)
-
-
 CONTROLS = PanelSpec(
-    id="controls", title=tr("Controls"), factory=_controls,
+    id="controls", title=tr("Controls"), factory=ControlsPanel,
     area=Area.LEFT, eager=True, size=(256, 640), shows_recorded=True, in_lessons=True,
     help=tr("The settings of the run, and what a change of each one means."),
     shown=at(Area.LEFT),
 )  # fmt: skip
 
-
-def _metrics(workspace: Workspace) -> MetricsPanel:
-    from app.panels.metrics import MetricsPanel
-
-    return MetricsPanel(workspace)
-
-
 METRICS = PanelSpec(
-    id="metrics", title=tr("Metric cards"), factory=_metrics,
+    id="metrics", title=tr("Metric cards"), factory=MetricsPanel,
     area=Area.STRIP, eager=True, size=(768, 64), shows_recorded=True, in_lessons=True,
     help=tr("Numbers of the update that is shown, each with its course over the run."),
     shown=at(Area.STRIP),
 )  # fmt: skip
 
-
-def _pipeline(workspace: Workspace) -> PipelinePanel:
-    from app.panels.pipeline import PipelinePanel
-
-    return PipelinePanel(workspace)
-
-
 PIPELINE = PanelSpec(
-    id="pipeline", title=tr("Pipeline"), factory=_pipeline,
+    id="pipeline", title=tr("Pipeline"), factory=PipelinePanel,
     area=Area.STRIP, eager=True, size=(768, 92), shows_recorded=True, in_lessons=True,
     help=tr("The stages of an update, and the terms of the objective that is maximised."),
     shown=at(Area.STRIP),
 )  # fmt: skip
 
-
-def _policy_bars(workspace: Workspace) -> PolicyBarsPanel:
-    from app.panels.policy_bars import PolicyBarsPanel
-
-    return PolicyBarsPanel(workspace)
-
-
 POLICY_BARS = PanelSpec(
-    id="policy_bars", title=tr("Policy π(a)"), factory=_policy_bars,
+    id="policy_bars", title=tr("Policy π(a)"), factory=PolicyBarsPanel,
     eager=True, size=(768, 260), shows_recorded=True, kind="bandit", in_lessons=True,
     help=tr("The probability of each action before and after the update, with the rewards."),
     shown=at(Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.PRESENT_BANDIT)
     | at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, rank=-1),
 )  # fmt: skip
 
-
-def _training_history(workspace: Workspace) -> TrainingHistoryPanel:
-    from app.panels.training_history import TrainingHistoryPanel
-
-    return TrainingHistoryPanel(workspace)
-
-
 TRAINING_HISTORY = PanelSpec(
-    id="training_history", title=tr("Training history"), factory=_training_history,
+    id="training_history", title=tr("Training history"), factory=TrainingHistoryPanel,
     eager=True, size=(768, 220), shows_recorded=True, in_lessons=True,
     help=tr("Series of the run over its updates."),
     shown=at(Area.BOTTOM),
@@ -206,43 +165,22 @@ WHAT_IF = PanelSpec(
     shown=at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE, rank=-2),
 )  # fmt: skip
 
-
-def _queue(workspace: Workspace) -> QueuePanel:
-    from app.panels.queue import QueuePanel
-
-    return QueuePanel(workspace)
-
-
 QUEUE = PanelSpec(
-    id="queue", title=tr("Runs in the background"), factory=_queue,
+    id="queue", title=tr("Runs in the background"), factory=QueuePanel,
     eager=True, size=(768, 240),
     help=tr("Runs that train one after the other in a process of their own."),
 )  # fmt: skip
 
-
-def _step_detail(workspace: Workspace) -> StepDetailPanel:
-    from app.panels.step_detail import StepDetailPanel
-
-    return StepDetailPanel(workspace)
-
-
 STEP_DETAIL = PanelSpec(
-    id="step_detail", title=tr("Step detail"), factory=_step_detail,
+    id="step_detail", title=tr("Step detail"), factory=StepDetailPanel,
     area=Area.RIGHT, eager=True, size=(700, 330), shows_recorded=True, in_lessons=True,
     help=tr("Every number of each completion of the update, in a table."),
     shown=at(Area.RIGHT, LayoutVariant.BANDIT, LayoutVariant.COMPARE_BANDIT)
     | at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE),
 )  # fmt: skip
 
-
-def _explain(workspace: Workspace) -> ExplainPanel:
-    from app.panels.explain import ExplainPanel
-
-    return ExplainPanel(workspace)
-
-
 EXPLAIN = PanelSpec(
-    id="explain", title=tr("Explain"), factory=_explain,
+    id="explain", title=tr("Explain"), factory=ExplainPanel,
     area=Area.RIGHT, eager=True, size=(560, 460), shows_recorded=True, in_lessons=True,
     help=tr("How the chosen number is computed: its formula, its inputs, and why it is what it is."),
     shown=at(Area.RIGHT),
@@ -299,7 +237,6 @@ LESSON = PanelSpec(
     area=Area.CENTRE, eager=True,
     help=tr("Questions about GRPO, each with a prediction to make and an experiment that answers it."),
 )  # fmt: skip
-
 
 PANELS: tuple[PanelSpec[Panel], ...] = (
     TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,

@@ -70,12 +70,12 @@ class PanelSpec(Generic[P_co]):
         id: stable name: of the dock (``dock.<id>`` in saved layouts), in lessons and on the command line.
         title: shown on the dock and in menus.
         help: what the panel shows, in one sentence.
-        factory: makes the panel. It imports the panel's module itself, so that a panel costs nothing before it is made.
+        factory: makes the panel: its class, or a function that imports the class when the panel is first shown.
         area: where the panel goes when it is asked for in a layout that does not show it.
         shown: its place in each layout that shows it from the start.
         eager: made with the window, because the window shows it or because its work goes on unseen.
         size: width and height in pixels at 100 % that suit the panel on its own, as in an exported picture.
-        tells_run: shows a recorded run by itself, so that it is exported with "all"; others compute or are texts.
+        shows_recorded: shows a recorded run by itself, so that it is exported with "all"; others compute or are texts.
         kind: the kind of run it has something to show for: "bandit", "language", or empty for both.
         in_lessons: may stand beside a lesson.
     """

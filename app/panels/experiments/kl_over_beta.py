@@ -15,10 +15,10 @@ from app.panels.experiments.sweep.chart import SweepChart
 from app.panels.experiments.sweep.controller import SweepController
 from app.panels.experiments.sweep.header import SweepHeader
 from app.panels.experiments.sweep.own_run import MOST, OwnRun, drawn_of, grid_of_run, own_run
-from app.panels.experiments.sweep.pictures import SweepState
 from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.panels.experiments.sweep.results import SweepResults
 from app.panels.experiments.sweep.selection import SweepSelection
+from app.panels.experiments.sweep.state import SweepState
 from app.panels.experiments.sweep.strip import SweepStrip
 from app.panels.experiments.sweep.views import SweepViews
 from app.workspace.view import View

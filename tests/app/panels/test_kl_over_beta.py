@@ -13,9 +13,9 @@ from pytestqt.qtbot import QtBot
 from app.panels.experiments.kl_over_beta import KlOverBetaPanel
 from app.panels.experiments.sweep import theory, words
 from app.panels.experiments.sweep.grid_axis import GridAxis, grid_of
-from app.panels.experiments.sweep.pictures import OPTIMUM
 from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, GRIDS, Swept
 from app.panels.experiments.sweep.results import middle_seed, row_line
+from app.panels.experiments.sweep.state import OPTIMUM
 from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.panels.registry import KL_OVER_BETA
 from app.plotting.line_data import PointSet
@@ -128,7 +128,7 @@ def test_dragging_trains_at_the_value_under_the_hand(driver: Driver, panel: KlOv
     rest(driver, panel)
     runs = panel.selection.runs
     assert runs is not None and runs.settings.objective.beta == wanted
-    assert np.array_equal(panel.views.training.lines["held"].y, np.median(runs.measures["kl"], axis=-1))
+    assert np.array_equal(panel.views.training.lines["chosen"].y, np.median(runs.measures["kl"], axis=-1))
     assert "0.7" in panel.strip.says.text() and "0.7" in panel.header.value_label.text()
     panel.strip.seed.setCurrentIndex(6)
     with driver.qtbot.waitSignal(panel.run_wanted) as told:
@@ -205,8 +205,8 @@ def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaP
     heat.setCurrentIndex(heat.heat.index(0, 3))
     rest(driver, panel)
     assert panel.selection.runs is not None
-    held = panel.selection.runs.settings
-    assert (held.objective.beta, held.optimizer.learning_rate) == (1.0, 0.03)
+    chosen = panel.selection.runs.settings
+    assert (chosen.objective.beta, chosen.optimizer.learning_rate) == (1.0, 0.03)
 
 
 def test_cancelling_keeps_what_was_done(driver: Driver, panel: KlOverBetaPanel) -> None:

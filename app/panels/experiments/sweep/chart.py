@@ -1,4 +1,4 @@
-"""The chart of a sweep: a line chart in which a place of the grid is held, walked to, dragged and opened."""
+"""The chart of a sweep: a line chart in which a place of the grid is chosen, walked to, dragged and opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.plotting.plot import CLICK
 
 ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 FINE = 0.1
-"""How far Shift and an arrow move the place that is held, in places."""
+"""How far Shift and an arrow move the place that is chosen, in places."""
 EDGE = 0.35
 """Room beside the first and the last place of the axis, in places."""
 REACH = 24
@@ -30,7 +30,7 @@ class SweepChart(LineChart):
             other plots; "measure" otherwise.
         grid: the places of the sweep.
         rows: how many values of a second setting there are.
-        held, row: the place and the row that the user has chosen.
+        place, row: the place and the row that the user has chosen.
 
     Signals:
         picked: the user has gone to this place, on this row.
@@ -42,7 +42,7 @@ class SweepChart(LineChart):
 
     def __init__(self, title: str, axis: str) -> None:
         self.axis, self.grid, self.rows = axis, GridAxis((0,)), 1
-        self.held, self.row = 0.0, 0
+        self.place, self.row = 0.0, 0
         self._dragging = False
         super().__init__(title)
         if axis == "grid":
@@ -51,7 +51,7 @@ class SweepChart(LineChart):
 
     @property
     def _holds(self) -> bool:
-        """Whether a click and the arrows move what is held."""
+        """Whether a click and the arrows move what is chosen."""
         return self.axis != "updates"
 
     def x_axis(self) -> Scale:
@@ -107,7 +107,7 @@ class SweepChart(LineChart):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, last = Qt.Key(event.key()), len(self.grid) - 1
         fine = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier) and self.grid.numeric
-        here = round(self.held / FINE) if fine else round(self.held)
+        here = round(self.place / FINE) if fine else round(self.place)
         step = FINE if fine else 1.0
         moves = {Qt.Key.Key_Left: (here - 1) * step, Qt.Key.Key_Right: (here + 1) * step}
         moves |= {Qt.Key.Key_Home: 0.0, Qt.Key.Key_End: float(last)}
@@ -119,9 +119,9 @@ class SweepChart(LineChart):
         elif key in moves:
             self.picked.emit(min(max(moves[key], 0.0), float(last)), self.row)
         elif key in rows and self.rows > 1:
-            self.picked.emit(self.held, rows[key] % self.rows)
+            self.picked.emit(self.place, rows[key] % self.rows)
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.activated.emit(self.held)
+            self.activated.emit(self.place)
         else:
             event.ignore()
 
@@ -146,7 +146,7 @@ class SweepChart(LineChart):
         if not self._holds:
             super().mouseDoubleClickEvent(event)
         elif not self.empty and self.spot(event.position()) is not None:
-            self.activated.emit(self.held)
+            self.activated.emit(self.place)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         super().mouseMoveEvent(event)

@@ -151,7 +151,7 @@ class HeatTable(QTableView):
         self.setAccessibleName(tr("Final {titles} over two settings").format(titles=TITLES[measure]))
         self.heat.show_results(results, measure, theme)
 
-    def show_held(self, x: float, row: int) -> None:
+    def show_chosen(self, x: float, row: int) -> None:
         """Mark the cell of the chosen place and row; emits nothing."""
         index = self.heat.index(row, round(x))
         if index.isValid() and index != self.currentIndex():

@@ -61,13 +61,13 @@ def drawn_of(head: int) -> np.ndarray:
 
 def grid_of_run(run: RunHandle, coming: float) -> GridAxis:
     """A grid for a run by itself: the β it has had, and that of its next update."""
-    held = [settings.objective.beta for _, settings in run.changes]
-    return GridAxis(grid_of([0.0, 0.1, *held, coming]))
+    earlier = [settings.objective.beta for _, settings in run.changes]
+    return GridAxis(grid_of([0.0, 0.1, *earlier, coming]))
 
 
 def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray:
     """The value of a setting that each of these updates (n,) ran under; NaN where it is no number."""
     firsts = np.array([first for first, _ in run.changes])
-    held = [settings.get(path) for _, settings in run.changes]
-    values = np.array([v if isinstance(v, (int, float)) and not isinstance(v, bool) else np.nan for v in held], float)
+    earlier = [settings.get(path) for _, settings in run.changes]
+    values = np.array([v if isinstance(v, (int, float)) and not isinstance(v, bool) else np.nan for v in earlier], float)
     return np.asarray(values[np.maximum(np.searchsorted(firsts, steps, side="right") - 1, 0)])

@@ -113,8 +113,8 @@ class SweepSelection(QObject):
 def _place_of(settings: Settings, sweep: Sweep) -> float:
     """The place of the value that the run has, if that is on the grid, or the middle."""
     places, path = sweep.over.places, sweep.over.path
-    held = places.at([settings.get(path)])[0] if path != ESTIMATOR else np.nan
-    return float(held) if np.isfinite(held) else float(len(places) // 2)
+    place = places.at([settings.get(path)])[0] if path != ESTIMATOR else np.nan
+    return float(place) if np.isfinite(place) else float(len(places) // 2)
 
 
 def _row_of(settings: Settings, sweep: Sweep) -> int:

@@ -8,16 +8,13 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.panels.experiments.sweep.chart import SweepChart
+from app.panels.experiments.sweep.frontier_picture import frontier_picture
 from app.panels.experiments.sweep.grid_axis import name
 from app.panels.experiments.sweep.heat import HeatTable
-from app.panels.experiments.sweep.pictures import (
-    SweepState,
-    frontier_picture,
-    setting_picture,
-    training_picture,
-    training_title,
-)
 from app.panels.experiments.sweep.results import TITLES
+from app.panels.experiments.sweep.setting_picture import setting_picture
+from app.panels.experiments.sweep.state import SweepState
+from app.panels.experiments.sweep.training_picture import training_picture, training_title
 from app.plotting.line_data import LinePicture
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label
@@ -43,7 +40,7 @@ class SweepViews(QWidget):
     Signals:
         picked: place and row that the user goes to.
         dragged: a place that is dragged over.
-        open_wanted: open the run at the place that is held.
+        open_wanted: open the run at the place that is chosen.
         explain_wanted: explain the KL.
     """
 
@@ -118,7 +115,7 @@ class SweepViews(QWidget):
             self.frontier.show_picture(frontier_picture(state))
         elif self.view == HEAT:
             self.heat.show_results(results, self.measure, theme, scale)
-            self.heat.show_held(state.x, state.row)
+            self.heat.show_chosen(state.x, state.row)
         elif self.view == SIDE:
             self._draw_side(state, title, scale)
         if self.twins[self.training].isVisibleTo(self):
@@ -187,7 +184,7 @@ class SweepViews(QWidget):
     def hold(self, x: float, row: int) -> None:
         """Let the next key go on from this place and row; they are drawn with the next picture."""
         for chart in self.twins:
-            chart.held, chart.row = x, row
+            chart.place, chart.row = x, row
 
     def set_stale(self, results: bool, course: bool) -> None:
         """Dim what is older than what the rest of the window shows."""
