@@ -68,13 +68,13 @@ def picture(program: Application, name: str, theme: str, scale: float) -> QImage
     wait(lambda: not panel.busy)
     view, choice = CHOICES[name]
     if choice:
-        panel.header.choose(**choice)
+        panel.choices.choose(**choice)
     if name == "as far as it got":
         wait(lambda: bool(panel.controller.done))
         panel.controller.cancel()
     wait(lambda: not panel.busy)
-    panel.header.view.setCurrentIndex(panel.header.view.findData(view))
-    panel.header.shown_otherwise.emit()
+    panel.choices.view.setCurrentIndex(panel.choices.view.findData(view))
+    panel.choices.shown_otherwise.emit()
     panel.redraw()
     settle(60)
     image = panel.grab().toImage()

@@ -69,7 +69,7 @@ class Exporter(QObject):
         elif (theme.name, scale) != (workspace.theme.name, workspace.scale):
             self._start(
                 path,
-                tr("the picture of “{title}”").format(title=panel.title),
+                tr("{target} holds the picture of “{title}”.").format(target=path, title=panel.title),
                 "--force",
                 *self._look(choice.panel, theme.name, scale),
                 *self._place(),
@@ -82,7 +82,10 @@ class Exporter(QObject):
         else:
             with staged(panel, size):
                 data = drawn(panel, kind, paper)
-            self._write({path: data}, tr("The picture of “{title}”").format(title=panel.title))
+            self._write(
+                {path: data},
+                tr("The picture of “{title}” is written to {path}.").format(title=panel.title, path=path),
+            )
 
     def _shown(self, panel: Panel, paper: Paper) -> QSize:
         """The size of a panel as it is on screen, at another scale, with its caption."""
@@ -103,7 +106,9 @@ class Exporter(QObject):
         else:
             self._write(
                 {file: table_csv(columns, rows) for file, (_, columns, rows) in zip(files, contents, strict=True)},
-                tr("The table of “{title}”").format(title=panel.title),
+                tr("The table of “{title}” is written to {places}.").format(
+                    title=panel.title, places=", ".join(map(str, files))
+                ),
             )
 
     def script(self, path: Path) -> None:
@@ -118,9 +123,12 @@ class Exporter(QObject):
         except GrpoError as error:
             self._messages.say(str(error), Severity.ERROR)
             return
-        self._write({path: text.encode("utf-8")}, tr("Update {step}").format(step=step.step))
+        self._write(
+            {path: text.encode("utf-8")}, tr("Update {step} is written to {path}.").format(step=step.step, path=path)
+        )
 
-    def _write(self, files: dict[Path, bytes], what: str) -> None:
+    def _write(self, files: dict[Path, bytes], written: str) -> None:
+        """Write ``files`` and say ``written``, or which of them cannot be written."""
         for path, data in files.items():
             try:
                 write_atomically(path, data)
@@ -129,10 +137,7 @@ class Exporter(QObject):
                     tr("{path} cannot be written: {error}.").format(path=path, error=reason(error)), Severity.ERROR
                 )
                 return
-        self._messages.say(
-            tr("{what} is written to {places}.").format(what=what, places=tr(" and ").join(map(str, files))),
-            Severity.INFO,
-        )
+        self._messages.say(written, Severity.INFO)
 
     # -- in a process ------------------------------------------------------------------------------------------------
 
@@ -142,7 +147,7 @@ class Exporter(QObject):
         workspace = self._workspace
         scale = workspace.scale if choice.scale is None else choice.scale
         self._start(
-            folder, tr("{count} pictures").format(count=len(choice.steps)),
+            folder, tr("{target} holds {count} pictures.").format(target=folder, count=len(choice.steps)),
             *self._look(choice.panel, choice.theme or workspace.theme.name, scale),
             "--steps", f"{choice.steps[0]}:{choice.steps[-1]}",
             *(() if choice.size is None else ("--size", "{}x{}".format(*choice.size))),
@@ -163,9 +168,10 @@ class Exporter(QObject):
 
     def tables_of_run(self, folder: Path) -> None:
         """The run shown as CSV into ``folder``."""
-        self._start(folder, tr("series.csv, samples.csv and settings.json"))
+        self._start(folder, tr("{target} holds series.csv, samples.csv and settings.json.").format(target=folder))
 
-    def _start(self, folder: Path, what: str, *arguments: str) -> None:
+    def _start(self, folder: Path, written: str, *arguments: str) -> None:
+        """Export the run shown in a process of its own; ``written`` is the sentence for its end."""
         run = self._workspace.run
         assert run is not None
         if self._process is not None:
@@ -178,7 +184,7 @@ class Exporter(QObject):
                 tr("{title} has no file before its next update; press Step, then export it.").format(title=run.title),
             )
             return
-        self._target, self._what = folder, what
+        self._target, self._written = folder, written
         self._process = ExportProcess([str(run.path.absolute()), "--out", str(folder.absolute()), *arguments], self)
         self._process.wrote.connect(self._on_wrote)
         self._process.done.connect(self._on_done)
@@ -188,8 +194,8 @@ class Exporter(QObject):
 
     def _report(self, count: int) -> None:
         cancel = BarAction(text=tr("Cancel"), run=self.cancel)
-        text = tr("Exporting {what} to {target}: {count} written.") if count else tr("Exporting {what} to {target}.")
-        text = text.format(what=self._what, target=self._target, count=count)
+        text = tr("Exporting to {target}: {count} written.") if count else tr("Exporting to {target}.")
+        text = text.format(target=self._target, count=count)
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=BUSY))
 
     def cancel(self) -> None:
@@ -204,7 +210,7 @@ class Exporter(QObject):
     @Slot()
     def _on_done(self) -> None:
         self._end()
-        self._messages.say(tr("{target} holds {what}.").format(target=self._target, what=self._what), Severity.INFO)
+        self._messages.say(self._written, Severity.INFO)
 
     @Slot(str)
     def _on_failed(self, why: str) -> None:

@@ -100,7 +100,7 @@ class MetricCard(QWidget):
         if stale:
             sentences.append(tr("This is the value of the update before; this update's comes with a later stage."))
         explain_on_hover(self, title, " ".join(sentences))
-        name = tr("{title} {value}, of the update before") if stale else "{title} {value}"
+        name = tr("{title} {value}, of the update before") if stale else tr("{title} {value}")
         self.setAccessibleName(name.format(title=title, value=self._value))
         self.update()
 

@@ -183,22 +183,28 @@ def _status_text(background: BackgroundQueue | None) -> str:
         return ""
     queue, far = background.queue, background.far
     done, wanted = sum(min(one.done, queue.updates) for one in far), queue.updates * len(queue.runs)
-    stood = tr("{done:,} of {wanted:,} updates").format(done=done, wanted=wanted)
+    facts = {"done": done, "wanted": wanted}
     match background.state:
         case QueueState.WORKING if background.loading:
             text = tr("Loading the language model in a process of its own.")
         case QueueState.WORKING:
-            left = "" if background.left is None else tr(", about {left} left").format(left=duration(background.left))
-            text = f"{stood}{left}."
+            text = (
+                tr("{done:,} of {wanted:,} updates.").format(**facts)
+                if background.left is None
+                else tr("{done:,} of {wanted:,} updates, about {left} left.").format(
+                    left=duration(background.left), **facts
+                )
+            )
         case QueueState.STOPPING:
             text = tr("Stopping.")
         case QueueState.PAUSED:
-            text = tr("Paused at {stood}.").format(stood=stood)
+            text = tr("Paused at {done:,} of {wanted:,} updates.").format(**facts)
         case QueueState.CANCELLED:
-            text = tr("Cancelled at {stood}; what was done stays.").format(stood=stood)
+            text = tr("Cancelled at {done:,} of {wanted:,} updates; what was done stays.").format(**facts)
         case QueueState.DONE:
             text = tr("Done: {count} runs of {updates:,} updates.").format(count=len(queue.runs), updates=queue.updates)
     troubles = [one.trouble for one in far if one.trouble]
     if troubles:
-        text += tr(" Stopped early: {count} ({reason}).").format(count=len(troubles), reason=troubles[0].split(". ")[0])
+        early = tr("Stopped early: {count} ({reason}).")
+        text = f"{text} {early.format(count=len(troubles), reason=troubles[0].split('. ')[0])}"
     return text

@@ -110,16 +110,12 @@ class TwinStack(QWidget):
         self.toggled.emit(self.shows_table)
 
     def _name(self) -> None:
-        other = tr("Plot") if self.shows_table else tr("Table")
-        self.button.setText(other)
+        self.button.setText(tr("Plot") if self.shows_table else tr("Table"))
         self.button.setToolTip(
-            plain_tip(
-                tr("Show the {value} (T)").format(value=tr("plot") if self.shows_table else tr("same data as a table"))
-            )
+            plain_tip(tr("Show the plot (T)") if self.shows_table else tr("Show the same data as a table (T)"))
         )
-        self.button.setAccessibleName(
-            tr("{title}: show the {other}").format(title=self.plot.title, other=other.lower())
-        )
+        name = tr("{title}: show the plot") if self.shows_table else tr("{title}: show the table")
+        self.button.setAccessibleName(name.format(title=self.plot.title))
 
     def _dress(self) -> None:
         if self._bare:

@@ -54,17 +54,29 @@ class About:
     @property
     def allowed(self) -> str:
         """What may be entered, in words."""
-        none = tr(", or nothing") if self.optional else ""
-        if self.choices:
-            return tr("one of ") + ", ".join(self.choices) + none
         if self.text:
             return tr("a text")
-        lower = (tr("above {low:g}") if self.above else tr("from {low:g}")).format(low=self.low)
-        if math.isinf(self.high):
-            return (
-                tr("any finite number") if math.isinf(self.low) else tr("a number {lower}").format(lower=lower)
-            ) + none
-        return tr("a number {lower} to {high:g}").format(lower=lower, high=self.high) + none
+        if self.choices:
+            kind = "choices"
+        elif math.isinf(self.high):
+            kind = "any" if math.isinf(self.low) else "above" if self.above else "from"
+        else:
+            kind = "above_to" if self.above else "from_to"
+        phrase, phrase_optional = _ALLOWED[kind]
+        return (phrase_optional if self.optional else phrase).format(
+            low=self.low, high=self.high, choices=", ".join(self.choices)
+        )
+
+
+_ALLOWED = {
+    "choices": (tr("one of {choices}"), tr("one of {choices}, or nothing")),
+    "any": (tr("any finite number"), tr("any finite number, or nothing")),
+    "from": (tr("a number from {low:g}"), tr("a number from {low:g}, or nothing")),
+    "above": (tr("a number above {low:g}"), tr("a number above {low:g}, or nothing")),
+    "from_to": (tr("a number from {low:g} to {high:g}"), tr("a number from {low:g} to {high:g}, or nothing")),
+    "above_to": (tr("a number above {low:g} to {high:g}"), tr("a number above {low:g} to {high:g}, or nothing")),
+}
+"""What may be entered, and the same where a setting may also be left empty."""
 
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:

@@ -109,7 +109,7 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
                 symbol=rf"\bar{{{symbol}}}", general=rf"\bar{{{symbol}}} = {subscript}", values=number(value),
                 value=value, inputs=tuple(inputs), scale=max(1.0, abs(value)),
                 unit="nats" if name != "max_probability" else "",
-                note=tr("{note} after the update, at the one place that was visited.").format(note=note),
+                note=f"{note} {_averaged(n, len(inputs))}",
             )  # fmt: skip
         return Formula(
             symbol=rf"\bar{{{symbol}}}",
@@ -119,16 +119,19 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
             inputs=tuple(inputs),
             scale=max([1.0, *(abs(v) for _, v in pairs)]),
             unit="nats" if name != "max_probability" else "",
-            note=tr("{note} after the update, {n}.").format(note=note, n=_where(n)),
+            note=f"{note} {_averaged(n, len(inputs))}",
         )
 
     return rule
 
 
-def _where(n: Numbers) -> str:
+def _averaged(n: Numbers, places: int) -> str:
+    """How a mean over the places that were visited is taken."""
+    if places == 1:
+        return tr("One place was visited.")
     if n.step.settings.is_language:
-        return tr("exact at each visited place, averaged over the sampled prefixes")
-    return tr("at each place as often as it was visited")
+        return tr("It is exact at each visited place, and averaged over the sampled prefixes.")
+    return tr("Each place counts as often as it was visited.")
 
 
 def _product(pair: tuple[int, float]) -> str:
@@ -240,9 +243,9 @@ CARDS: dict[str, Rule] = {
     "accuracy": accuracy,
     "reward_mean": reward_mean,
     "reward_std": reward_std,
-    "kl": place_mean("exact_kl", r"\mathrm{KL}", tr("KL from the reference")),
-    "entropy": place_mean("entropy", "H", tr("Entropy of the policy")),
-    "max_prob": place_mean("max_probability", r"\pi^{*}", tr("Largest probability")),
+    "kl": place_mean("exact_kl", r"\mathrm{KL}", tr("KL from the reference after the update.")),
+    "entropy": place_mean("entropy", "H", tr("Entropy of the policy after the update.")),
+    "max_prob": place_mean("max_probability", r"\pi^{*}", tr("Largest probability after the update.")),
     "best_action": best_action,
     "clip_fraction": clip_fraction,
     "grad_norm": grad_norm,

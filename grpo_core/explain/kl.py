@@ -82,11 +82,13 @@ def _exact(n: Numbers, q: Quantity) -> tuple[Expression, tuple[Quantity, ...]]:
 def pull(n: Numbers, q: Quantity) -> Formula:
     """β W d KL / d log π, and with the ratio as a factor what flows through the ratio as well."""
     o, symbol, head = n.objective, rf"g^{{\mathrm{{KL}}}}_{n.at(q)}", rf"g^{{\mathrm{{KL}}}}_{n.it} = "
-    if o.kl_in != "loss" or o.beta == 0:
-        why = tr("β is 0") if o.beta == 0 else tr("the KL penalty is part of the reward")
-        return Formula(
-            symbol=symbol, general=f"{head}0", value=0.0, note=tr("There is no KL in the loss: {why}.").format(why=why)
+    if not n.kl_in_loss:
+        note = (
+            tr("There is no KL in the loss: β is 0.")
+            if o.beta == 0
+            else tr("There is no KL in the loss: the KL penalty is part of the reward.")
         )
+        return Formula(symbol=symbol, general=f"{head}0", value=0.0, note=note)
     weight, beta = n.token("weight", q), o.beta
     general: list[str] = []
     values: list[str] = []

@@ -109,26 +109,30 @@ def quantity_title(quantity: Quantity) -> str:
     if is_card(q):
         return METRICS[q.name].title if q.name in METRICS else q.name.replace("_", " ")
     kind = KINDS[q.name]
-    title = kind.title
-    if "row" in kind.axes and q.row is not None:
-        title += tr(" of sample {row}").format(row=q.row + 1)
-    if "token" in kind.axes and q.token is not None:
-        title += tr(", token {token}").format(token=q.token + 1)
-    if "group" in kind.axes and q.group is not None:
-        title += (
-            tr(" of group {group}").format(group=q.group + 1)
-            if q.name != "dead_group"
-            else tr(" in group {group}").format(group=q.group + 1)
-        )
-    if "action" in kind.axes and q.action is not None:
-        title += tr(" of action {action}").format(action=q.action + 1)
-    if "context" in kind.axes and q.context is not None:
-        title += tr(" in place {context}").format(context=q.context + 1)
+    places = {"row": q.row, "token": q.token, "group": q.group, "action": q.action, "context": q.context}
+    known = {name: place + 1 for name, place in places.items() if name in kind.axes and place is not None}
+    pattern = _IN_GROUP if q.name == "dead_group" and known else _PLACES[tuple(known)]
+    title = pattern.format(title=kind.title, **known)
     if "pass" in kind.axes:
-        title += tr(", pass {passed}").format(passed=q.passed + 1)
-    if "state" in kind.axes:
-        title += tr(", after pass {passed}").format(passed=q.passed) if q.passed else tr(", before the update")
-    return title
+        return tr("{title}, pass {passed}").format(title=title, passed=q.passed + 1)
+    if "state" not in kind.axes:
+        return title
+    if q.passed:
+        return tr("{title}, after pass {passed}").format(title=title, passed=q.passed)
+    return tr("{title}, before the update").format(title=title)
+
+
+_PLACES: dict[tuple[str, ...], str] = {
+    (): "{title}",
+    ("row",): tr("{title} of sample {row}"),
+    ("row", "token"): tr("{title} of sample {row}, token {token}"),
+    ("group",): tr("{title} of group {group}"),
+    ("action",): tr("{title} of action {action}"),
+    ("action", "context"): tr("{title} of action {action} in place {context}"),
+    ("context",): tr("{title} in place {context}"),
+}
+"""How a number is named with the parts of its address that it has."""
+_IN_GROUP = tr("{title} in group {group}")
 
 
 def is_card(quantity: Quantity) -> bool:

@@ -129,8 +129,11 @@ class LiveRun:
         """
         self.prepare()
         if not isinstance(self._learner, Answers):
-            what = tr("be asked for another update") if isinstance(question, Replay) else tr("score a completion")
-            raise GrpoError(tr("Only a language model can {what}.").format(what=what))
+            raise GrpoError(
+                tr("Only a language model can be asked for another update.")
+                if isinstance(question, Replay)
+                else tr("Only a language model can score a completion.")
+            )
         answer = self._learner.ask(question, self._earlier(question.step), self._earlier)
         if self._begin.path.exists():
             with self._closing_on_error():

@@ -45,16 +45,25 @@ class Restraints(QFrame):
             locked, hidden = locked + is_locked, hidden + is_hidden
             widget.setEnabled(not is_locked)
             widget.setVisible(not is_hidden)
-        said = [
-            (one if count == 1 else many).format(count=count)
-            for count, one, many in (
-                (locked, tr("{count} control is locked"), tr("{count} controls are locked")),
-                (hidden, tr("{count} control is hidden"), tr("{count} controls are hidden")),
-            )
-            if count
-        ]
-        self.text.setText(tr("{said} for this session.").format(said=tr(" and ").join(said)))
-        self.setVisible(bool(said))
+        self.text.setText(_restraints_text(locked, hidden))
+        self.setVisible(bool(locked or hidden))
+
+
+def _restraints_text(locked: int, hidden: int) -> str:
+    """How many controls a session locks and hides, as a sentence."""
+    patterns = {
+        (1, 0): tr("{locked} control is locked for this session."),
+        (2, 0): tr("{locked} controls are locked for this session."),
+        (0, 1): tr("{hidden} control is hidden for this session."),
+        (0, 2): tr("{hidden} controls are hidden for this session."),
+        (1, 1): tr("{locked} control is locked and {hidden} control is hidden for this session."),
+        (1, 2): tr("{locked} control is locked and {hidden} controls are hidden for this session."),
+        (2, 1): tr("{locked} controls are locked and {hidden} control is hidden for this session."),
+        (2, 2): tr("{locked} controls are locked and {hidden} controls are hidden for this session."),
+    }
+    if not locked and not hidden:
+        return ""
+    return patterns[min(locked, 2), min(hidden, 2)].format(locked=locked, hidden=hidden)
 
 
 def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:

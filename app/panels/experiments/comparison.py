@@ -197,7 +197,9 @@ class ComparisonPanel(Panel):
         self.standing.setEnabled(results is not None and results.plan == wanted)
         self._draw_run()
         self.plot.empty = COMING if self.controller.busy else EMPTY
-        self.says.setText(words.said(self.controller, wanted, remark_on(view.wanted), settling=self._settle.isActive()))
+        self.says.setText(
+            words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self._settle.isActive())
+        )
         self.twin.set_summary(self.summary(view))
         self.standing.set_summary(self.summary(view))
         self.twin.refresh()

@@ -12,14 +12,14 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.panels.base import Panel
 from app.panels.experiments.sweep import words
 from app.panels.experiments.sweep.chart import SweepChart
+from app.panels.experiments.sweep.choices import SweepChoices
 from app.panels.experiments.sweep.controller import SweepController
-from app.panels.experiments.sweep.header import SweepHeader
 from app.panels.experiments.sweep.own_run import MOST, OwnRun, drawn_of, grid_of_run, own_run
 from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.panels.experiments.sweep.results import SweepResults
+from app.panels.experiments.sweep.run_row import SweepRunRow
 from app.panels.experiments.sweep.selection import SweepSelection
 from app.panels.experiments.sweep.state import SweepState
-from app.panels.experiments.sweep.strip import SweepStrip
 from app.panels.experiments.sweep.views import SweepViews
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -44,34 +44,34 @@ class KlOverBetaPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.header, self.views, self.strip = SweepHeader(), SweepViews(), SweepStrip()
+        self.choices, self.views, self.run = SweepChoices(), SweepViews(), SweepRunRow()
         self.controller = SweepController(workspace.jobs, self)
         self.selection = SweepSelection(self.controller, self)
         self._begun = False
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self.header)
+        column.addWidget(self.choices)
         column.addWidget(self.views, 1)
-        column.addWidget(self.strip)
+        column.addWidget(self.run)
         self._connect()
 
     def _connect(self) -> None:
         self.controller.changed.connect(self._on_controller)
         self.selection.changed.connect(self._on_selection)
-        self.header.chosen.connect(self.sweep)
-        self.header.shown_otherwise.connect(self._on_shown_otherwise)
-        self.header.pressed.connect(self._on_pressed)
-        self.header.slid.connect(self._on_slid)
-        self.header.refused.connect(self.controller.refuse)
+        self.choices.chosen.connect(self.sweep)
+        self.choices.shown_otherwise.connect(self._on_shown_otherwise)
+        self.choices.pressed.connect(self._on_pressed)
+        self.choices.slid.connect(self._on_slid)
+        self.choices.refused.connect(self.controller.refuse)
         self.views.picked.connect(self.selection.put)
         self.views.dragged.connect(self._on_slid)
         self.views.open_wanted.connect(self.open_run)
         self.views.explain_wanted.connect(self._on_explain)
         self.views.training.cursor_moved.connect(self._on_jump)
-        self.strip.open_wanted.connect(self.open_run)
-        self.strip.known_wanted.connect(self._on_known)
-        self.strip.queue_wanted.connect(self._on_queue)
+        self.run.open_wanted.connect(self.open_run)
+        self.run.known_wanted.connect(self._on_known)
+        self.run.queue_wanted.connect(self._on_queue)
 
     @property
     def busy(self) -> bool:
@@ -86,12 +86,12 @@ class KlOverBetaPanel(Panel):
     # -- the sweep ---------------------------------------------------------------------------------------------------
 
     def planned(self) -> Sweep:
-        """The sweep that the header and the settings at the head ask for.
+        """The sweep that the choices and the settings at the head ask for.
 
         Raises:
             SettingsError: it cannot be.
         """
-        choice = self.header.choice
+        choice = self.choices.choice
         base = words.wanted_base(self.workspace.editing.wanted, choice.known)
         return Sweep(base=base, over=choice.over, across=choice.across, seeds=choice.seeds, updates=choice.updates)
 
@@ -109,12 +109,12 @@ class KlOverBetaPanel(Panel):
         """Open the run at the chosen place in the full app."""
         runs = self.selection.runs
         if runs is not None:
-            settings = runs.run(min(self.strip.place, len(runs.seeds) - 1))
+            settings = runs.run(min(self.run.place, len(runs.seeds) - 1))
             updates = len(runs.measures["kl"]) - 1
-            told = tr("Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit.").format(
+            sentence = tr("Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit.").format(
                 seed=settings.seed, updates=updates
             )
-            self.run_wanted.emit(settings, told)
+            self.run_wanted.emit(settings, sentence)
 
     def let_go(self) -> None:
         self._begun = True
@@ -133,12 +133,12 @@ class KlOverBetaPanel(Panel):
         language = view.wanted.is_language
         if not self._begun and not language:
             self.sweep()
-        results, header, views, selection = self.controller.results, self.header, self.views, self.selection
-        over = results.sweep.over if results is not None else header.choice.over
+        results, choices, views, selection = self.controller.results, self.choices, self.views, self.selection
+        over = results.sweep.over if results is not None else choices.choice.over
         if results is None:
             selection.grid = grid_of_run(view.run, view.next_settings.objective.beta)
         stale = self._stale()
-        views.choose(header.view_wanted, header.measure_wanted, tables=header.table.isChecked())
+        views.choose(choices.view_wanted, choices.measure_wanted, tables=choices.table.isChecked())
         views.set_stale(bool(stale), bool(stale) or selection.late)
         views.describe(self.summary(view), swept=results is not None, trained=view.head > 0)
         state = SweepState(
@@ -147,18 +147,18 @@ class KlOverBetaPanel(Panel):
             runs=self.controller.place_runner.shown if results is not None else None,
         )  # fmt: skip
         views.draw(state, over.title, view.theme, view.scale)
-        header.set_look(view.theme, view.scale)
-        header.show_selection(over, selection.grid, selection.x, enabled=results is not None)
-        header.show_progress(
+        choices.set_look(view.theme, view.scale)
+        choices.show_selection(over, selection.grid, selection.x, enabled=results is not None)
+        choices.show_progress(
             self.controller.done if self.controller.busy else None, self.controller.wanted, bool(stale)
         )
-        self.strip.set_look(view.theme, view.scale)
-        self.strip.show_runs(selection.runs)
-        self.strip.say(self._said(view, results, stale))
+        self.run.set_look(view.theme, view.scale)
+        self.run.show_runs(selection.runs)
+        self.run.say(self._status_text(view, results, stale))
         none = results is not None and not results.has_optimum() and results.sweep.over.path == BETA
-        back = header.choice.known
+        back = choices.choice.known
         known = none and not language and not back
-        self.strip.show_ways(known=known, back=back, queue=language, opens=results is not None)
+        self.run.show_ways(known=known, back=back, queue=language, opens=results is not None)
 
     def _own(self, view: View, path: str) -> OwnRun:
         """The run that is shown, over the sweep of a setting; nothing of it over a sweep of another kind of run."""
@@ -176,7 +176,7 @@ class KlOverBetaPanel(Panel):
             return str(error)
         return words.of_change(self.controller.sweep, wanted) if wanted != self.controller.sweep else ""
 
-    def _said(self, view: View, results: SweepResults | None, stale: str) -> str:
+    def _status_text(self, view: View, results: SweepResults | None, stale: str) -> str:
         first = self.controller.progress() or self.controller.problem or stale
         if first:
             return first
@@ -194,7 +194,7 @@ class KlOverBetaPanel(Panel):
         results = self.controller.results
         if results is None:
             return own
-        swept = words.summary(results, known=self.header.choice.known)
+        swept = words.summary(results, known=self.choices.choice.known)
         return " ".join(part for part in (swept, results.note, own) if part)
 
     # -- input -------------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def _on_shown_otherwise(self) -> None:
-        self.header.show_choice()
+        self.choices.show_choice()
         self.renew()
 
     @Slot()
@@ -228,11 +228,11 @@ class KlOverBetaPanel(Panel):
 
     @Slot(bool)
     def _on_known(self, known: bool) -> None:
-        self.header.choose(known=known)
+        self.choices.choose(known=known)
 
     @Slot()
     def _on_queue(self) -> None:
-        over = self.header.choice.over
+        over = self.choices.choice.over
         self.queue_wanted.emit(over.path, over.text)
 
     @Slot()

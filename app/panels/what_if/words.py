@@ -22,18 +22,20 @@ def headline(picture: WhatIfPicture) -> str:
     if turned.cosine is None:
         return tr("Something was pushed as it ran, and nothing would be.")
     here, there = (nearest for _, nearest in w.passes(passed))
-    beside = "" if here == there else tr(", beside pass {here} as it ran").format(here=here + 1)
-    where = (
-        ""
-        if max(side.passes for side in w.sides) == 1
-        else tr(" in pass {there}{beside}").format(there=there + 1, beside=beside)
-    )
-    length = (
-        tr("as long") if round(turned.ratio, 3) == 1 else tr("{ratio} times as long").format(ratio=shown(turned.ratio))
-    )
-    return tr("The pushes on log π{where}: cosine {cosine} to those that ran, {length}.").format(
-        where=where, cosine=shown(turned.cosine), length=length
-    )
+    if max(side.passes for side in w.sides) == 1:
+        where = tr("The pushes on log π.")
+    elif here == there:
+        where = tr("The pushes on log π in pass {there}.").format(there=there + 1)
+    else:
+        where = tr("The pushes on log π in pass {there}, beside pass {here} as it ran.").format(
+            there=there + 1, here=here + 1
+        )
+    compared = (
+        tr("Cosine {cosine} to those that ran, as long.")
+        if round(turned.ratio, 3) == 1
+        else tr("Cosine {cosine} to those that ran, {ratio} times as long.")
+    ).format(cosine=shown(turned.cosine), ratio=shown(turned.ratio))
+    return f"{where} {compared}"
 
 
 def description(picture: WhatIfPicture, preset: str) -> str:

@@ -33,8 +33,8 @@ def panel(driver: Driver, front: Front) -> KlOverBetaPanel:
     """The panel in front, after a sweep of few seeds and updates."""
     one = driver.program.window.panels["kl_over_beta"]
     assert isinstance(one, KlOverBetaPanel)
-    one.header.choice = type(one.header.choice)(over=FEW, seeds=16, updates=30)
-    one.header.show_choice()
+    one.choices.choice = type(one.choices.choice)(over=FEW, seeds=16, updates=30)
+    one.choices.show_choice()
     front(KL_OVER_BETA)
     rest(driver, one)
     return one
@@ -48,8 +48,8 @@ def rest(driver: Driver, panel: KlOverBetaPanel) -> None:
 
 def show(driver: Driver, panel: KlOverBetaPanel, view: str) -> None:
     """Choose a view as a person does."""
-    panel.header.view.setCurrentIndex(panel.header.view.findData(view))
-    panel.header.view.activated.emit(panel.header.view.currentIndex())
+    panel.choices.view.setCurrentIndex(panel.choices.view.findData(view))
+    panel.choices.view.activated.emit(panel.choices.view.currentIndex())
     driver.settle()
 
 
@@ -90,7 +90,7 @@ def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
         columns, rows = plot.table()
         assert len(rows) == (31 if view == TRAINING else 4)
         assert all(len(row) == len(columns) for row in rows)
-    panel.header.table.click()
+    panel.choices.table.click()
     driver.settle()
     assert all(twin.shows_table for twin in panel.views.twins.values())
 
@@ -106,7 +106,7 @@ def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlO
     assert runs is not None and runs.settings.objective.beta == 0.4
     place = middle_seed(runs)
     if way == "click":
-        panel.strip.open.click()
+        panel.run.open.click()
     else:
         panel.scatter.setFocus()
         QTest.keyClick(panel.scatter, Qt.Key.Key_Return)
@@ -122,17 +122,17 @@ def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlO
 
 
 def test_dragging_trains_at_the_value_under_the_hand(driver: Driver, panel: KlOverBetaPanel) -> None:
-    panel.header.slider.setValue(panel.header.slider.maximum() * 5 // 6)  # half way from 0.4 to 1
+    panel.choices.slider.setValue(panel.choices.slider.maximum() * 5 // 6)  # half way from 0.4 to 1
     wanted = panel.selection.value
     assert wanted == pytest.approx(0.7)
     rest(driver, panel)
     runs = panel.selection.runs
     assert runs is not None and runs.settings.objective.beta == wanted
     assert np.array_equal(panel.views.training.lines["chosen"].y, np.median(runs.measures["kl"], axis=-1))
-    assert "0.7" in panel.strip.says.text() and "0.7" in panel.header.value_label.text()
-    panel.strip.seed.setCurrentIndex(6)
+    assert "0.7" in panel.run.says.text() and "0.7" in panel.choices.value_label.text()
+    panel.run.seed.setCurrentIndex(6)
     with driver.qtbot.waitSignal(panel.run_wanted) as told:
-        panel.strip.open.click()
+        panel.run.open.click()
     assert told.args[0] == runs.run(5)  # any seed opens, at any value
     QTest.mousePress(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=at(panel.scatter, 2.5, 0.1).toPoint())
     for x in (2.0, 1.5, 0.5):
@@ -157,22 +157,22 @@ def test_the_arrows_go_from_value_to_value(driver: Driver, panel: KlOverBetaPane
 
 def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: KlOverBetaPanel) -> None:
     assert not len(panel.scatter.lines[OPTIMUM].x)
-    assert "No exact optimum: GRPO divides by the std." in panel.strip.says.text()
-    panel.strip.known.click()
+    assert "No exact optimum: GRPO divides by the std." in panel.run.says.text()
+    panel.run.known.click()
     rest(driver, panel)
     assert panel.controller.results is not None and panel.controller.results.has_optimum()
-    assert "after" in panel.strip.says.text() and "nats from it" in panel.strip.says.text()
+    assert "after" in panel.run.says.text() and "nats from it" in panel.run.says.text()
     best = panel.controller.results.optimum()
     wanted = tilt_measures(panel.controller.results.sweep.point(3), 1.0)
     assert best["kl"][-1] == wanted["kl"] and best["reward"][-1] == wanted["reward"]
     assert np.array_equal(panel.scatter.lines[OPTIMUM].y, best["kl"])
-    panel.strip.back.click()
+    panel.run.back.click()
     rest(driver, panel)
     assert not panel.controller.results.has_optimum()
 
 
 def test_estimators_are_real_sweeps_side_by_side(driver: Driver, panel: KlOverBetaPanel) -> None:
-    panel.header.estimators.click()
+    panel.choices.estimators.click()
     rest(driver, panel)
     results = panel.controller.results
     assert results is not None and results.sweep.rows == tuple(ESTIMATORS)
@@ -186,14 +186,14 @@ def test_estimators_are_real_sweeps_side_by_side(driver: Driver, panel: KlOverBe
     assert len([plot for plot in panel.views.multiples if plot.isVisible()]) == 5
     for row, plot in enumerate(panel.views.multiples):
         assert np.array_equal(plot.lines[row_line(row)].y, results.final("kl", row).middle)
-    panel.header.estimators.click()
+    panel.choices.estimators.click()
     rest(driver, panel)
-    assert panel.header.view_wanted == FINAL
+    assert panel.choices.view_wanted == FINAL
     assert panel.controller.sweep is not None and panel.controller.sweep.across is None
 
 
 def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaPanel) -> None:
-    panel.header.choose(across=Swept(path="optimizer.learning_rate", values=(0.03, 0.3)))
+    panel.choices.choose(across=Swept(path="optimizer.learning_rate", values=(0.03, 0.3)))
     rest(driver, panel)
     show(driver, panel, HEAT)
     results, heat = panel.controller.results, panel.views.heat
@@ -210,15 +210,15 @@ def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaP
 
 
 def test_cancelling_keeps_what_was_done(driver: Driver, panel: KlOverBetaPanel) -> None:
-    panel.header.choose(over=Swept(path="learner.group_size", values=(2, 3, 4096)), updates=1000)
+    panel.choices.choose(over=Swept(path="learner.group_size", values=(2, 3, 4096)), updates=1000)
     driver.qtbot.waitUntil(lambda: panel.controller.done == 1, timeout=20_000)
-    assert panel.header.sweep.text() == "Cancel"
-    panel.header.sweep.click()
+    assert panel.choices.sweep.text() == "Cancel"
+    panel.choices.sweep.click()
     assert not panel.controller.busy
     results = panel.controller.results
     assert results is not None and 1 <= len(results.done) < 3
     rest(driver, panel)
-    assert "As far as it got" in panel.strip.says.text()
+    assert "As far as it got" in panel.run.says.text()
     assert np.isfinite(results.final("kl").middle[0]) and np.isnan(results.final("kl").middle[2])
 
 
@@ -228,8 +228,8 @@ def test_a_sweep_of_other_settings_is_dimmed_until_it_is_swept_again(driver: Dri
     assert panel.scatter.frame.opacity() == 1
     driver.program.workspace.editing.edit({"optimizer.learning_rate": 0.1}, "Change something else")
     driver.settle()
-    assert panel.scatter.frame.opacity() < 1 and "learning rate" in panel.strip.says.text()
-    panel.header.sweep.click()
+    assert panel.scatter.frame.opacity() < 1 and "learning rate" in panel.run.says.text()
+    panel.choices.sweep.click()
     rest(driver, panel)
     driver.settle()
     assert panel.scatter.frame.opacity() == 1
@@ -239,16 +239,16 @@ def test_a_sweep_of_other_settings_is_dimmed_until_it_is_swept_again(driver: Dri
 def test_typed_values_are_sorted_and_kept_once_and_what_cannot_be_is_refused_in_a_sentence(
     driver: Driver, panel: KlOverBetaPanel
 ) -> None:
-    panel.header.setup.click()
+    panel.choices.setup.click()
     before = panel.controller.sweep
     for text, said in (("", "at least one"), ("0, -1", "objective.beta"), ("0, nan", "objective.beta"), ("a", "beta")):
-        panel.header.over_values.setText(text)
-        panel.header.over_values.editingFinished.emit()
+        panel.choices.over_values.setText(text)
+        panel.choices.over_values.editingFinished.emit()
         driver.settle()
-        assert said in panel.strip.says.text(), text
+        assert said in panel.run.says.text(), text
         assert panel.controller.sweep is before and not panel.controller.busy
-    panel.header.over_values.setText("1, 0.2; 0.2 0")
-    panel.header.over_values.editingFinished.emit()
+    panel.choices.over_values.setText("1, 0.2; 0.2 0")
+    panel.choices.over_values.editingFinished.emit()
     rest(driver, panel)
     assert panel.controller.sweep is not None and panel.controller.sweep.over.values == (0.0, 0.2, 1.0)
 
@@ -263,16 +263,16 @@ def test_the_command_sweeps_and_a_chain_of_decisions_is_refused_in_a_sentence(
     assert panel.seen
     driver.program.runs.new_run()
     driver.program.workspace.editing.edit({"task.landscape": "chain"}, "Another task")
-    panel.header.sweep.click()
+    panel.choices.sweep.click()
     rest(driver, panel)
-    assert "choose a task of one decision" in panel.strip.says.text()
+    assert "choose a task of one decision" in panel.run.says.text()
 
 
 def test_closing_while_a_sweep_is_computed_is_clean(qtbot: QtBot, tmp_path_factory: pytest.TempPathFactory) -> None:
     driver = make(qtbot, tmp_path_factory.mktemp("closing"))
     one = driver.program.window.panels["kl_over_beta"]
     assert isinstance(one, KlOverBetaPanel)
-    one.header.choice = type(one.header.choice)(over=FEW, seeds=256, updates=10_000)
+    one.choices.choice = type(one.choices.choice)(over=FEW, seeds=256, updates=10_000)
     driver.program.window.docks["kl_over_beta"].raise_()
     driver.qtbot.waitUntil(lambda: one.controller.busy, timeout=5000)
     take_down(driver)
@@ -281,16 +281,16 @@ def test_closing_while_a_sweep_is_computed_is_clean(qtbot: QtBot, tmp_path_facto
 def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Front) -> None:
     panel = front(KL_OVER_BETA)
     assert not panel.busy and panel.controller.results is None  # nothing that looks like the model's comes by itself
-    assert panel.strip.says.text() == words.LANGUAGE
+    assert panel.run.says.text() == words.LANGUAGE
     assert len(own_points(panel).x) == 6
     with language.qtbot.waitSignal(panel.queue_wanted) as told:
-        panel.strip.queue.click()
+        panel.run.queue.click()
     assert told.args[0] == BETA and [float(text) for text in told.args[1].split(", ")] == list(GRIDS[BETA])
     front(KL_OVER_BETA)
-    panel.header.choice = type(panel.header.choice)(over=FEW, seeds=16, updates=5)
-    panel.header.sweep.click()
+    panel.choices.choice = type(panel.choices.choice)(over=FEW, seeds=16, updates=5)
+    panel.choices.sweep.click()
     rest(language, panel)
-    assert words.DEFAULTS in panel.strip.says.text() and not len(own_points(panel).x)
+    assert words.DEFAULTS in panel.run.says.text() and not len(own_points(panel).x)
 
 
 def test_that_the_kl_is_in_the_reward_is_no_reason_to_know_no_optimum() -> None:

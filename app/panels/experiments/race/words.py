@@ -29,7 +29,7 @@ def joined(names: Sequence[str]) -> str:
     )
 
 
-def said(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
+def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
     """What is to be known of a race, the most urgent first.
 
     Args:
@@ -47,8 +47,8 @@ def said(controller: RaceController, wanted: RacePlan, remark: str, *, settling:
         return controller.problem
     if results.plan != wanted and not settling:
         return of_change(results.plan, wanted)
-    told = of_same(results) or of_rest(results)
-    return " ".join(part for part in (results.note, remark, told, FAIR[results.plan.fairness][1], BANDS) if part)
+    outcome = of_same(results) or of_rest(results)
+    return " ".join(part for part in (results.note, remark, outcome, FAIR[results.plan.fairness][1], BANDS) if part)
 
 
 def of_same(results: RaceResults) -> str:

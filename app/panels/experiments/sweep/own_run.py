@@ -69,5 +69,7 @@ def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray
     """The value of a setting that each of these updates (n,) ran under; NaN where it is no number."""
     firsts = np.array([first for first, _ in run.changes])
     earlier = [settings.get(path) for _, settings in run.changes]
-    values = np.array([v if isinstance(v, (int, float)) and not isinstance(v, bool) else np.nan for v in earlier], float)
+    values = np.array(
+        [v if isinstance(v, (int, float)) and not isinstance(v, bool) else np.nan for v in earlier], float
+    )
     return np.asarray(values[np.maximum(np.searchsorted(firsts, steps, side="right") - 1, 0)])

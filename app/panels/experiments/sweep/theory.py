@@ -49,7 +49,10 @@ def why_none(settings: Settings) -> str:
     plain = SURROGATES[goal.surrogate].ratio is Ratio.NONE
     reasons = (
         (settings.is_language, tr("for a language model it is a sum over all completions")),
-        (DEVIATIONS[goal.std].divides, tr("{value} divides by the std").format(value="REINFORCE" if plain else "GRPO")),
+        (
+            DEVIATIONS[goal.std].divides,
+            tr("REINFORCE divides by the std") if plain else tr("GRPO divides by the std"),
+        ),
         (not plain, tr("it is drawn for plain REINFORCE only")),
         (bool(BASELINES[goal.baseline].mean), tr("the baseline holds the sample itself")),
         (bool(goal.entropy_bonus), tr("the entropy bonus pulls as well")),
@@ -61,8 +64,8 @@ def why_none(settings: Settings) -> str:
             tr("a critic's advantage leaves out the KL in the reward"),
         ),
     )
-    found = next((reason for true, reason in reasons if true), "")
-    if found or has_optimum(settings.replace({BETA: max(goal.beta, 0.1)})):
-        return found
-    how = {"k1": tr("has no gradient on average"), "k3": tr("pulls along KL(π_ref‖π)")}.get(goal.kl, "is reweighted")
-    return tr("{kl} in the loss {how}").format(kl=goal.kl, how=how)
+    why = next((reason for true, reason in reasons if true), "")
+    if why or has_optimum(settings.replace({BETA: max(goal.beta, 0.1)})):
+        return why
+    ways = {"k1": tr("k1 in the loss has no gradient on average"), "k3": tr("k3 in the loss pulls along KL(π_ref‖π)")}
+    return ways.get(goal.kl, tr("{kl} in the loss is reweighted").format(kl=goal.kl))

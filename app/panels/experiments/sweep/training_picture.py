@@ -24,8 +24,11 @@ OWN_POINTS = 700
 
 
 def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePicture:
-    """Medians over the updates of the runs that are chosen and, with ``every``, of every place of their row behind them;
-    where it is KL that is drawn, also of the run that is shown."""
+    """Medians over the updates of the runs at the chosen place.
+
+    With ``every``, those of every other place of its row stand behind them. A picture of the KL also holds the run that
+    is shown.
+    """
     behind = _courses(state, measure) if every else []
     lines: list[Line] = []
     chosen_text, last = "", 10

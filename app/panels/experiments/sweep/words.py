@@ -30,15 +30,16 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
     if not all(map(math.isfinite, (*kl, *reward))):
         return f"{sweep.over.symbol} {name(value)}: {DIVERGED}."
     come = len(runs.measures["kl"]) - 1
-    after = (
-        tr(" after {come:,} of {updates:,} updates").format(come=come, updates=sweep.updates)
+    pattern = (
+        tr("{symbol} {value} after {come:,} of {updates:,} updates: KL {kl} ({kl2}–{kl3}), reward {reward}.")
         if come < sweep.updates
-        else ""
+        else tr("{symbol} {value}: KL {kl} ({kl2}–{kl3}), reward {reward}.")
     )
-    told = tr("{symbol} {value}{after}: KL {kl} ({kl2}–{kl3}), reward {reward}.").format(
+    text = pattern.format(
         symbol=sweep.over.symbol,
         value=name(value),
-        after=after,
+        come=come,
+        updates=sweep.updates,
         kl=shown(kl[0]),
         kl2=shown(kl[1]),
         kl3=shown(kl[2]),
@@ -46,10 +47,14 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
     )
     if has_optimum(runs.settings):
         best = tilt_measures(runs.settings, runs.settings.objective.beta)
-        told += tr(
-            "\nExact optimum: KL {best}, reward {best2}; after {updates:,} updates the median KL is {gap} nats from it."
-        ).format(best=shown(best["kl"]), best2=shown(best["reward"]), updates=come, gap=shown(abs(kl[0] - best["kl"])))
-    return told
+        optimum = tr(
+            "Exact optimum: KL {best}, reward {best2}; after {updates:,} updates the median KL is {gap} nats from it."
+        )
+        optimum = optimum.format(
+            best=shown(best["kl"]), best2=shown(best["reward"]), updates=come, gap=shown(abs(kl[0] - best["kl"]))
+        )
+        text = f"{text}\n{optimum}"
+    return text
 
 
 def of_theory(results: SweepResults, row: int) -> str:

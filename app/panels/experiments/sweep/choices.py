@@ -25,8 +25,8 @@ STEPS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
-    """What the header says.
+class SweepChoice:
+    """What the choices above the plots say.
 
     Attributes:
         over, across: the settings that vary.
@@ -41,7 +41,7 @@ class Choice:
     known: bool = False
 
 
-class SweepHeader(QWidget):
+class SweepChoices(QWidget):
     """The choices.
 
     Attributes:
@@ -63,7 +63,7 @@ class SweepHeader(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.choice = Choice()
+        self.choice = SweepChoice()
         self._look: tuple[Theme, float] | None = None
         self._build_parts()
         column = QVBoxLayout(self)

@@ -25,7 +25,7 @@ NARROW = 620
 """Width at 100 % below which there is none."""
 
 
-class SweepStrip(QWidget):
+class SweepRunRow(QWidget):
     """A sentence and its buttons.
 
     Signals:
