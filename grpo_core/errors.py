@@ -43,7 +43,7 @@ class SettingsError(GrpoError):
         )
 
     def within(self, outer: str) -> SettingsError:
-        """The same complaint, seen from the object that holds this one."""
+        """This error with ``outer`` before the name of the field: as the object says it that holds the settings."""
         return SettingsError(f"{outer}.{self.field}", self.value, self.allowed)
 
 

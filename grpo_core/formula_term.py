@@ -33,6 +33,11 @@ def joint(latex: str, *, glue: bool = False) -> Term:
     return Term(latex=latex, glue=glue)
 
 
+def ratio_factor(latex: str, name: str) -> Term:
+    """What stands in the place of the ratio in a surrogate that has no ratio alone."""
+    return Term(key="surrogate", latex=latex, name=name, help=tr("How the ratio enters this surrogate."))
+
+
 RATIO = Term(
     key="ratio", latex="r", name=tr("ratio r"), help=tr("Probability of the token now over that when sampled.")
 )

@@ -41,8 +41,8 @@ def summary(reader: RunReader) -> str:
         lines.append(("Note", "A newer version of GRPO Lab wrote this file; it can be read but not continued."))
     text = _aligned(lines)
     if reader.last:
-        told = {name: metric for name, metric in METRICS.items() if settings.is_language or not metric.language}
-        shown = [(told[name].title, _metric(name, _latest(reader, name), reader.origin)) for name in told]
+        listed = {name: metric for name, metric in METRICS.items() if settings.is_language or not metric.language}
+        shown = [(listed[name].title, _metric(name, _latest(reader, name), reader.origin)) for name in listed]
         text += f"\n\nAfter update {reader.last}\n" + _aligned(shown, "  ")
     return text
 
@@ -88,8 +88,8 @@ def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str
         lines.append(f"  {node.source}")
     if node.inputs:
         lines.append("  From:")
-        told = [_explained(step, each) for each in node.inputs]
-        lines.append(_aligned([(each.title, _number(each.value, 10)) for each in told], "    "))
+        listed = [_explained(step, each) for each in node.inputs]
+        lines.append(_aligned([(each.title, _number(each.value, 10)) for each in listed], "    "))
     return "\n".join(lines)
 
 

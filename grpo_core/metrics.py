@@ -167,7 +167,7 @@ def metrics(step: Step) -> dict[str, float]:
 
 
 def at_start(origin: Origin) -> dict[str, float]:
-    """The same scalars before the first update: those that the starting policy alone has."""
+    """The metrics before the first update: numbers of the starting policy, and NaN for whatever an update makes."""
     values = dict.fromkeys(METRICS, float("nan"))
     if origin.dist_logp is not None:
         start = origin.dist_logp[:1]

@@ -109,7 +109,7 @@ def paid_for_steps(step: Step) -> np.ndarray:
 
 
 def scores_of_steps(step: Step, objective: Objective | None = None) -> np.ndarray:
-    """The same, normalised over the steps of the group, (B, T); 0 where none ends."""
+    """The rewards of steps, normalised over the steps of the group, (B, T); 0 where no step ends."""
     table = grouped(step, paid_for_steps(step))  # (P, G, T)
     return ungrouped(step, step_scores(objective or step.settings.objective, table))
 

@@ -50,7 +50,7 @@ class CommandAction(QAction):
         self.refresh()
 
     def refresh(self) -> None:
-        """Be enabled, checked and named as the command stands now; does nothing while it stands as it did."""
+        """Take over from the command its text, and whether it is enabled and checked; cheap while nothing changed."""
         status, before = self.command.status(), self._shown
         if status == before:
             return

@@ -33,7 +33,7 @@ class CrashReport:
     """An exception that nobody caught.
 
     Attributes:
-        sentence: what a person is told.
+        sentence: the message to the user.
         text: the traceback, for the clipboard.
         expected: an error with a message made for people; no traceback need be offered.
         where: name of the thread.

@@ -62,8 +62,8 @@ class TermButton(QAbstractButton):
         name = self.term.name or plain_text(self.term.latex)
         self.setAccessibleName(f"{name} = {self.value}" if self.value else name)
         self.setAccessibleDescription(self.term.help)
-        told = [name + (f" = {self.value}" if self.value else ""), self.term.help]
-        self.setToolTip(plain_tip("\n".join(text for text in told if text) if self.term.key else ""))
+        parts = [name + (f" = {self.value}" if self.value else ""), self.term.help]
+        self.setToolTip(plain_tip("\n".join(text for text in parts if text) if self.term.key else ""))
 
     @property
     def waits(self) -> bool:
@@ -93,17 +93,17 @@ class TermButton(QAbstractButton):
 
     def ascent(self) -> float:
         """How far the piece reaches above the baseline."""
-        found = self.drawn
+        drawn = self.drawn
         if self.waits:
             return ASCENT * self._pixels * self.factor
-        return found.ascent if found else QFontMetricsF(self.theme.font("body", self.factor)).ascent()
+        return drawn.ascent if drawn else QFontMetricsF(self.theme.font("body", self.factor)).ascent()
 
     def descent(self) -> float:
         """How far the piece reaches below the baseline, without its value."""
-        found = self.drawn
+        drawn = self.drawn
         if self.waits:
             return DESCENT * self._pixels * self.factor
-        return found.size.height() - found.ascent if found else self.small.pixelSize() * 0.5
+        return drawn.size.height() - drawn.ascent if drawn else self.small.pixelSize() * 0.5
 
     def explain_current(self) -> None:
         """Ask where the term's value comes from."""
@@ -111,9 +111,9 @@ class TermButton(QAbstractButton):
 
     def size_needed(self) -> QRectF:
         """Width and height of the piece alone, its value's width counted in; never less than before."""
-        found = self.drawn
+        drawn = self.drawn
         body = QFontMetricsF(self.theme.font("body", self.factor))
-        wide = found.size.width() if found else body.horizontalAdvance(plain_text(self.term.latex))
+        wide = drawn.size.width() if drawn else body.horizontalAdvance(plain_text(self.term.latex))
         if self.term.key:  # with a value or without: the first stages of an update show none
             metrics = QFontMetricsF(self.small)
             wide = max(wide, metrics.horizontalAdvance(self.value), metrics.horizontalAdvance(ROOM))
@@ -136,10 +136,10 @@ class TermButton(QAbstractButton):
             painter.setPen(QPen(theme.colour("selection"), theme.ring_width, style))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(frame, 4, 4)
-        found, baseline = self.drawn, strip.line_ascent
-        if found is not None:
-            at = QPointF(round((self.width() - found.size.width()) / 2), round(baseline - found.ascent))
-            painter.drawImage(at, found.image)
+        drawn, baseline = self.drawn, strip.line_ascent
+        if drawn is not None:
+            at = QPointF(round((self.width() - drawn.size.width()) / 2), round(baseline - drawn.ascent))
+            painter.drawImage(at, drawn.image)
         elif not self.waits:
             painter.setFont(theme.font("body", self.factor))
             painter.setPen(theme.ink(self.term.meaning))

@@ -139,7 +139,7 @@ def tooltip_html(term: str, note: str = "") -> str:
 
 
 def tooltip_text(term: str, note: str = "") -> str:
-    """The same without markup, for screen readers."""
+    """A term's sentence and a note as plain text, for screen readers."""
     entry = lookup(term)
     return " ".join(part for part in (entry.sentence if entry else "", note) if part)
 

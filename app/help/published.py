@@ -94,7 +94,7 @@ def published() -> tuple[Published, ...]:
     return load_published(RESOURCES / "published.toml")
 
 
-def told(part: str, *, heading: bool = True) -> str:
+def part_html(part: str, *, heading: bool = True) -> str:
     """One of :data:`PARTS` as rich text, with an anchor of its name."""
     title = f'<h3><a name="{part}"></a>{html.escape(PARTS[part])}</h3>' if heading else ""
     return title + "".join(entry.block for entry in published() if entry.part == part)

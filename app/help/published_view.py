@@ -6,7 +6,7 @@ from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
-from app.help.published import PARTS, told
+from app.help.published import PARTS, part_html
 from app.theme.labels import Label
 from app.theme.tokens import Theme
 from grpo_core.text import tr
@@ -50,7 +50,7 @@ class PublishedView(QWidget):
             self.part = part
             self.title.setText(PARTS[part])
             self.browser.setAccessibleName(PARTS[part])
-            self.browser.setHtml(told(part, heading=False))
+            self.browser.setHtml(part_html(part, heading=False))
 
     @Slot(QUrl)
     def _on_link(self, url: QUrl) -> None:

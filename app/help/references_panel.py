@@ -8,7 +8,7 @@ from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
-from app.help.published import PARTS, told
+from app.help.published import PARTS, part_html
 from app.help.references import Reference, references
 from grpo_core.text import tr
 
@@ -47,7 +47,7 @@ def _whole(papers: tuple[Reference, ...]) -> str:
     named = {"papers": tr("Papers and programs"), **PARTS}
     links = " · ".join(f'<a href="#{part}">{html.escape(title)}</a>' for part, title in named.items())
     read = "".join(_block(paper) for paper in papers)
-    reported = "".join(told(part) for part in PARTS)
+    reported = "".join(part_html(part) for part in PARTS)
     return f'<p>{links}</p><h3><a name="papers"></a>{html.escape(named["papers"])}</h3>{read}{reported}'
 
 

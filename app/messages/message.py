@@ -1,4 +1,4 @@
-"""What is told to the user without standing in the way of the work: text, severity, up to three buttons."""
+"""A message to the user that does not stand in the way of the work: text, severity, up to three buttons."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class MessageLine(QWidget):
         return tuple(self._buttons)
 
     def show_message(self, message: Message) -> None:
-        """Replace what is told. Cheap when only the text has changed, so that it can follow the cursor."""
+        """Show another message. Cheap when only the text has changed, so that it can follow the cursor."""
         self.message = message
         if self._label.text() != message.text:
             self._label.setText(message.text)

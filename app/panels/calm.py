@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QComboBox, QSlider, QWidget
 
 
 class CalmSlider(QSlider):
-    """Minds the wheel only while it has the focus, which the wheel does not give it."""
+    """A slider that minds the wheel only while it has the focus, which the wheel does not give it."""
 
     def __init__(self, orientation: Qt.Orientation = Qt.Orientation.Horizontal, parent: QWidget | None = None) -> None:
         super().__init__(orientation, parent)
@@ -22,7 +22,7 @@ class CalmSlider(QSlider):
 
 
 class CalmBox(QComboBox):
-    """The same for a choice."""
+    """A choice that minds the wheel only while it has the focus, which the wheel does not give it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

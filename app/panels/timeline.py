@@ -26,7 +26,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.metrics import METRICS
-from grpo_core.runs.thinning import stretch_at, told
+from grpo_core.runs.thinning import stretch_at, stretches_text
 from grpo_core.text import tr
 
 PREVIEW = ("reward_mean", "kl", "entropy", "max_prob", "clip_fraction")
@@ -234,7 +234,7 @@ class TimelinePanel(Panel):
         sentence = tr("Update {step} of {head}; settings changed {marks} times.").format(
             step=view.cursor.step, head=view.head, marks=marks
         )
-        return f"{sentence} {told(view.run.thinned)}".rstrip()
+        return f"{sentence} {stretches_text(view.run.thinned)}".rstrip()
 
     @Slot(int)
     def _on_walked(self, by: int) -> None:

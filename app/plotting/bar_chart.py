@@ -137,7 +137,7 @@ class BarChart(QWidget):
         self.update()
 
     def table(self) -> tuple[list[Column], Rows]:
-        """The same data as a table, one row a place."""
+        """What is drawn, as a table: one row a place."""
         return self.picture.table()
 
     @property

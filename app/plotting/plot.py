@@ -94,7 +94,7 @@ class Plot(Canvas):
         return [(f"{self.x_scale.label or 'x'} {where}", "muted"), *lines]
 
     def table(self) -> tuple[list[Column], Rows]:
-        """The same data as a table, rows made as they are asked for. Subclasses that draw no curves override it."""
+        """What is drawn, as a table whose rows are made when asked for. Subclasses without curves override it."""
         columns = [Column("x", self.x_scale.label or "x", chars=8, decimals=0 if self.x_scale.whole else 3)]
         columns += [Column(c.key, c.label, chars=9, help=c.label) for c in self.curves]
         return columns, SeriesRows([(c.series, c.first) for c in self.curves], whole=self.x_scale.whole)

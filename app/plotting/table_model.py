@@ -170,8 +170,8 @@ class TableModel(QAbstractTableModel):
             exact = hover(self.value(place, column), what.unit)
             return plain_tip("\n".join(text for text in (what.help, exact) if text))
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            said = self.text(place, column)
-            return f"{what.title} {hover(self.value(place, column), what.unit) if said == ABSENT else said}"
+            cell = self.text(place, column)
+            return f"{what.title} {hover(self.value(place, column), what.unit) if cell == ABSENT else cell}"
         return None
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:

@@ -15,7 +15,7 @@ from grpo_core.text import tr
 ROOM = (1180, 720)
 """Width and height, in pixels, that the layout Present fills well at 100 %."""
 LESSON_ROOM = (1080, 610)
-"""The same of a lesson, which has fewer things around it."""
+"""Width and height, in pixels, that a lesson fills well at 100 %: fewer things stand around it."""
 
 
 def screens() -> list[QScreen]:

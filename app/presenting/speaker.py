@@ -184,7 +184,7 @@ class SpeakerWindow(QWidget):
         return self.notes.toPlainText()
 
     def set_text(self, text: str) -> None:
-        """Other notes, as from a session; nobody is told."""
+        """Replace the notes, as from a session, without a signal."""
         with QSignalBlocker(self.notes):
             self.notes.setPlainText(text)
 

@@ -20,7 +20,7 @@ def shown_now(view: View) -> tuple[str, str]:
 
 
 def sentence_now(view: View) -> str:
-    """The same for the speaker."""
+    """The update and the stage of it, as a sentence for the speaker."""
     if view.step.step is None:
         return tr("Update {step:,} of {head:,} · before the first update").format(step=view.cursor.step, head=view.head)
     return tr("Update {step:,} of {head:,} · {stage} {view}").format(

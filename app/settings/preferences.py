@@ -1,6 +1,6 @@
 """What the user prefers, as one frozen object that goes to a JSON file and back.
 
-A preference that cannot be read costs that preference alone, and the user is told.
+A preference that cannot be read costs that preference alone, and a message names it.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ from grpo_core.text import tr
 __all__ = ["RUN_LENGTH", "Controller", "Failure", "Fresh", "State"]
 
 RUN_LENGTH = 200
-"""Updates after which a run pauses by itself, unless it is told otherwise."""
+"""Updates after which a run pauses by itself, unless a command names another number."""
 PATIENCE_MS = 5000
 """How long a shutdown may take before the window offers to wait or to quit."""
 

@@ -233,7 +233,7 @@ class ProcessHost:
             self._deadline = time.monotonic() + PATIENCE
 
     def _close(self, process: RunProcess) -> None:
-        """It was asked to end, has heard that, and closes its file first."""
+        """Whether the process was asked to end, has heard that, and closes its file first."""
         messages: list[Message] = []
         deadline = time.monotonic() + CLOSING
         with suppress(EOFError, OSError):

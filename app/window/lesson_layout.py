@@ -15,9 +15,9 @@ from app.window.saved_docks import SavedDocks
 WAITING = (EXPLAIN.id, GLOSSARY.id)
 """Panels that come when they are asked for, and then stand beside the lesson."""
 SHARE = 0.64
-"""Of the window's width, for a lesson that has panels beside it."""
+"""Share of the window's width for a lesson that has panels beside it."""
 WORDS_ALONE = 0.42
-"""The same where the lesson has no picture of its own: the panels are the picture."""
+"""Share of the width for a lesson without a picture of its own: there the panels are the picture."""
 CROWDED = 1.6
 """From this scale on the panels lie behind the lesson as tabs."""
 

@@ -32,7 +32,7 @@ def words(step: Step, row: int, origin: Origin) -> str:
 
 
 def words_for(prompt: str, completion: str, origin: Origin) -> str:
-    """The same for a completion that somebody has typed."""
+    """What a completion is that somebody has typed, such as “went left to right”; empty where that is not known."""
     return verdict(prompt, completion).words if RIGHT in origin.reward_names else ""
 
 

@@ -30,7 +30,7 @@ class Cursor:
     passed: int = -1
 
     def at(self, step: int) -> Cursor:
-        """The same kind of view of another update, fully revealed."""
+        """This cursor at another update, whose stages are all revealed."""
         return replace(self, step=step, stage=Stage.UPDATE, passed=-1)
 
     def pass_of(self, passes: int) -> int:

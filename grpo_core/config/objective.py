@@ -264,7 +264,11 @@ class Objective:
             sentences.append(
                 tr("k1 as a loss has an expected gradient of zero at the first pass: β adds noise, not a pull.")
             )
-        if self.kl != "k1" and self.kl_in == "reward" and self.beta > 0:
+        if self.kl_in == "reward" and self.baseline == "given" and self.beta > 0:
+            sentences.append(
+                tr("A critic's advantage leaves out the KL in the reward: β has no effect. Put the KL in the loss.")
+            )
+        elif self.kl_in == "reward" and self.kl != "k1" and self.beta > 0:
             sentences.append(
                 tr("In the reward the KL penalty is always the summed k1: the estimator {kl} has no effect.").format(
                     kl=self.kl

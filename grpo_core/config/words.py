@@ -34,6 +34,6 @@ def worded(value: Any) -> str:
 
 
 def headed(value: Any) -> str:
-    """The same at the head of a line: with a capital."""
+    """A value in words as :func:`worded` gives it, with a capital, for the head of a line."""
     text = worded(value)
     return text[:1].upper() + text[1:] if text not in ("float32", "bfloat16", "k1", "k2", "k3") else text

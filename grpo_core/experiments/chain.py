@@ -39,7 +39,7 @@ class Course:
         return np.where(there.any(axis=0), there.argmax(axis=0), np.inf)
 
     def median_needed(self) -> float:
-        """The same for the median seed."""
+        """Updates that the median seed needs, as :meth:`needed` counts them; infinite where it never got there."""
         return float(np.median(self.needed()))
 
 

@@ -45,8 +45,8 @@ def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         axes[path] = [settings_from(None, [f"{path}={value}"], settings).get(path) for value in values]
     points = grid(settings, axes)
     names = [", ".join(f"{path}={_shown(point.get(path))}" for path in axes) for point in points]
-    told = ensembles(points, range(options.seeds), options.updates, poll=poll)
-    _told(zip(names, told, strict=True), _optimum, options, len(points))
+    measured = ensembles(points, range(options.seeds), options.updates, poll=poll)
+    _report(zip(names, measured, strict=True), _optimum, options, len(points))
     return 0
 
 
@@ -59,7 +59,7 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     lanes = race(
         settings, names, seeds=range(options.seeds), updates=options.updates, fairness=options.fairness, poll=poll
     )
-    _told(lanes, _remarks, options, len(names))
+    _report(lanes, _remarks, options, len(names))
     return 0
 
 
@@ -117,7 +117,7 @@ def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _told(
+def _report(
     results: Iterable[tuple[str, Ensemble]],
     remarks: Callable[[Ensemble], str],
     options: argparse.Namespace,

@@ -36,7 +36,7 @@ class Course:
         return np.asarray(self.first + self.spacing * np.arange(len(self.middle)))
 
     def every(self, spacing: float) -> Course:
-        """The same with its places so far apart."""
+        """This course with its places ``spacing`` apart."""
         return replace(self, first=self.first / self.spacing * spacing, spacing=spacing)
 
 
@@ -89,7 +89,7 @@ def course(runs: Ensemble, measure: str) -> Course:
 
 
 def seed_course(runs: Ensemble, measure: str, place: int) -> Course | None:
-    """The same of one seed; None where a seed by itself has none."""
+    """A measure of one seed over the updates; None where a seed by itself has no such measure."""
     if measure in OVER_SEEDS:
         return None
     return Course(first=0.0, spacing=1.0, middle=runs.measures[measure][:, place])

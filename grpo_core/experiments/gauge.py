@@ -37,7 +37,7 @@ class Gauge:
         self._places = np.arange(len(self._rewards)), work.action_rewards.argmax(axis=-1)
         self._shape = runs_last_view(logits).shape  # (C, A, R)
         self.reference = policy.log_probs(logits, temperature)
-        self._told = {name: np.zeros((updates + 1, len(logits))) for name in MEASURES}
+        self._measures = {name: np.zeros((updates + 1, len(logits))) for name in MEASURES}
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
         self._done = 0
         self._last = self.reference
@@ -53,28 +53,28 @@ class Gauge:
         """Measure those that wait; arrays are (N, C, A, R), as the runs lie in memory."""
         logp, change = (np.stack([runs_last_view(x) for x in both]) for both in zip(*self._waiting, strict=True))
         here = slice(self._done, self._done + len(logp))
-        prob, told = np.exp(logp), self._told
+        prob, measures = np.exp(logp), self._measures
         by_action = np.moveaxis(logp, -2, -1), np.moveaxis(prob, -2, -1)  # (N, C, R, A)
         reference = np.moveaxis(runs_last_view(self.reference), -2, -1)
         paid = prob * self._rewards
         reward = paid.sum(axis=-2)  # (N, C, R)
-        told["reward"][here] = reward.mean(axis=1)
-        told["best_prob"][here] = prob[:, *self._places].mean(axis=1)
-        told["kl"][here] = kl.exact(by_action[0], reference, by_action[1]).mean(axis=1)
-        told["entropy"][here] = kl.entropy(*by_action).mean(axis=1)
+        measures["reward"][here] = reward.mean(axis=1)
+        measures["best_prob"][here] = prob[:, *self._places].mean(axis=1)
+        measures["kl"][here] = kl.exact(by_action[0], reference, by_action[1]).mean(axis=1)
+        measures["entropy"][here] = kl.entropy(*by_action).mean(axis=1)
         uphill = paid - prob * reward[:, :, None]  # d E[R] / d z, up to the temperature
         length = np.sqrt((change**2).sum(axis=(1, 2)))  # (N, R)
         size = np.sqrt((uphill**2).sum(axis=(1, 2))) * length
         cosine = np.divide((uphill * change).sum(axis=(1, 2)), size, out=np.zeros_like(size), where=size > 0)
         after = slice(here.start + 1, here.stop + 1)
-        room = len(told["step"][after])  # nothing follows the last update
-        told["step"][after], told["alignment"][after] = length[:room], cosine[:room]
+        room = len(measures["step"][after])  # nothing follows the last update
+        measures["step"][after], measures["alignment"][after] = length[:room], cosine[:room]
         self._done = here.stop
         self._waiting.clear()
 
     def measures(self) -> dict[str, np.ndarray]:
         """Name -> (U + 1, R)."""
-        return self._told
+        return self._measures
 
     def policy(self) -> np.ndarray:
         """Probabilities after the last update, (R, C, A)."""

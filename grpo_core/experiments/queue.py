@@ -50,7 +50,7 @@ def work(
     folder: Path,
     *,
     cancelled: Callable[[], bool] = never,
-    progress: Callable[[Progress], None] = lambda told: None,
+    progress: Callable[[Progress], None] = lambda report: None,
 ) -> bool:
     """Go on with the queue in ``folder`` from where its files stand.
 
@@ -78,11 +78,11 @@ def work(
                 continue
             path = folder / run.file
 
-            def told(done: int, scalars: Mapping[str, float], place: int = place) -> None:
+            def report(done: int, scalars: Mapping[str, float], place: int = place) -> None:
                 progress(Progress(place, done, scalars, pace.lap()))
 
             try:
-                _train(path, run, queue.updates, cancelled, told)
+                _train(path, run, queue.updates, cancelled, report)
             except Cancelled:
                 return False
             except NonFiniteError as error:
@@ -105,7 +105,7 @@ def _train(
     run: Planned,
     updates: int,
     cancelled: Callable[[], bool],
-    told: Callable[[int, Mapping[str, float]], None],
+    report: Callable[[int, Mapping[str, float]], None],
 ) -> None:
     """Train a run on until it has so many updates; tells after each how many it has, and the metrics of the last."""
     there = path.exists()
@@ -116,7 +116,7 @@ def _train(
             step = next(training)
             scalars = metrics(step)
             writer.append(step, scalars)
-            told(done, scalars)
+            report(done, scalars)
             if writer.full:
                 raise RunFileError(writer.full)
 

@@ -51,11 +51,11 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None]) -> bool:
     before = sum(min(runs.held(folder, run).done, queue.updates) for run in queue.runs)
     with tqdm(total=total, initial=before, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:
 
-        def told(progress: runs.Progress) -> None:
+        def report(progress: runs.Progress) -> None:
             bar.set_postfix_str(queue.runs[progress.place].title, refresh=False)
             bar.update(0 if progress.trouble else 1)
 
-        return runs.work(folder, cancelled=cancelled, progress=told)
+        return runs.work(folder, cancelled=cancelled, progress=report)
 
 
 def _table(folder: Path, queue: runs.Queue) -> str:
@@ -64,8 +64,8 @@ def _table(folder: Path, queue: runs.Queue) -> str:
     for run in queue.runs:
         far = runs.held(folder, run)
         right, reward, kl = (far.last.get(name, float("nan")) for name in ("accuracy_greedy", "reward_mean", "kl"))
-        said = f"   {far.trouble}" if far.trouble else ""
-        lines.append(f"{far.done:7d}   {right:16.3f}   {reward:6.3f}   {kl:.3f}   {run.title}{said}")
+        trouble = f"   {far.trouble}" if far.trouble else ""
+        lines.append(f"{far.done:7d}   {right:16.3f}   {reward:6.3f}   {kl:.3f}   {run.title}{trouble}")
     return "\n".join(lines)
 
 

@@ -37,7 +37,7 @@ class Held:
         return self.done >= queue.updates or bool(self.trouble)
 
     def after(self, done: int, scalars: Mapping[str, float], trouble: str = "") -> Held:
-        """The same after a further update, or its early end."""
+        """The run's state after a further update, or after its early end, which ``trouble`` then explains."""
         known = {name: value for name, value in scalars.items() if value == value}
         return replace(self, done=done, last={**self.last, **known}, trouble=trouble)
 

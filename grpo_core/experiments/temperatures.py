@@ -25,7 +25,7 @@ TEMPERATURES = (
 )  # fmt: skip
 """Preferred numbers (ISO 3, R10): ten to a factor of ten, evenly spaced on a logarithmic axis to one percent."""
 LANGUAGE_TEMPERATURES = (0.1, 0.2, 0.5, 1.0, 1.6, 2.0, 3.15, 5.0)
-"""Those at which a language model is sampled."""
+"""Temperatures at which a language model is sampled."""
 SEEDS = 8
 """Runs at each temperature, with the same random numbers at all of them."""
 
@@ -86,7 +86,7 @@ def groups_at(settings: Settings, temperatures: Sequence[float]) -> Groups:
 
 
 def groups_of(step: Step) -> tuple[float, float, float]:
-    """The same of a recorded update with full groups: different answers in a group, share of live ones, mean reward."""
+    """Of a recorded update with full groups: different answers in a group, share of live groups, mean reward."""
     rows = (-1, step.settings.learner.group_size, step.tokens.shape[-1])
     different = distinct(np.where(step.mask, step.tokens, -1).reshape(rows))
     return float(different.mean()), float(1 - recompute.dead_groups(step).mean()), float(step.rewards.mean())

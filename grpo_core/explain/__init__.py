@@ -39,7 +39,7 @@ def explain(step: Step, quantity: Quantity, objective: Objective | None = None) 
 
 
 def explain_from(numbers: Numbers, quantity: Quantity) -> Node:
-    """The same from numbers that are already at hand, for a walk over many quantities of one update."""
+    """Explain a number of an update whose numbers are at hand, as for a walk over many quantities of one update."""
     quantity = numbers.canonical(quantity)
     engine = numbers[quantity]
     return node(quantity, quantity_title(quantity), _formula(numbers, quantity), engine, numbers.precision)

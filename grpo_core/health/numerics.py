@@ -188,10 +188,10 @@ def _far_places(update: Update, differences: np.ndarray, tokens: np.ndarray) -> 
 def _half_precision(settings: Settings) -> bool:
     """Whether the trainer's settings say that it computed with 16 bits."""
     try:
-        said = json.loads(settings.recorded.trainer_settings or "{}")
+        trainer = json.loads(settings.recorded.trainer_settings or "{}")
     except ValueError:
         return False
-    return isinstance(said, dict) and bool(said.get("bf16") or said.get("fp16"))
+    return isinstance(trainer, dict) and bool(trainer.get("bf16") or trainer.get("fp16"))
 
 
 def _like_half(values: np.ndarray) -> bool:

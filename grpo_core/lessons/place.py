@@ -47,13 +47,13 @@ class Source:
 
 def spelled(place: Place) -> str:
     """A place as an author would name it, such as “steps 3, predict, kind: ”; empty for the whole file."""
-    said: list[str] = []
+    words: list[str] = []
     for part in place:
-        if isinstance(part, int) and said:
-            said[-1] += f" {part + 1}"
+        if isinstance(part, int) and words:
+            words[-1] += f" {part + 1}"
         else:
-            said.append(str(part))
-    return ", ".join(said) + ": " if said else ""
+            words.append(str(part))
+    return ", ".join(words) + ": " if words else ""
 
 
 def line_of(text: str, place: Place) -> int:

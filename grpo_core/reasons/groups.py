@@ -219,7 +219,7 @@ def reward_std(n: Numbers) -> Reason | None:
 
 
 def reasons(n: Numbers, passed: int) -> Iterator[Reason | None]:
-    """All of them."""
+    """The reasons about groups and the spread of their rewards; None for each number that needs none."""
     yield from group_reasons(n, passed)
     yield dead_groups(n, passed)
     yield reward_std(n)

@@ -38,5 +38,5 @@ def truncated(n: Numbers) -> Reason | None:
 
 
 def reasons(n: Numbers, passed: int) -> Iterator[Reason | None]:
-    """All of them."""
+    """The reasons about the lengths of completions; None for each number that needs none."""
     yield truncated(n)

@@ -165,7 +165,7 @@ def _pushed(n: Numbers) -> np.ndarray:
 
 
 def reasons(n: Numbers, passed: int) -> Iterator[Reason | None]:
-    """All of them."""
+    """The reasons about loss and gradient; None for each number that needs none."""
     yield loss(n)
     yield grad_norm(n)
     yield gradient(n, passed)

@@ -238,7 +238,7 @@ def entropy(n: Numbers) -> Reason | None:
 
 
 def reasons(n: Numbers, passed: int) -> Iterator[Reason | None]:
-    """All of them."""
+    """The reasons about ratio, clip, KL and entropy; None for each number that needs none."""
     yield clip_fraction(n)
     yield clipped(n, passed)
     yield ratio(n, passed)

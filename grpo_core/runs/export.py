@@ -26,7 +26,7 @@ from grpo_core.runs.export_script import step_script
 from grpo_core.runs.files import replacing
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
-from grpo_core.runs.thinning import stretch_at, told
+from grpo_core.runs.thinning import stretch_at, stretches_text
 from grpo_core.text import tr
 
 SERIES, SAMPLES, SETTINGS = "series.csv", "samples.csv", "settings.json"
@@ -104,8 +104,8 @@ def export_step(run: Path, target: Path, number: int, *, passed: int | None = No
             raise RunFileError(tr("There is no folder {folder}; choose one that exists.").format(folder=target.parent))
         step = lineage.step(number)
         if passed is not None and not 0 <= passed < step.passes:
-            said = tr("Update {number} has no pass {asked}; it has passes 1 to {last}.")
-            raise RunFileError(said.format(number=number, asked=passed + 1, last=step.passes))
+            sentence = tr("Update {number} has no pass {asked}; it has passes 1 to {last}.")
+            raise RunFileError(sentence.format(number=number, asked=passed + 1, last=step.passes))
         passes = None if passed is None else (passed,)
         text = step_script(step, reader.origin, title=reader.meta.title, passes=passes)
     with _writing(target) as file:
@@ -122,8 +122,8 @@ def checked(steps: range, reader: RunReader) -> range:
         raise RunFileError(tr("{name} has no update yet.").format(name=reader.path.name))
     for step in (steps[0], steps[-1]):
         if not 1 <= step <= reader.last:
-            said = tr("{name} has no update {step}; it has updates 1 to {last}.")
-            raise RunFileError(said.format(name=reader.path.name, step=step, last=reader.last))
+            sentence = tr("{name} has no update {step}; it has updates 1 to {last}.")
+            raise RunFileError(sentence.format(name=reader.path.name, step=step, last=reader.last))
     return steps
 
 
@@ -132,8 +132,8 @@ def _refuse_existing(targets: list[Path], force: bool) -> None:
         if target.is_dir():
             raise RunFileError(tr("{target} is a folder; choose the name of a file.").format(target=target))
         if target.exists() and not force:
-            said = tr("{target} exists already; choose another name, or add --force to replace it.")
-            raise RunFileError(said.format(target=target))
+            sentence = tr("{target} exists already; choose another name, or add --force to replace it.")
+            raise RunFileError(sentence.format(target=target))
 
 
 @contextmanager
@@ -188,7 +188,7 @@ def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list
             left_out.append(str(error))
             steps = range(point, max(steps.stop, point))
     thinned = lineage.thinned()
-    left_out.extend(told([s]) for s in thinned if steps and s.first <= steps[-1] and s.last >= steps[0])
+    left_out.extend(stretches_text([s]) for s in thinned if steps and s.first <= steps[-1] and s.last >= steps[0])
     for number in steps:
         poll()
         if stretch_at(thinned, number) is not None and lineage.kept(number) != number:

@@ -102,17 +102,17 @@ class Manifest:
         _check(_is_number(self.created), "created", self.created, tr("a number of seconds"))
 
     def with_runs(self, runs: Sequence[SessionRun]) -> Manifest:
-        """The same about these runs."""
+        """This manifest with other runs in it."""
         return replace(self, runs=tuple(runs))
 
 
 def manifest_text(manifest: Manifest) -> str:
     """``manifest`` as the JSON that :func:`manifest_from` reads."""
-    told: dict[str, Any] = {name: getattr(manifest, name) for name in _PLAIN}
-    told |= {name: list(getattr(manifest, name)) for name in _LISTS}
-    told["runs"] = [{"title": run.title, "listed": run.listed} for run in manifest.runs]
-    told["settings"] = None if manifest.settings is None else json.loads(manifest.settings.to_json())
-    return json.dumps({"format": FORMAT, "format_version": VERSION, **told}, indent=1)
+    stored: dict[str, Any] = {name: getattr(manifest, name) for name in _PLAIN}
+    stored |= {name: list(getattr(manifest, name)) for name in _LISTS}
+    stored["runs"] = [{"title": run.title, "listed": run.listed} for run in manifest.runs]
+    stored["settings"] = None if manifest.settings is None else json.loads(manifest.settings.to_json())
+    return json.dumps({"format": FORMAT, "format_version": VERSION, **stored}, indent=1)
 
 
 _PLAIN = ("shown", "step", "layout", "notes", "lesson", "lesson_step", "created", "version")
@@ -126,12 +126,12 @@ def manifest_from(content: bytes, name: str) -> Manifest:
         SessionError: it is no manifest, from a newer version, or damaged.
     """
     try:
-        told = json.loads(content)
+        stored = json.loads(content)
     except (ValueError, RecursionError):
         raise SessionError(tr("The manifest of {name} is damaged: it is not JSON.").format(name=name)) from None
-    if not isinstance(told, dict) or told.get("format") != FORMAT:
+    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise SessionError(tr("The manifest of {name} is not that of a session of GRPO Lab.").format(name=name))
-    version = told.get("format_version")
+    version = stored.get("format_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise SessionError(
             tr("The manifest of {name} is damaged: it does not say in which format it is written.").format(name=name)
@@ -141,32 +141,32 @@ def manifest_from(content: bytes, name: str) -> Manifest:
             tr("{name} was written by a newer version of GRPO Lab; update the program to open it.").format(name=name)
         )
     try:
-        return Manifest(runs=_runs(told), settings=_settings(told), **_fields(told))
+        return Manifest(runs=_runs(stored), settings=_settings(stored), **_fields(stored))
     except GrpoError as error:
         raise SessionError(
             tr("The manifest of {name} cannot be used: {error}").format(name=name, error=error)
         ) from None
 
 
-def _fields(told: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(stored: Mapping[str, Any]) -> dict[str, Any]:
     """The plain fields that are there; a key that this version does not know is left alone."""
-    fields = {name: told[name] for name in _PLAIN if name in told}
+    fields = {name: stored[name] for name in _PLAIN if name in stored}
     for name in _LISTS:
-        value = told.get(name, [])
+        value = stored.get(name, [])
         _check(isinstance(value, list), name, value, tr("a list of texts"))
         fields[name] = tuple(value)
     return fields
 
 
-def _runs(told: Mapping[str, Any]) -> tuple[SessionRun, ...]:
-    rows = told.get("runs", [])
+def _runs(stored: Mapping[str, Any]) -> tuple[SessionRun, ...]:
+    rows = stored.get("runs", [])
     _check(isinstance(rows, list) and all(isinstance(row, dict) for row in rows), "runs", rows, tr("a list of runs"))
     return tuple(SessionRun(title=row.get("title", ""), listed=row.get("listed", True)) for row in rows)
 
 
-def _settings(told: Mapping[str, Any]) -> Settings | None:
-    stored = told.get("settings")
-    return None if stored is None else settings_from_json(json.dumps(stored))
+def _settings(stored: Mapping[str, Any]) -> Settings | None:
+    settings = stored.get("settings")
+    return None if settings is None else settings_from_json(json.dumps(settings))
 
 
 def _is_whole(value: object) -> bool:

@@ -154,13 +154,13 @@ def origin_from(rows: Mapping[str, Any], arrays: tuple[str, bytes]) -> Origin:
         RunFileError: the file is damaged.
     """
     try:
-        told = json.loads(_text(rows, "origin"))
-        if not isinstance(told, dict):
+        stored = json.loads(_text(rows, "origin"))
+        if not isinstance(stored, dict):
             raise TypeError("it is no object")
-        texts: dict[str, Any] = {name: tuple(told.get(name, ())) for name in _ORIGIN_TEXTS}
+        texts: dict[str, Any] = {name: tuple(stored.get(name, ())) for name in _ORIGIN_TEXTS}
         if not all(isinstance(text, str) for values in texts.values() for text in values):
             raise TypeError("what should be texts are none")
-        settings = stored_settings(told["settings"])
+        settings = stored_settings(stored["settings"])
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunFileError(
             tr("The run's start cannot be read ({error}); the file is damaged.").format(error=shortened(repr(error)))

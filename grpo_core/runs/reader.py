@@ -248,7 +248,7 @@ class RunReader:
         stretch = thinning.stretch_at(self.thinned, number)
         if stretch is not None:
             return tr("Update {number} was thinned out of {name}. {kept}").format(
-                number=number, name=self.path.name, kept=thinning.told([stretch])
+                number=number, name=self.path.name, kept=thinning.stretches_text([stretch])
             )
         if self.first <= number <= self.last:
             return tr("Update {number} is missing in {name}; the file is damaged.").format(

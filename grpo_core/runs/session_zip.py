@@ -94,8 +94,8 @@ def zip_explained(path: Path, doing: str) -> Iterator[None]:
         try:
             with explained(path, doing):
                 raise error
-        except RunFileError as told:
-            raise SessionError(str(told)) from error
+        except RunFileError as cause:
+            raise SessionError(str(cause)) from error
     except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, OverflowError, RuntimeError) as error:
         raise SessionError(
             tr("{name} cannot be {doing}: the file is damaged or was cut short.").format(name=path.name, doing=doing)

@@ -122,10 +122,10 @@ def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
         RunFileError: the row is damaged.
     """
     try:
-        told = json.loads(rows.get(KEY, "[]"))
-        if len(told) > MOST_STRETCHES:
+        stored = json.loads(rows.get(KEY, "[]"))
+        if len(stored) > MOST_STRETCHES:
             raise ValueError("there are too many stretches")
-        found = tuple(Stretch(*map(_whole, row)) for row in told)
+        found = tuple(Stretch(*map(_whole, row)) for row in stored)
         ends = [0, *(place for s in found for place in (s.first, s.last))]
         if any(a >= b for a, b in pairwise(ends)):
             raise ValueError("the stretches are not in order")
@@ -144,7 +144,7 @@ def stretch_at(stretches: Sequence[Stretch], number: int) -> Stretch | None:
     return stretches[place] if place >= 0 and number <= stretches[place].last else None
 
 
-def told(stretches: Iterable[Stretch]) -> str:
+def stretches_text(stretches: Iterable[Stretch]) -> str:
     """What was dropped, in a sentence for each stretch."""
     return " ".join(
         tr("Of updates {first:,} to {last:,} every {every:,}th is kept.").format(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from grpo_core.arrays import Array, clamp
 from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading, exponential
-from grpo_core.formula_term import ADVANTAGE, Term
+from grpo_core.formula_term import ADVANTAGE, Term, ratio_factor
 from grpo_core.surrogates.batch import Batch
 from grpo_core.surrogates.surrogate import Clip, Path, Ratio, Script, Surrogate
 from grpo_core.text import tr
@@ -107,10 +107,7 @@ def script(o: Objective) -> Script:
 
 def terms(o: Objective) -> tuple[Term, ...]:
     """The mean ratio, and the advantage."""
-    mean = Term(
-        key="surrogate", latex=r"\bar{r}", name=tr("mean ratio"), help=tr("How the ratio enters this surrogate.")
-    )
-    return (mean, ADVANTAGE)
+    return (ratio_factor(r"\bar{r}", tr("mean ratio")), ADVANTAGE)
 
 
 GMPO = Surrogate(

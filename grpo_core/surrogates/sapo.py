@@ -10,7 +10,7 @@ import math
 from grpo_core.arrays import Array, as_array
 from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading
-from grpo_core.formula_term import ADVANTAGE, Term
+from grpo_core.formula_term import ADVANTAGE, Term, ratio_factor
 from grpo_core.surrogates.batch import Batch
 from grpo_core.surrogates.surrogate import Path, Ratio, Script, Surrogate
 from grpo_core.text import tr
@@ -89,11 +89,7 @@ def script(o: Objective) -> Script:
 
 def terms(o: Objective) -> tuple[Term, ...]:
     """The gate, and the advantage."""
-    gate = Term(
-        key="surrogate", latex=r"\tfrac{4}{\tau}\,\sigma(\tau(r-1))", name=tr("soft gate"),
-        help=tr("How the ratio enters this surrogate."),
-    )  # fmt: skip
-    return (gate, ADVANTAGE)
+    return (ratio_factor(r"\tfrac{4}{\tau}\,\sigma(\tau(r-1))", tr("soft gate")), ADVANTAGE)
 
 
 SAPO = Surrogate(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from grpo_core.arrays import Array, as_array, clamp, stop_gradient
 from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading, exponential
-from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term
+from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term, ratio_factor
 from grpo_core.surrogates.batch import Batch
 from grpo_core.surrogates.held_weight import slope_with, value_with
 from grpo_core.surrogates.surrogate import Path, Ratio, Script, Surrogate
@@ -89,11 +89,7 @@ def script(o: Objective) -> Script:
 
 def terms(o: Objective) -> tuple[Term, ...]:
     """sg(φ(r)) A log π."""
-    phi = Term(
-        key="surrogate", latex=r"\mathrm{sg}(\varphi(r))", name=tr("weight φ"),
-        help=tr("How the ratio enters this surrogate."),
-    )  # fmt: skip
-    return (phi, ADVANTAGE, LOG_PROB)
+    return (ratio_factor(r"\mathrm{sg}(\varphi(r))", tr("weight φ")), ADVANTAGE, LOG_PROB)
 
 
 VESPO = Surrogate(

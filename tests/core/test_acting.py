@@ -103,3 +103,10 @@ def test_a_preset_shows_no_knob_of_another_surrogate(name: str) -> None:
     objective = PRESETS[name].objective
     foreign = {knob for each in SURROGATES.values() for knob in each.knobs} - set(SURROGATES[objective.surrogate].knobs)
     assert not acting_fields(objective) & foreign
+
+
+def test_under_a_critic_the_kl_in_the_reward_changes_nothing_and_a_warning_says_so() -> None:
+    step, objective = batch(), Objective(baseline="given", kl_in="reward", beta=0.5)
+    without = numbers(step, objective.replace(beta=0.0))
+    assert all(np.array_equal(a, b) for a, b in zip(numbers(step, objective), without, strict=True))
+    assert any("β has no effect" in sentence for sentence in objective.warnings)

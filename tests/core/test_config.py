@@ -122,5 +122,7 @@ def test_a_rare_combination_earns_a_warning() -> None:
     assert Objective(level="sequence", clip_low=3e-4, clip_high=4e-4).warnings == ()
     assert "k1" in Objective(kl="k1").warnings[0]
     assert Objective(kl="k1", kl_in="reward").warnings == Objective(kl="k1", beta=0.0).warnings == ()
+    assert "β has no effect" in Objective(kl_in="reward", baseline="given").warnings[0]
+    assert Objective(kl_in="reward", baseline="given", beta=0.0).warnings == ()
     for text in (*Objective(surrogate="cispo", kl="k1").warnings, *Objective(level="sequence").warnings):
         assert text.endswith((".", ")."))

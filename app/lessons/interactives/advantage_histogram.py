@@ -10,7 +10,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
-from app.lessons.interactives.bar_pictures import distribution, histogram, told
+from app.lessons.interactives.bar_pictures import distribution, histogram, summary_of
 from app.lessons.interactives.base import Interactive, note_label
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -144,18 +144,18 @@ class AdvantageHistogram(Interactive):
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
         average = AVERAGE.with_heights(np.full(len(table), found.batches.expected))
         self.rewards.show_picture(distribution(self.rewards, table, names, "reward", more=(average,), labelled=not low))
-        self.rewards.set_summary(told(self.rewards))
+        self.rewards.set_summary(summary_of(self.rewards))
         self.top.refresh()
         self._lower.setVisible(drawn)
         self.groups.setVisible(opened)
         self.top.setVisible(not (low and opened))
         if drawn:
             self.histogram.show_picture(histogram(found.counts, found.edges, tr("advantage"), self.bar))
-            self.histogram.set_summary(self._told(found, True))
+            self.histogram.set_summary(self._summary(found, True))
             self.below.refresh()
         if opened:
             self.groups.set_rows(self._rows(found))
-        self.numbers.setText(self._told(found, drawn))
+        self.numbers.setText(self._summary(found, drawn))
 
     def _rows(self, found: OfAction) -> list[list[object]]:
         assert self.bar is not None
@@ -166,22 +166,26 @@ class AdvantageHistogram(Interactive):
             rows.append([batch + 1, float(found.batches.rewards[batch].mean()), float(found.advantage[n]), actions])
         return rows
 
-    def _told(self, found: OfAction, drawn: bool) -> str:
+    def _summary(self, found: OfAction, drawn: bool) -> str:
         """What the reward is worth on average, and what became of it."""
         answers = found.answers()
         own, average = float(found.batches.action_rewards[found.action]), found.batches.expected
-        side = "above" if own > average else "below" if own < average else "at"
-        said = tr("Action {action} pays {own}, {side} the policy's average of {average}").format(
-            action=found.action + 1, own=shown(own), side=side, average=shown(average)
-        )
+        if own > average:
+            pattern = tr("Action {action} pays {own}, above the policy's average of {average}.")
+        elif own < average:
+            pattern = tr("Action {action} pays {own}, below the policy's average of {average}.")
+        else:
+            pattern = tr("Action {action} pays {own}, at the policy's average of {average}.")
+        pays = pattern.format(action=found.action + 1, own=shown(own), average=shown(average))
         if not drawn:
-            return f"{said}."
+            return pays
         if not len(found.advantage):
-            return tr("{said}; it was never drawn.").format(said=said)
+            return " ".join([pays, tr("It was never drawn.")])
         shares = [percent(answers[name]()) for name in ("punished", "silent", "praised")]
-        return tr("{said}. Of {count:,} samples {shares} were pushed down, {shares2} not at all, {shares3} up.").format(
-            said=said, count=len(found.advantage), shares=shares[0], shares2=shares[1], shares3=shares[2]
+        drawn_text = tr("Of {count:,} samples {shares} were pushed down, {shares2} not at all, {shares3} up.").format(
+            count=len(found.advantage), shares=shares[0], shares2=shares[1], shares3=shares[2]
         )
+        return f"{pays} {drawn_text}"
 
     def summary(self, view: View) -> str:
         return self.numbers.text()

@@ -49,7 +49,7 @@ def distribution(
     )  # fmt: skip
 
 
-def told(chart: BarChart) -> str:
+def summary_of(chart: BarChart) -> str:
     """The heights of the first series of ``chart`` and the chosen bar, for screen readers."""
     picture = chart.picture
     heights = ", ".join(

@@ -99,7 +99,7 @@ class DeadGroups(Interactive):
 
     @property
     def settings(self) -> Settings:
-        """Those of the lesson's run, with the chance that was dragged."""
+        """The settings of the lesson's run, with the chance of a success that was dragged."""
         return self._base if self._wanted is None else self._base.replace({"task.bias": bias_of(self._wanted)})
 
     def draw(self, view: View) -> None:

@@ -101,5 +101,5 @@ def _scale(name: str) -> Scale:
 
 
 def _most_entropy(view: View) -> float:
-    """That of a uniform policy, so that the dial shows how far a policy has closed."""
+    """Entropy of a uniform policy: where the dial ends, so that it shows how far a policy has closed."""
     return math.log(view.run.origin.settings.bandit.actions) * 1.02

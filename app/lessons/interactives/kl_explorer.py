@@ -9,7 +9,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QStackedLayout, QWidget
 
-from app.lessons.interactives.bar_pictures import FRAME, STEPS, compared, distribution, told
+from app.lessons.interactives.bar_pictures import FRAME, STEPS, compared, distribution, summary_of
 from app.lessons.interactives.base import Interactive
 from app.lessons.interactives.line_pictures import running_means
 from app.plotting.axis import Scale
@@ -76,7 +76,7 @@ class KlExplorer(Interactive):
         self.note.setWordWrap(True)
         self.numbers.setWordWrap(True)
         self._build()
-        self.found = self._computed(POLICY, REFERENCE, SAMPLES, 1)
+        self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
         self._spread, self._hidden = True, frozenset[str]()
 
     def _build(self) -> None:
@@ -101,12 +101,12 @@ class KlExplorer(Interactive):
         wanted = state.get("parts", tuple(part.name for part in STEPS_TAKEN))
         self._hidden = frozenset(part.name for part in STEPS_TAKEN) - frozenset(map(str, wanted))
         try:
-            self.found = self._computed(
+            self.divergence = self._computed(
                 state.get("policy", POLICY), state.get("reference", REFERENCE),
                 int(state.get("samples", SAMPLES)), int(state.get("seed", 1)),
             )  # fmt: skip
         except (SettingsError, TypeError, ValueError):
-            self.found = self._computed(POLICY, REFERENCE, SAMPLES, 1)
+            self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
 
     def _computed(self, policy: Any, reference: Any, samples: int, seed: int) -> Divergence:
         logp, ref_logp = by_hand.from_weights(policy), by_hand.from_weights(reference)
@@ -117,16 +117,16 @@ class KlExplorer(Interactive):
         return Divergence(logp, ref_logp, min(max(samples, FEWEST), MOST), max(seed, 0))
 
     def _drag(self, logp: np.ndarray, ref_logp: np.ndarray) -> None:
-        self.found = Divergence(logp, ref_logp, self.found.samples, self.found.seed)
+        self.divergence = Divergence(logp, ref_logp, self.divergence.samples, self.divergence.seed)
         self.touched.emit()
 
     @Slot(int, float)
     def _on_policy(self, action: int, prob: float) -> None:
-        self._drag(by_hand.with_probability(self.found.logp, action, prob), self.found.ref_logp)
+        self._drag(by_hand.with_probability(self.divergence.logp, action, prob), self.divergence.ref_logp)
 
     @Slot(int, float)
     def _on_reference(self, action: int, prob: float) -> None:
-        self._drag(self.found.logp, by_hand.with_probability(self.found.ref_logp, action, prob))
+        self._drag(self.divergence.logp, by_hand.with_probability(self.divergence.ref_logp, action, prob))
 
     @Slot(int)
     def _on_picked(self, action: int) -> None:
@@ -135,9 +135,9 @@ class KlExplorer(Interactive):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        found, what = self.found, self.shows
-        names = [str(n + 1) for n in range(len(found.logp))]
-        prob, ref = np.exp(found.logp), np.exp(found.ref_logp)
+        divergence, what = self.divergence, self.shows
+        names = [str(n + 1) for n in range(len(divergence.logp))]
+        prob, ref = np.exp(divergence.logp), np.exp(divergence.ref_logp)
         for twin in (*self.tops, *self.twins.values()):
             twin.set_look(view.theme, view.scale)
         low = self._fit(view.scale)
@@ -146,7 +146,7 @@ class KlExplorer(Interactive):
         ):  # fmt: skip
             frame = BESIDE[meaning].with_heights(other)
             chart.show_picture(distribution(chart, own, names, meaning, frame, labelled=not low))
-            chart.set_summary(told(chart))
+            chart.set_summary(summary_of(chart))
         self.below.setVisible(what in self.twins)
         if what in self.twins:
             self._stack.setCurrentWidget(self.twins[what])
@@ -157,24 +157,24 @@ class KlExplorer(Interactive):
         self.numbers.setFont(view.theme.font("strong", view.scale * 1.15))
         self.numbers.setText(
             tr("KL(π‖π_ref) {both} nats · KL(π_ref‖π) {both2} nats").format(
-                both=shown(found.both[0]), both2=shown(found.both[1])
+                both=shown(divergence.both[0]), both2=shown(divergence.both[1])
             )
         )
         self.note.setFont(view.theme.font("small", view.scale))
-        self.note.setText(self._told(what))
+        self.note.setText(self._note_text(what))
 
     def _draw_below(self, what: str, names: list[str]) -> None:
-        found = self.found
+        divergence = self.divergence
         if what == "values":
-            shown_values = compared(ESTIMATORS, found.by_action, names, tr("action"), NATS, reach=REACH)
+            shown_values = compared(ESTIMATORS, divergence.by_action, names, tr("action"), NATS, reach=REACH)
             self.values.show_picture(shown_values)
         elif what == "running":
-            if self.running.picture.subject is not found.sampled.running:
+            if self.running.picture.subject is not divergence.sampled.running:
                 lines = [Line(name=part.name, label=part.name, meaning=part.meaning) for part in ESTIMATORS]
-                self.running.show_picture(running_means(lines, found.sampled.running, found.both[0]))
+                self.running.show_picture(running_means(lines, divergence.sampled.running, divergence.both[0]))
         else:
-            down, back = found.descents
-            heights = {**found.pulls, DOWN.name: down, BACK.name: back}
+            down, back = divergence.descents
+            heights = {**divergence.pulls, DOWN.name: down, BACK.name: back}
             shown_heights = {name: values for name, values in heights.items() if name not in self._hidden}
             self.gradients.show_picture(compared(STEPS_TAKEN, shown_heights, names, tr("action"), Scale(), reach=REACH))
             self.twins[what].legend.set_entries([part.entry for part in STEPS_TAKEN if part.name not in self._hidden])
@@ -186,16 +186,16 @@ class KlExplorer(Interactive):
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
         return low
 
-    def _told(self, what: str) -> str:
-        found = self.found
+    def _note_text(self, what: str) -> str:
+        divergence = self.divergence
         if what == "gradients":
             names = [name for name in ("k1", "k2", "k3", SCALED.name) if name not in self._hidden]
             return tr("Largest bar: {names}.").format(
-                names=" · ".join(f"{name} {shown(found.size(name))}" for name in names)
+                names=" · ".join(f"{name} {shown(divergence.size(name))}" for name in names)
             )
         if what == "policies" or not self._spread:
             return ""
-        spread = " · ".join(f"{name} {shown(mean)} ± {shown(sd)}" for name, (mean, sd) in found.moments.items())
+        spread = " · ".join(f"{name} {shown(mean)} ± {shown(sd)}" for name, (mean, sd) in divergence.moments.items())
         return tr("Mean ± spread: {spread}.").format(spread=spread)
 
     def summary(self, view: View) -> str:
@@ -204,4 +204,4 @@ class KlExplorer(Interactive):
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
-        return self.found.answers()
+        return self.divergence.answers()

@@ -16,7 +16,7 @@ from app.lessons.interactives.bar_pictures import (
     distribution,
     powers_reached,
     ratio_bars,
-    told,
+    summary_of,
 )
 from app.lessons.interactives.base import Interactive, note_label
 from app.plotting.bar_chart import BarChart
@@ -61,7 +61,7 @@ class RatioExplorer(Interactive):
         self._objective = Objective()
         self._moves: list[tuple[int, float]] = []
         self._gain = GAIN
-        self.found: Ratios | None = None
+        self.ratios_now: Ratios | None = None
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -72,7 +72,7 @@ class RatioExplorer(Interactive):
         self._moves = [(int(action) - 1, float(prob))] if there else []  # type: ignore[arg-type]
         self.policy.chosen = max(self._moves[0][0], 0) if self._moves else 0
         self._gain = float(gain) if isinstance(gain, (int, float)) else GAIN
-        self.found = None
+        self.ratios_now = None
 
     def _compute(self) -> Ratios:
         """The old policy with everything done to it that a hand has done."""
@@ -89,7 +89,7 @@ class RatioExplorer(Interactive):
             self._moves[-1] = action, prob
         else:
             self._moves.append((action, prob))
-        self.found = None
+        self.ratios_now = None
         self.touched.emit()
 
     # -- drawing -------------------------------------------------------------------------------------------------------
@@ -103,48 +103,48 @@ class RatioExplorer(Interactive):
         old = from_weights(np.maximum(now[0], 1e-8).tolist())
         goal = view.next_settings.objective
         if self._old is None or not np.array_equal(old, self._old) or goal != self._objective:
-            self._old, self._objective, self.found = old, goal, None
-        self.found = self._compute() if self.found is None else self.found
+            self._old, self._objective, self.ratios_now = old, goal, None
+        self.ratios_now = self._compute() if self.ratios_now is None else self.ratios_now
         self._show(view)
 
     def _show(self, view: View) -> None:
-        found, what = self.found, self.shows
-        assert found is not None
-        names = view.step.origin.vocabulary[: len(found.logp)]
-        old = np.exp(found.old_logp)
+        ratios_now, what = self.ratios_now, self.shows
+        assert ratios_now is not None
+        names = view.step.origin.vocabulary[: len(ratios_now.logp)]
+        old = np.exp(ratios_now.old_logp)
         dragged = what != "alone"  # there every action moves in turn
         self.policy.set_drag("bar" if dragged else "")
-        now = np.exp(found.logp) if dragged else old
+        now = np.exp(ratios_now.logp) if dragged else old
         self.policy.show_picture(distribution(self.policy, now, names, "policy", OLD.with_heights(old), ringed=dragged))
-        self.policy.set_summary(told(self.policy))
+        self.policy.set_summary(summary_of(self.policy))
         self.below.setVisible(what != "policy")
         low, directions = self.height() < 330 * view.scale, QBoxLayout.Direction
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
         if what != "policy":
-            ratio = found.alone if what == "alone" else found.ratio
-            said = (
+            ratio = ratios_now.alone if what == "alone" else ratios_now.ratio
+            heading = (
                 tr("Ratio, if one action alone gains {gain}").format(gain=shown(self._gain))
                 if what == "alone"
                 else tr("Ratio π / π_old")
             )
-            self.below.title.setText(said)
+            self.below.title.setText(heading)
             self._powers = powers_reached(ratio, self._powers)
-            self.ratios.show_picture(ratio_bars(ratio, names, found.bounds, self._powers))
+            self.ratios.show_picture(ratio_bars(ratio, names, ratios_now.bounds, self._powers))
             self.ratios.set_summary(
-                f"{said}: {', '.join(f'{n} {shown(float(r))}' for n, r in zip(names, ratio, strict=True))}."
+                f"{heading}: {', '.join(f'{n} {shown(float(r))}' for n, r in zip(names, ratio, strict=True))}."
             )
             self.below.refresh()
         self.top.refresh()
         self.numbers.setFont(view.theme.font("strong", view.scale))
-        self.numbers.setText(self._told(found, what))
+        self.numbers.setText(self._summary(ratios_now, what))
 
-    def _told(self, found: Ratios, what: str) -> str:
-        low, high = found.bounds
+    def _summary(self, ratios_now: Ratios, what: str) -> str:
+        low, high = ratios_now.bounds
         if what == "policy":
             return ""
-        ratio = found.alone if what == "alone" else found.ratio
+        ratio = ratios_now.alone if what == "alone" else ratios_now.ratio
         outside = tr("{ratio} of {count} outside {low} to {high}").format(
-            ratio=found.outside(ratio), count=len(ratio), low=shown(low, 2), high=shown(high, 2)
+            ratio=ratios_now.outside(ratio), count=len(ratio), low=shown(low, 2), high=shown(high, 2)
         )
         return tr("Smallest {min} · largest {max} · {outside}").format(
             min=shown(float(ratio.min())), max=shown(float(ratio.max())), outside=outside
@@ -154,4 +154,4 @@ class RatioExplorer(Interactive):
         return self.numbers.text() or self.policy.accessibleDescription()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
-        return {} if self.found is None else self.found.answers()
+        return {} if self.ratios_now is None else self.ratios_now.answers()

@@ -201,7 +201,7 @@ class TokenInspectorPanel(Panel):
 
     @Slot(int)
     def _on_turned(self, by: int) -> None:
-        """The same place of another group."""
+        """Select the completion at the same place of another group."""
         step = self.workspace.view.step.step
         if step is None:
             return

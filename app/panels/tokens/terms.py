@@ -1,4 +1,4 @@
-"""What is told of one token: its alternatives, and every number on the way to its push."""
+"""One token in lines of text: its alternatives, and every number on the way to its push."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ASK_TIP = tr(
 
 
 class WhatIfHeader(QWidget):
-    """Boxes and buttons; what they choose is told by signals.
+    """The row above a what-if: boxes for preset, view, pass and tint, and the button that asks the model.
 
     Signals:
         preset_chosen: its name.

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QTextBrowser
 
-from app.help.published import MARK, PARTS, Published, PublishedError, load_published, published, told
+from app.help.published import MARK, PARTS, Published, PublishedError, load_published, part_html, published
 from tests.app.conftest import Driver
 from tests.app.lessons.test_files import MYTHS
 from tools.catalogue import shipped
@@ -105,7 +105,7 @@ def test_text_is_told_as_text() -> None:
     assert "&lt;b&gt;" in entry.block
     assert "1 &lt; 2" in entry.block
     assert 'href="u&quot;"' in entry.block
-    assert told("open").count("not computed here") == sum(entry.part == "open" for entry in published())
+    assert part_html("open").count("not computed here") == sum(entry.part == "open" for entry in published())
 
 
 def test_help_leads_to_what_is_reported_by_keyboard(driver: Driver) -> None:

@@ -40,8 +40,8 @@ def test_dragging_by_keyboard_moves_every_ratio_and_reset_brings_them_back(pupil
     pupil.press(Key.Key_S)
     explorer = pupil.picture
     assert isinstance(explorer, RatioExplorer)
-    assert explorer.found is not None
-    before, old = explorer.found.logp, explorer.found.old_logp
+    assert explorer.ratios_now is not None
+    before, old = explorer.ratios_now.logp, explorer.ratios_now.old_logp
     assert np.exp(before[4]) == pytest.approx(0.4)
     own = pupil.driver.program.workspace.view.step.now
     assert own is not None
@@ -50,16 +50,16 @@ def test_dragging_by_keyboard_moves_every_ratio_and_reset_brings_them_back(pupil
     pupil.press(Key.Key_1)
     for _ in range(3):
         pupil.press(Key.Key_Up)
-    assert explorer.found is not None
-    assert np.exp(explorer.found.logp[0]) == pytest.approx(np.exp(before[0]) + 0.03)
-    assert explorer.found.ratio == pytest.approx(np.exp(explorer.found.logp - old))
-    assert explorer.ratios.picture.series[0].values is explorer.found.ratio
+    assert explorer.ratios_now is not None
+    assert np.exp(explorer.ratios_now.logp[0]) == pytest.approx(np.exp(before[0]) + 0.03)
+    assert explorer.ratios_now.ratio == pytest.approx(np.exp(explorer.ratios_now.logp - old))
+    assert explorer.ratios.picture.series[0].values is explorer.ratios_now.ratio
     columns, rows = explorer.ratios.table()
-    assert [row[1] for row in rows] == pytest.approx(explorer.found.ratio.tolist())
+    assert [row[1] for row in rows] == pytest.approx(explorer.ratios_now.ratio.tolist())
     assert len(columns) == 2
     pupil.lesson_player.reset()
     pupil.wait()
-    assert explorer.found.logp == pytest.approx(before)
+    assert explorer.ratios_now.logp == pytest.approx(before)
 
 
 def test_odd_states_and_a_run_without_a_policy_are_survived(pupil: Pupil) -> None:

@@ -18,13 +18,13 @@ def test_a_bar_is_moved_by_keyboard_and_everything_follows(pupil: Pupil) -> None
     pupil.open("kl")
     explorer = pupil.picture
     assert isinstance(explorer, KlExplorer)
-    before, apart = np.exp(explorer.found.logp), explorer.answer("kl")
+    before, apart = np.exp(explorer.divergence.logp), explorer.answer("kl")
     explorer.policy.setFocus(Qt.FocusReason.TabFocusReason)
     pupil.press(Key.Key_3)
     assert explorer.policy.chosen == 2
     for _ in range(5):
         pupil.press(Key.Key_Up)
-    after = np.exp(explorer.found.logp)
+    after = np.exp(explorer.divergence.logp)
     assert after[2] == pytest.approx(before[2] + 0.05)
     assert np.delete(after, 2) == pytest.approx(np.delete(before, 2) * (1 - after[2]) / (1 - before[2]))
     assert explorer.answer("kl") != apart
@@ -48,7 +48,7 @@ def test_a_bar_is_dragged_by_mouse(pupil: Pupil) -> None:
         QTest.mouseMove(plot, at(4, height))
     QTest.mouseRelease(plot, Qt.MouseButton.LeftButton, pos=at(4, 0.6))
     pupil.wait()
-    assert np.exp(explorer.found.ref_logp[4]) == pytest.approx(0.6, abs=0.02)
+    assert np.exp(explorer.divergence.ref_logp[4]) == pytest.approx(0.6, abs=0.02)
     assert plot.chosen == 4
 
 

@@ -21,7 +21,7 @@ from grpo_core.runs import thinning
 from grpo_core.runs.export import export_folder
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, rebuild_series
-from grpo_core.runs.thinning import Stretch, stretch_at, told
+from grpo_core.runs.thinning import Stretch, stretch_at, stretches_text
 from tests.core.runs.conftest import largest_file
 
 LIMIT, BLOCK, NEWEST = 1_200_000, 128, 256
@@ -183,7 +183,7 @@ def test_an_export_says_once_what_is_not_there(tmp_path: Path) -> None:
     path = long_run(tmp_path / "run.grpo")
     done = export_folder(path, tmp_path / "out", steps=range(1, 41))
     with RunReader.open(path) as reader:
-        assert done.left_out == (told(reader.thinned[:1]),)
+        assert done.left_out == (stretches_text(reader.thinned[:1]),)
         assert done.updates == sum(reader.kept(number) == number for number in range(1, 41))
 
 

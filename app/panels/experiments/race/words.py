@@ -63,17 +63,17 @@ def of_rest(results: RaceResults) -> str:
     """What besides the algorithm still differs at equal step length; empty otherwise, and where nothing does."""
     if results.plan.fairness != "step_length":
         return ""
-    told = []
+    changes = []
     for path, sign in (("objective.beta", "β"), ("learner.mu", "μ")):
         of_lanes = {spoken(name): runs.settings.get(path) for name, runs in results.lanes.items()}
         if len(set(of_lanes.values())) > 1:
             highest = max(of_lanes.values())
-            told.append(
+            changes.append(
                 tr("{sign} is {highest:g} for {n}").format(
                     sign=sign, highest=highest, n=joined([n for n, v in of_lanes.items() if v == highest])
                 )
             )
-    return tr("Still different: {told}.").format(told="; ".join(told)) if told else ""
+    return tr("Still different: {changes}.").format(changes="; ".join(changes)) if changes else ""
 
 
 def of_change(then: RacePlan, now: RacePlan) -> str:

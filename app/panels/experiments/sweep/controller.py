@@ -18,7 +18,7 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 TELL_MS = 100
-"""How often progress is told."""
+"""Seconds between two reports of progress."""
 
 
 class SweepController(ExperimentController[SweepResults]):

@@ -60,8 +60,8 @@ class HeatModel(QAbstractTableModel):
         if role == ROLE.DisplayRole:
             return shown(value)
         if role == ROLE.ToolTipRole:
-            said = hover(value, UNITS[self.measure]) if np.isfinite(value) else self._why_none(index)
-            return plain_tip(f"{self.place(index.row(), index.column())}: {said}")
+            reading = hover(value, UNITS[self.measure]) if np.isfinite(value) else self._why_none(index)
+            return plain_tip(f"{self.place(index.row(), index.column())}: {reading}")
         if role == ROLE.AccessibleTextRole:
             return f"{self.place(index.row(), index.column())}, {TITLES[self.measure]} {shown(value)}"
         if role == ROLE.TextAlignmentRole:

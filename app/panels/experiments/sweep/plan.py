@@ -77,7 +77,7 @@ class Swept:
         return {"objective.kl_in": "loss", **ESTIMATORS[value]} if self.path == ESTIMATOR else {self.path: value}
 
     def with_text(self, text: str) -> Swept:
-        """The same setting with the values that were typed, separated by commas or blanks.
+        """This setting with the values that were typed, separated by commas or blanks.
 
         Raises:
             SettingsError: a value that is not allowed, none at all, or more than fit.

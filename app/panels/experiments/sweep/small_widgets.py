@@ -39,7 +39,7 @@ def inside(area: QScrollArea) -> QWidget:
 
 
 def dress(widget: QWidget, font: QFont) -> None:
-    """The same font for a widget and all that stands in it."""
+    """Give a widget and all that stands in it one font."""
     for part in (widget, *widget.findChildren(QWidget)):
         part.setFont(font)
 
