@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 import uuid
-import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -21,10 +19,10 @@ from grpo_core.runs.connection import RunConnection
 from grpo_core.runs.creation import build
 from grpo_core.runs.database import VERSION, explained, opened, transaction
 from grpo_core.runs.files import files_of, folded, lock, release, replacing, size_of
-from grpo_core.runs.layout import encoded
-from grpo_core.runs.limits import MOST_CHANGES, MOST_UPDATES
 from grpo_core.runs.meta import RunMeta, all_rows
+from grpo_core.runs.pending import PendingUpdates
 from grpo_core.runs.reader import RunReader
+from grpo_core.runs.room import why_full
 from grpo_core.runs.thinning import Stretch, Thinning
 from grpo_core.runs.watch import FileWatch, LostFileError
 from grpo_core.text import tr
@@ -36,8 +34,6 @@ COMMIT_EVERY = 0.05
 """Seconds after which an appended update commits all that are waiting."""
 LIMIT = 2_000_000_000
 """Bytes at which a run is paused."""
-NEARLY_FULL = 100_000_000
-"""Free bytes on the disk below which a run is paused."""
 
 
 class RunWriter:
@@ -68,18 +64,13 @@ class RunWriter:
         self.thin = thin and not self.meta.settings.is_language
         with explained(path):
             self._thinning = Thinning(connection, reader.first, reader.last)
-            self._layouts: dict[str, int] = {
-                fields: number for number, fields in connection.execute("SELECT id, fields FROM layout")
-            }
+            layouts = {fields: number for number, fields in connection.execute("SELECT id, fields FROM layout")}
         self.committed = reader.last
-        self._appended = reader.last
         changes = reader.settings_changes()
-        self._changes = len(changes)
-        self._settings_id, self._settings = changes[-1]
-        self._steps: list[tuple[int, int, int, int, bytes]] = []
-        self._scalars: list[tuple[int, bytes]] = []
-        self._new_layouts: list[tuple[int, str]] = []
-        self._new_settings: list[tuple[int, str]] = []
+        settings_id, settings = changes[-1]
+        self._pending = PendingUpdates(
+            last=reader.last, layouts=layouts, settings_id=settings_id, settings=settings, changes=len(changes)
+        )
         self._committed_at = time.monotonic()
         self._watch = FileWatch(path, connection, self.meta.id)
         self._lost: LostFileError | None = None
@@ -200,14 +191,7 @@ class RunWriter:
             RunFileError: writing failed; ``step`` is kept and comes with the next commit that succeeds.
             ValueError: it is not the update after the last.
         """
-        if step.step != self._appended + 1:
-            raise ValueError(f"update {step.step} cannot follow update {self._appended}")
-        layout, record = encoded(step)
-        row = series.scalars(step, scalars)
-        crc = zlib.crc32(record)
-        self._steps.append((step.step, self._layout_id(layout), self._settings_of(step), crc, record))
-        self._scalars.append((step.step, row))
-        self._appended = step.step
+        self._pending.add(step, scalars)
         if time.monotonic() - self._committed_at >= COMMIT_EVERY:
             self.commit()
 
@@ -221,18 +205,14 @@ class RunWriter:
         self._committed_at = time.monotonic()
         if self._lost is not None:
             raise self._lost
-        if not self._steps:
+        if not self._pending:
             return
         sql = self._connection
         with explained(self.path, "written"), transaction(sql):
-            sql.executemany("INSERT INTO layout(id, fields) VALUES (?, ?)", self._new_layouts)
-            sql.executemany("INSERT OR REPLACE INTO settings(id, json) VALUES (?, ?)", self._new_settings)
-            sql.executemany("INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)", self._steps)
-            sql.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", self._scalars)
-            series.fold(sql, self._appended)
-        for waiting in (self._new_layouts, self._new_settings, self._steps, self._scalars):
-            waiting.clear()
-        self.committed = self._appended
+            self._pending.store(sql)
+            series.fold(sql, self._pending.last)
+        self._pending.clear()
+        self.committed = self._pending.last
         self._look_after_the_file()
         if self.thin:
             with explained(self.path, "written"):
@@ -303,46 +283,11 @@ class RunWriter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _layout_id(self, layout: str) -> int:
-        number = self._layouts.get(layout)
-        if number is None:
-            number = self._layouts[layout] = max(self._layouts.values(), default=0) + 1
-            self._new_layouts.append((number, layout))
-        return number
-
-    def _settings_of(self, step: Step) -> int:
-        if step.settings is not self._settings and step.settings != self._settings:
-            self._settings_id = step.step
-            self._changes += 1
-            self._new_settings.append((step.step, step.settings.to_json()))
-        self._settings = step.settings
-        return self._settings_id
-
-    def _why_full(self, room: bool) -> str | None:
-        if self.committed >= MOST_UPDATES:
-            return tr("{name} has reached the {most:,} updates that a run may have; go on in a new run.").format(
-                name=self.path.name, most=MOST_UPDATES
-            )
-        if self._changes >= MOST_CHANGES:
-            return tr(
-                "The settings of {name} have changed {most:,} times, the most in one run; branch from it."
-            ).format(name=self.path.name, most=MOST_CHANGES)
-        if not room:
-            why = tr("{name} has reached its size limit of {limit:g} GB").format(
-                name=self.path.name, limit=self.limit / 1e9
-            )
-            if self.thin or self.meta.settings.is_language:
-                return tr("{why}; raise the limit, or go on in a new run.").format(why=why)
-            return tr("{why}; thin out its older updates (menu Run), raise the limit, or go on in a new run.").format(
-                why=why
-            )
-        with suppress(OSError):
-            free = shutil.disk_usage(self.path.parent).free
-            if free < NEARLY_FULL:
-                return tr("The disk is nearly full: {free:.0f} MB are left. Free some space to go on.").format(
-                    free=free / 1e6
-                )
-        return None
+    def _why_full(self, below_limit: bool) -> str | None:
+        return why_full(
+            self.path, updates=self.committed, changes=self._pending.changes, limit=self.limit,
+            below_limit=below_limit, may_thin=not self.thin and not self.meta.settings.is_language,
+        )  # fmt: skip
 
 
 def _origin(settings: Settings) -> Origin:

@@ -1,0 +1,81 @@
+"""Updates that wait in memory for the next commit of a run file, as rows of its tables."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+
+from grpo_core.config import Settings
+from grpo_core.record import Step
+from grpo_core.runs import series
+from grpo_core.runs.connection import RunConnection
+from grpo_core.runs.layout import encoded
+
+
+class PendingUpdates:
+    """Rows that are made when an update is appended and stored together by the next commit.
+
+    A layout, or settings, that several updates share has one row, which waits with the first of them.
+
+    Attributes:
+        last: number of the last update that was added, stored or not.
+        changes: how often the settings of the run have changed.
+    """
+
+    def __init__(
+        self, *, last: int, layouts: Mapping[str, int], settings_id: int, settings: Settings, changes: int
+    ) -> None:
+        self.last = last
+        self.changes = changes
+        self._layouts = dict(layouts)
+        self._settings_id, self._settings = settings_id, settings
+        self._steps: list[tuple[int, int, int, int, bytes]] = []
+        self._scalars: list[tuple[int, bytes]] = []
+        self._new_layouts: list[tuple[int, str]] = []
+        self._new_settings: list[tuple[int, str]] = []
+
+    def __bool__(self) -> bool:
+        """Whether any update waits."""
+        return bool(self._steps)
+
+    def add(self, step: Step, scalars: Mapping[str, float] | None) -> None:
+        """Encode the update after the last; ``scalars`` are its metrics, for whoever has computed them already.
+
+        Raises:
+            ValueError: it is not the update after the last.
+        """
+        if step.step != self.last + 1:
+            raise ValueError(f"update {step.step} cannot follow update {self.last}")
+        layout, record = encoded(step)
+        row = series.scalars(step, scalars)
+        crc = zlib.crc32(record)
+        self._steps.append((step.step, self._layout_id(layout), self._settings_of(step), crc, record))
+        self._scalars.append((step.step, row))
+        self.last = step.step
+
+    def store(self, sql: RunConnection) -> None:
+        """Write every waiting row, within the caller's transaction."""
+        sql.executemany("INSERT INTO layout(id, fields) VALUES (?, ?)", self._new_layouts)
+        sql.executemany("INSERT OR REPLACE INTO settings(id, json) VALUES (?, ?)", self._new_settings)
+        sql.executemany("INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)", self._steps)
+        sql.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", self._scalars)
+
+    def clear(self) -> None:
+        """Forget the rows, once the transaction that stored them has succeeded."""
+        for waiting in (self._new_layouts, self._new_settings, self._steps, self._scalars):
+            waiting.clear()
+
+    def _layout_id(self, layout: str) -> int:
+        number = self._layouts.get(layout)
+        if number is None:
+            number = self._layouts[layout] = max(self._layouts.values(), default=0) + 1
+            self._new_layouts.append((number, layout))
+        return number
+
+    def _settings_of(self, step: Step) -> int:
+        if step.settings is not self._settings and step.settings != self._settings:
+            self._settings_id = step.step
+            self.changes += 1
+            self._new_settings.append((step.step, step.settings.to_json()))
+        self._settings = step.settings
+        return self._settings_id

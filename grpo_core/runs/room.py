@@ -1,0 +1,51 @@
+"""Whether a run file may take another update: its limits, and the space on the disk."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from grpo_core.runs.limits import MOST_CHANGES, MOST_UPDATES
+from grpo_core.text import tr
+
+NEARLY_FULL = 100_000_000
+"""Free bytes on the disk below which a run is paused."""
+
+
+def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit: bool, may_thin: bool) -> str | None:
+    """Why no further update should be computed, as a sentence; None where one may follow.
+
+    Args:
+        path: of the run file.
+        updates: how many it holds.
+        changes: how often its settings have changed.
+        limit: bytes at which the run is paused.
+        below_limit: whether the file is smaller than that.
+        may_thin: whether older updates could still be thinned out by the user.
+    """
+    if updates >= MOST_UPDATES:
+        return tr("{name} has reached the {most:,} updates that a run may have; go on in a new run.").format(
+            name=path.name, most=MOST_UPDATES
+        )
+    if changes >= MOST_CHANGES:
+        return tr("The settings of {name} have changed {most:,} times, the most in one run; branch from it.").format(
+            name=path.name, most=MOST_CHANGES
+        )
+    if not below_limit:
+        sentence = (
+            tr(
+                "{name} has reached its size limit of {limit:g} GB; thin out its older updates (menu Run), raise the "
+                "limit, or go on in a new run."
+            )
+            if may_thin
+            else tr("{name} has reached its size limit of {limit:g} GB; raise the limit, or go on in a new run.")
+        )
+        return sentence.format(name=path.name, limit=limit / 1e9)
+    with suppress(OSError):
+        free = shutil.disk_usage(path.parent).free
+        if free < NEARLY_FULL:
+            return tr("The disk is nearly full: {free:.0f} MB are left. Free some space to go on.").format(
+                free=free / 1e6
+            )
+    return None
