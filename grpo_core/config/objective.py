@@ -141,13 +141,13 @@ class Objective:
         2.0, tr("Power of VESPO's weight for A ≥ 0."), tr("VESPO k, A ≥ 0"), symbol="k⁺", low=0, high=100, usual=(0, 5)
     )
     vespo_lambda_pos: float = setting(
-        3.0, tr("Decay of VESPO's weight for A ≥ 0."), "VESPO λ, A ≥ 0", symbol="λ⁺", low=0, high=100, usual=(0, 5)
+        3.0, tr("Decay of VESPO's weight for A ≥ 0."), tr("VESPO λ, A ≥ 0"), symbol="λ⁺", low=0, high=100, usual=(0, 5)
     )
     vespo_k_neg: float = setting(
         3.0, tr("Power of VESPO's weight for A < 0."), tr("VESPO k, A < 0"), symbol="k⁻", low=0, high=100, usual=(0, 5)
     )
     vespo_lambda_neg: float = setting(
-        2.0, tr("Decay of VESPO's weight for A < 0."), "VESPO λ, A < 0", symbol="λ⁻", low=0, high=100, usual=(0, 5)
+        2.0, tr("Decay of VESPO's weight for A < 0."), tr("VESPO λ, A < 0"), symbol="λ⁻", low=0, high=100, usual=(0, 5)
     )
     beta: float = setting(
         0.04,

@@ -78,7 +78,7 @@ class Surrogate:
         path: what the gradient flows through on its way to log π.
         ratio: which ratio it reads.
         clip: its clip; None where it has none.
-        unclipped: why it has none, as a sentence; empty where it has one.
+        unclipped: why it has none, as a sentence that holds the words “no clip”; empty where it has one.
         knobs: the fields of the objective that act under it and under no setting that all surrogates share.
         explained: S of one token.
         slope: its derivative by what ``path`` names, of one token.
