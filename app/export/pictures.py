@@ -172,7 +172,7 @@ def _at(panel: Panel, step: int, wanted: Wanted) -> str:
             )
         workspace.show_stage(Stage.UPDATE, passed)
         workspace.select(row=row)
-        workspace.explain(_quantity(wanted.explained or "loss", record.passes, passed, row))
+        workspace.show_explanation(_quantity(wanted.explained or "loss", record.passes, passed, row))
     return caption_of(panel)
 
 

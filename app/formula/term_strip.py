@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from app.formula.plain import plain_text
@@ -109,6 +109,22 @@ class TermButton(QAbstractButton):
         """Ask where the term's value comes from."""
         self.click()
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """A click selects, as everywhere."""
+        self.setFocus(Qt.FocusReason.MouseFocusReason)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Explained by a double click, or by a key."""
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.explain_current()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.explain_current()
+        else:
+            super().keyPressEvent(event)
+
     def size_needed(self) -> QRectF:
         """Width and height of the piece alone, its value's width counted in; never less than before."""
         drawn = self.drawn
@@ -156,7 +172,7 @@ class TermStrip(QWidget):
     """Terms side by side on one baseline; those that do not fit go to the next line.
 
     Signals:
-        term_activated: the user has chosen the term with this key (click, Space, Return).
+        term_activated: the user wants the term with this key explained (double click, E, Return, Space).
         typeset: a strip that has waited is drawn now.
 
     With ``late`` the room of the formula stays empty until it has been painted once: the first formula of a process

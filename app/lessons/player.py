@@ -217,7 +217,7 @@ class LessonPlayer(QObject):
             self._workspace.show_stage(Stage[target.stage.upper()], target.passed)
         self._workspace.select(row=target.row)
         if target.explain is not None:
-            self._workspace.explain(target.explain)
+            self._workspace.show_explanation(target.explain)
         assert self.lesson is not None
         self._scorer.reach(self.lesson, self.place, covered=self.covered)
         self.changed.emit()

@@ -22,11 +22,14 @@ class CalmSlider(QSlider):
 
 
 class CalmBox(QComboBox):
-    """A choice that minds the wheel only while it has the focus, which the wheel does not give it."""
+    """A choice that minds the wheel only while it has the focus.
+
+    Tab gives it the focus; a choice by mouse leaves the focus where it was, so that the keys of the window still act.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self.hasFocus():

@@ -19,6 +19,7 @@ from app.formula.formula_label import FormulaLabel
 from app.panels.base import Panel
 from app.plotting.numbers import full, shown
 from app.theme.labels import Label, plain_tip, wrapped_tip
+from app.workspace.explained import same_kind
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
@@ -99,7 +100,9 @@ class ExplainPanel(Panel):
         if quantity is None or numbers is None:
             self._show_empty(numbers is None and quantity is not None)
             return
-        if not self._trail or self._trail[-1] != quantity:
+        if self._trail and same_kind(self._trail[-1], quantity):
+            self._trail[-1] = quantity  # it went with the selection: Back leads to another number
+        else:
             self._trail.append(quantity)
         try:
             node = explain_from(numbers, quantity)
@@ -115,7 +118,8 @@ class ExplainPanel(Panel):
         self.back.setVisible(len(self._trail) > 1)
         self.heading.setText(tr("Explain a number"))
         hint = tr(
-            "Click any number, or move to it with Tab and press E: its formula, its values and its inputs appear here."
+            "Double-click any number, or select it and press E or Return: its formula, its values and its inputs "
+            "appear here, and go with the sample that is selected."
         )
         hint_text = (
             tr("Update 0 has no numbers to explain yet. Press Step to compute the first update.")

@@ -145,7 +145,9 @@ class MetricCard(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton:
             self.setFocus(Qt.FocusReason.MouseFocusReason)
-            self.activated.emit(self.name)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.explain_current()
 
     def explain_current(self) -> None:
         """Explain this card's number."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.messages.message_bar import MessageBar
 from app.messages.overlay import MessageOverlay
 from app.panels.base import Panel, in_window
-from app.panels.registry import PANELS, TIMELINE
+from app.panels.registry import EXPLAIN, PANELS, TIMELINE
 from app.panels.spec import Area, PanelSpec
 from app.window.docks import Dock
 from app.window.layouts import arrange, arrangement, layout_for
@@ -67,6 +67,7 @@ class MainWindow(QMainWindow):
         self.messages = MessageBar(self)
         self.overlay = MessageOverlay(self, self.messages, lambda: workspace.scale)
         workspace.frame.connect(self.overlay.lift)
+        workspace.explained.connect(self._on_explained)
         self.resize(1366, 768)
         arrange(self, self.docks)
 
@@ -81,6 +82,10 @@ class MainWindow(QMainWindow):
         dock.show()
         dock.raise_()
         return self.panels.of(spec)
+
+    @Slot()
+    def _on_explained(self) -> None:
+        self.show_panel(EXPLAIN)
 
     def add_toolbars(self, transport: QToolBar) -> None:
         """The transport on top; below it, as wide as the window, the timeline."""

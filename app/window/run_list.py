@@ -43,6 +43,7 @@ class RunList(QComboBox):
         super().__init__(parent)
         self._runs: tuple[RunHandle, ...] = ()
         self.setAccessibleName(tr("Run"))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # chosen by mouse, the keys go on moving the run
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.setItemDelegate(_Line(self))
 

@@ -150,6 +150,7 @@ class Transport(QToolBar):
     def _choice(self, name: str, texts: list[str], slot: object) -> QComboBox:
         self._label(name)
         box = QComboBox()
+        box.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # chosen by mouse, the keys go on moving the run
         box.setAccessibleName(name)
         box.setToolTip(plain_tip(name))
         box.addItems(texts)

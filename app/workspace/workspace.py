@@ -9,6 +9,7 @@ from app.theme.tokens import Theme
 from app.workspace.breakpoints import Breakpoints
 from app.workspace.cursor import Cursor, Selection, Stage
 from app.workspace.editing import Editing
+from app.workspace.explained import at_selection, in_pass
 from app.workspace.frame import FrameTimer
 from app.workspace.pulse import Pulse
 from app.workspace.run_handle import RunHandle
@@ -41,6 +42,7 @@ class Workspace(QObject):
         pull: before each frame, take in what has been computed.
         drawn: the frame is on the screen.
         activated: another run became the active one.
+        explained: somebody has asked for the explanation of a number.
         problem: a sentence that the user should read, and the severity ("info", "warning", "error").
         asked: a question (:data:`AnyQuestion`) for the model of the active run.
         answered: the question and its answer.
@@ -51,6 +53,7 @@ class Workspace(QObject):
     pull = Signal()
     drawn = Signal()
     activated = Signal()
+    explained = Signal()
     problem = Signal(str, str)
     asked = Signal(object)
     answered = Signal(object, object)
@@ -156,18 +159,38 @@ class Workspace(QObject):
         self.move_to(self.run.head if self.run else 0)
 
     def show_stage(self, stage: Stage, passed: int = -1) -> None:
-        """Reveal the update under the cursor up to ``stage`` (and its pass)."""
+        """Reveal the update under the cursor up to ``stage`` (and its pass); what is explained goes there too."""
+        before = self.view.step
         self.cursor = Cursor(step=self.cursor.step, stage=stage, passed=passed)
+        if self.quantity is not None and before.step is not None:
+            after = self.cursor.pass_of(before.step.passes)
+            self.quantity = in_pass(self.quantity, before.passed, after)
         self.request_frame()
 
     def select(self, *, row: int | None = None, token: int = 0, action: int | None = None) -> None:
-        """Mark a completion (and its token) or an action in every panel."""
+        """Mark a completion (and its token) or an action in every panel.
+
+        A number of another completion or action that is being explained gives way to the same number of this one.
+        """
         self.selection = Selection(row=row, token=token, action=action)
+        if self.quantity is not None:
+            self.quantity = at_selection(self.quantity, self.selection)
         self.request_frame()
 
     def explain(self, quantity: Quantity) -> None:
-        """Show where a number comes from."""
+        """Show where a number comes from, as somebody has asked: its completion is selected, and Explain appears."""
+        self.show_explanation(quantity)
+        self.explained.emit()
+
+    def show_explanation(self, quantity: Quantity) -> None:
+        """Explain a number wherever Explain is shown; the completion that it belongs to is selected."""
         self.quantity = quantity
+        row, token = quantity.row, quantity.token or 0
+        if row is not None and (row, token) != (self.selection.row, self.selection.token):
+            step = self.view.step.step
+            known = step is not None and row < step.tokens.shape[0] and token < step.tokens.shape[1]
+            action = int(step.tokens[row, token]) if step is not None and known else None
+            self.selection = Selection(row=row, token=token, action=action)
         self.request_frame()
 
     def ask(self, question: AnyQuestion) -> None:

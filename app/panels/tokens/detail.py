@@ -130,11 +130,14 @@ class TokenDetail(QWidget):
         painter.drawRect(QRectF(bar.left(), bar.top() + bar.height() * 0.58, bar.width() * before, bar.height() * 0.16))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        for n, (place, quantity) in enumerate(self._places):
-            if place.contains(event.position()) and quantity is not None:
+        for n, (place, _) in enumerate(self._places):
+            if place.contains(event.position()):
                 self._current = n
-                self.wanted.emit(quantity)
+        self.setFocus(Qt.FocusReason.MouseFocusReason)
         self.update()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.explain_current()
 
     def explain_current(self) -> None:
         """Explain the line under the cursor."""

@@ -153,7 +153,7 @@ def test_each_term_tells_its_name_its_value_and_that_it_was_chosen(qtbot: QtBot)
     ratio = next(button for button in strip.buttons if button.term.key == "ratio")
     assert ratio.accessibleName() == "ratio r = 1.039"
     with qtbot.waitSignal(strip.term_activated) as caught:
-        qtbot.mouseClick(ratio, Qt.MouseButton.LeftButton)
+        qtbot.mouseDClick(ratio, Qt.MouseButton.LeftButton)
     assert caught.args == ["ratio"]
     with qtbot.waitSignal(strip.term_activated) as caught:
         qtbot.keyClick(ratio, Qt.Key.Key_Space)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QToolButton
+from PySide6.QtWidgets import QApplication, QComboBox, QToolButton
 
 from app.workspace.cursor import Stage
 from app.workspace.player import Mode
@@ -165,3 +165,41 @@ def test_saving_a_layout_adds_a_command_and_leaves_keys_and_toolbar_as_they_were
     driver.settle()
     assert driver.program.window.docks["explain"].isVisible()
     assert driver.messages == []
+
+
+def box_of(driver: Driver, name: str) -> QComboBox:
+    """A choice of the window by its accessible name."""
+    panel(driver, "controls")
+    found = [box for box in driver.program.window.findChildren(QComboBox) if box.accessibleName() == name]
+    return next(box for box in found if box.isVisible())
+
+
+def click_on(driver: Driver, box: QComboBox, place: int) -> None:
+    """Open a choice with the mouse and click on one of its entries."""
+    QTest.mouseClick(box, LEFT)
+    view = box.view()
+    view.scrollTo(box.model().index(place, 0))
+
+    def closed() -> bool:
+        """Qt takes no click within the time of a double click after the list has opened."""
+        QTest.mouseClick(view.viewport(), LEFT, pos=view.visualRect(box.model().index(place, 0)).center())
+        return not view.isVisible()
+
+    driver.qtbot.waitUntil(closed)
+
+
+@pytest.mark.parametrize("name", ["Speed", "Stop after", "Task", "Algorithm", "Run"])
+def test_a_choice_by_mouse_leaves_the_keys_to_the_run_and_one_by_keyboard_stays(driver: Driver, name: str) -> None:
+    driver.run(2)
+    driver.program.run_manager.new_run(driver.program.workspace.editing.wanted)
+    activate(driver)
+    before, box = QApplication.focusWidget(), box_of(driver, name)
+    place = 1 if box.currentIndex() != 1 else 0
+    click_on(driver, box, place)
+    driver.settle()
+    assert box.currentIndex() == place
+    assert QApplication.focusWidget() is before
+    box.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(box, Qt.Key.Key_Down if place == 0 else Qt.Key.Key_Up)
+    driver.settle()
+    assert QApplication.focusWidget() is box

@@ -6,6 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from app.workspace.cursor import Stage
+from grpo_core.explain import Quantity
 from tests.app.conftest import Driver
 from tests.app.stories.hands import activate, panel, panel_of, press
 
@@ -13,7 +15,7 @@ SHIFT, CTRL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModi
 LEFT = Qt.MouseButton.LeftButton
 
 
-def test_cards_cells_tokens_and_bars_explain_themselves_when_clicked(driver: Driver) -> None:
+def test_everything_with_a_number_is_selected_by_a_click_and_explained_by_a_double_click(driver: Driver) -> None:
     driver.run(5)
     explain, workspace = panel(driver, "explain"), driver.program.workspace
 
@@ -26,7 +28,16 @@ def test_cards_cells_tokens_and_bars_explain_themselves_when_clicked(driver: Dri
 
     card = panel(driver, "metrics").cards[2]
     QTest.mouseClick(card, LEFT)
+    assert (workspace.quantity, card.hasFocus()) == (None, True)
+    QTest.mouseDClick(card, LEFT)
     assert told() == "kl"
+    term = next(term for term in panel(driver, "pipeline").strip.buttons if term.term.key == "ratio")
+    QTest.mouseClick(term, LEFT)
+    assert (workspace.quantity, term.hasFocus()) == (None, True)
+    QTest.mouseDClick(term, LEFT)
+    assert told() == "ratio"
+    QTest.keyClick(term, Qt.Key.Key_Return)
+    assert told() == "ratio"
     table = panel(driver, "step_detail").table
     cell = table.visualRect(table.model().index(2, 3)).center()
     QTest.mouseClick(table.viewport(), LEFT, pos=cell)
@@ -43,6 +54,36 @@ def test_cards_cells_tokens_and_bars_explain_themselves_when_clicked(driver: Dri
     QTest.keyClick(plot, Qt.Key.Key_Right)
     QTest.keyClick(plot, Qt.Key.Key_Return)
     assert told() == "new_probability"
+
+
+def test_explain_and_the_formula_show_the_same_sample(driver: Driver) -> None:
+    driver.run(3)
+    workspace, pipeline = driver.program.workspace, panel(driver, "pipeline")
+    explain, table = panel(driver, "explain"), panel(driver, "step_detail").table
+
+    def sample() -> tuple[str, str]:
+        driver.settle()
+        return pipeline.which.text().rpartition(" ")[2], explain.heading.text().partition(",")[0].rpartition(" ")[2]
+
+    workspace.explain(Quantity("ratio", passed=3, row=4, token=0))
+    assert sample() == ("5", "5"), "what is explained is selected"
+    table.select_row(None)
+    cell = table.visualRect(table.model().index(1, 0)).center()
+    QTest.mouseClick(table.viewport(), LEFT, pos=cell)
+    assert workspace.selection.row is not None and workspace.selection.row != 4
+    assert sample() == (str(workspace.selection.row + 1),) * 2, "what is selected is explained"
+    workspace.show_stage(Stage.UPDATE, 1)
+    driver.settle()
+    assert workspace.quantity is not None and workspace.quantity.passed == 1
+    assert explain.back.isHidden(), "it is still the first number"
+
+
+def test_an_explanation_that_is_asked_for_is_brought_to_the_front(driver: Driver) -> None:
+    driver.run(1)
+    dock = driver.program.window.docks["explain"]
+    dock.hide()
+    QTest.mouseDClick(panel(driver, "metrics").cards[2], LEFT)
+    assert dock.isVisible()
 
 
 def test_e_explains_what_has_the_focus(driver: Driver) -> None:

@@ -1,0 +1,33 @@
+"""The number that is being explained goes with the selection and the pass, so that it is the one the formula shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from app.workspace.cursor import Selection
+from grpo_core.explain import Quantity
+from grpo_core.explain.quantity import KINDS
+
+
+def at_selection(quantity: Quantity, selection: Selection) -> Quantity:
+    """The same kind of number of the selected completion and action; what has neither stays as it is."""
+    if quantity.row is not None and selection.row is not None:
+        token = None if quantity.token is None else selection.token
+        quantity = replace(quantity, row=selection.row, token=token)
+    if quantity.row is None and quantity.action is not None and selection.action is not None:
+        quantity = replace(quantity, action=selection.action)
+    return quantity
+
+
+def in_pass(quantity: Quantity, before: int, after: int) -> Quantity:
+    """The same number in pass ``after`` (from 0), if it was one of pass ``before``; other passes were asked for."""
+    kind = KINDS.get(quantity.name)
+    if kind is None or "pass" not in kind.axes or quantity.passed != before:
+        return quantity
+    return replace(quantity, passed=after)
+
+
+def same_kind(one: Quantity, other: Quantity) -> bool:
+    """Whether two addresses are the same number of perhaps another completion, action or pass."""
+    place = {"row": None, "token": None, "action": None, "passed": 0}
+    return replace(one, **place) == replace(other, **place)  # type: ignore[arg-type]
