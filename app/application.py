@@ -25,6 +25,7 @@ from app.controllers.panels import PanelsController
 from app.controllers.presenter import Presenter
 from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
+from app.controllers.recorded_runs import RecordedRuns
 from app.controllers.runs import RunsController
 from app.controllers.session_files import SessionFiles
 from app.controllers.shutdown import ShutdownController
@@ -63,8 +64,9 @@ class Application(QObject):
         workspace, controller, player, run_manager: the model, the worker's representative, the transport, the runs.
         window, messages: the main window and its message bar.
         actions: the commands as actions.
-        panels, layouts, runs, recent_files, session_files, exporter, exports, background_runs, breakpoints, lessons,
-        lesson_recovery, presenter, prompts, structural, zooming, startup, shutdown: what the commands do, by subject.
+        panels, layouts, runs, recorded_runs, recent_files, session_files, exporter, exports, background_runs,
+        breakpoints, lessons, lesson_recovery, presenter, prompts, structural, zooming, startup, shutdown: what the
+        commands do, by subject.
     """
 
     def __init__(
@@ -139,9 +141,12 @@ class Application(QObject):
         self.structural = StructuralChanges(
             workspace, self.run_manager, self.player, self.prompts, self.layouts, self.messages, self
         )
+        self.recorded_runs = RecordedRuns(
+            workspace, self.run_manager, self.layouts, self.recent_files, self.messages, self
+        )
         self.runs = RunsController(
             window, workspace, self.run_manager, self.layouts, self.recent_files, self.session_files, self.prompts,
-            self.structural,
+            self.structural, self.recorded_runs,
         )  # fmt: skip
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
         self.exports = ExportController(window, workspace, self.panels, self.exporter, self)
@@ -175,7 +180,7 @@ class Application(QObject):
         )  # fmt: skip
         closers = (
             self.background_runs.close, self.startup.close, self.prompts.close, self.session_files.close,
-            self.exporter.close, self.presenter.close,
+            self.exporter.close, self.presenter.close, self.recorded_runs.close,
         )  # fmt: skip
         self.shutdown = ShutdownController(
             self.window, self.workspace, self.controller, self.player, self.lessons.player, self.preferences,

@@ -49,6 +49,8 @@ class Step:
         optimizer_step: (N,) integer, the trainer's optimizer step within this update to which each pass belongs;
             None where every pass is one.
         label: the trainer's own number of the update; None where ``step`` is that.
+        prompt_texts: (P,) each prompt as text, where the source keeps texts; a run file holds tokens instead.
+        completion_texts: (B,) likewise.
         values: (B, T), a critic's value before each token.
         context: (B, T) integer, row of the distributions below for each token's place.
         dist_logp: (N + 1, C, V) before each pass and after the last, or (2, C, V) before the first and after the last.
@@ -88,6 +90,8 @@ class Step:
     ref_dist_logp: np.ndarray | None = None
     watched_tokens: np.ndarray | None = None
     label: int | None = None
+    prompt_texts: tuple[str | None, ...] | None = None
+    completion_texts: tuple[str | None, ...] | None = None
     measurements: dict[str, float] = field(default_factory=dict)
     resume: dict[str, np.ndarray] = field(default_factory=dict)
 

@@ -226,7 +226,8 @@ def _completions(step: Step, origin: Origin | None, row: np.ndarray) -> list[str
 
 def _prompt_of(step: Step, group: int, origin: Origin | None) -> str:
     """The prompt of a group; its number where nobody knows its text."""
-    if origin is None or (step.prompt_tokens is None and group >= len(origin.prompts)):
+    texts_known = step.prompt_tokens is not None or step.prompt_texts is not None
+    if origin is None or (not texts_known and group >= len(origin.prompts)):
         return str(group + 1)
     return prompt_text(step, group, origin)
 

@@ -33,6 +33,22 @@ class Conditions:
     def needs_update(self) -> str:
         return "" if self._run.head > 0 else tr("The run has no update yet; press Run first.")
 
+    def needs_own_update(self) -> str:
+        """The run is one of this program, and has an update."""
+        if self._run.is_recorded:
+            return tr("Another program trained this run: its files stay where they are.")
+        return self.needs_update()
+
+    def can_branch(self) -> str:
+        """A run can go on from the update shown."""
+        return self._run.read_only if self._run.is_recorded else self.needs_update()
+
+    def can_export_script(self) -> str:
+        """The update shown has the tokens that a script computes with."""
+        if self._run.is_recorded:
+            return self._run.why_no_step
+        return self.not_at_start()
+
     def may_seed(self) -> str:
         """The session lets the seed be changed."""
         return tr("The seed is locked for this session.") if "seed" in self._workspace.editing.locked else ""

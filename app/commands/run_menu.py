@@ -59,7 +59,7 @@ def run_commands(targets: CommandTargets) -> list[Command]:
                 checked=lambda: targets.preferences.current.thinning,
                 tip=tr("Rather than pause a long run, drop some of its older updates; its curves stay whole.")),
         Command(id="branch", text=tr("Branch here"), menu=RUN, run=targets.runs.branch, shortcuts=("Ctrl+B",),
-                icon="branch", blocked=when.needs_update, divided=True,
+                icon="branch", blocked=when.can_branch, divided=True,
                 tip=tr("Begin a new run at the update shown, with the settings shown.")),
         Command(id="new_seed", text=tr("New seed"), menu=RUN, run=targets.runs.new_seed, blocked=when.may_seed,
                 tip=tr("Begin a new run from the next seed, under the settings shown; this one stays in the list.")),

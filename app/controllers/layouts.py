@@ -47,8 +47,8 @@ class LayoutsController(QObject):
 
     def reset(self) -> None:
         """The layout made for the kind of run that is shown, as it was at first."""
-        run = self._workspace.run
-        self.choose(layout_for(run is not None and run.origin.settings.is_language))
+        settings = self._workspace.view.run.origin.settings
+        self.choose(layout_for(settings.is_language, recorded=settings.is_recorded))
 
     def ask_save(self) -> None:
         """Ask for a name, and keep the arrangement of the docks under it."""

@@ -12,10 +12,12 @@ from PySide6.QtWidgets import QFileDialog
 from app.controllers.layouts import LayoutsController
 from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
+from app.controllers.recorded_runs import RecordedRuns
 from app.controllers.session_files import SessionFiles
 from app.controllers.structural_changes import StructuralChanges
 from app.examples import example
 from app.messages.message import Severity
+from app.settings.files import exists
 from app.window.main_window import MainWindow
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
@@ -27,6 +29,8 @@ from grpo_core.runs.session import SUFFIX
 from grpo_core.text import tr
 
 RUNS = tr("GRPO Lab runs (*.grpo)")
+RECORDED = tr("Runs of other trainers (trace.json *.parquet *.db *.jsonl)")
+OWN_SUFFIX = ".grpo"
 
 
 class RunsController:
@@ -35,10 +39,12 @@ class RunsController:
     def __init__(
         self, window: MainWindow, workspace: Workspace, run_manager: RunManager, layouts: LayoutsController,
         recent_files: RecentFiles, session_files: SessionFiles, prompts: PromptReading, structural: StructuralChanges,
+        recorded_runs: RecordedRuns,
     ) -> None:  # fmt: skip
         self._window, self._workspace, self._run_manager = window, workspace, run_manager
         self._layouts, self._recent_files = layouts, recent_files
         self._session_files, self._prompts, self._structural = session_files, prompts, structural
+        self._recorded_runs = recorded_runs
 
     # -- begin -------------------------------------------------------------------------------------------------------
 
@@ -95,15 +101,28 @@ class RunsController:
     def ask_open(self) -> None:
         """Ask for a run file, and open it."""
         folder = str(self._run_manager.folder)
-        name, _ = QFileDialog.getOpenFileName(self._window, tr("Open run"), folder, RUNS)
+        name, _ = QFileDialog.getOpenFileName(self._window, tr("Open run"), folder, f"{RUNS};;{RECORDED}")
+        if name:
+            self.open_path(Path(name))
+
+    def ask_open_folder(self) -> None:
+        """Ask for the folder of a run that another program trained, and open it."""
+        name = QFileDialog.getExistingDirectory(self._window, tr("Open the folder of a recorded run"), str(Path.home()))
         if name:
             self.open_path(Path(name))
 
     def open_path(self, path: Path) -> None:
-        """Open a run file or a session, or say why it cannot be opened."""
+        """Open a run file, a session, or a run that another program recorded, or say why it cannot be opened."""
         if path.suffix.lower() == SUFFIX:
             self._session_files.open(path)
-        elif self._attempt(lambda: self._run_manager.open(path)):
+        elif exists(path) and path.suffix.lower() != OWN_SUFFIX:
+            self._recorded_runs.open(path, self._open_own)
+        else:
+            self._open_own(path)
+
+    def _open_own(self, path: Path) -> None:
+        """Open a run file, or say why it cannot be opened."""
+        if self._attempt(lambda: self._run_manager.open(path)):
             self._recent_files.remember(path)
 
     def open_example(self) -> None:

@@ -76,11 +76,17 @@ class SessionFiles(QObject):
         if self._workspace.training is not None:
             self._controller.commit()
         player = self._lessons.player
-        runs = [run for run in self._workspace.runs if run.path.exists() and not player.owns(run)]
+        open_here = [run for run in self._workspace.runs if run.path.exists() and not player.owns(run)]
+        runs = [run for run in open_here if not run.is_recorded]
         manifest, paths = self._manifest(runs), [run.path for run in runs]
         title = tr("Saving {name}").format(name=target.name)
         self.tasks.start(title, partial(save_session, target, manifest, paths), partial(self._on_saved, target))
         run = self._workspace.run if player.saved is None else player.saved.run
+        if len(runs) < len(open_here):
+            sentence = tr(
+                "Runs that other programs trained are not put into a session; hand out their folders beside it."
+            )
+            self._window.messages.say(sentence)
         if run is not None and run.branched_at is not None and run not in runs:
             sentence = tr("{title} has no update of its own yet, so the session begins at update 0.")
             self._window.messages.say(sentence.format(title=run.title))

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Slot
 
 from app.controllers.lessons import LessonController
 from app.controllers.presenter import Presenter
-from app.controllers.runs import RunsController
+from app.controllers.runs import OWN_SUFFIX, RunsController
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTask, Work
@@ -63,6 +63,9 @@ class Startup(QObject):
 
         Where it cannot be opened, the reason is said and the new run stays.
         """
+        if path.suffix.lower() != OWN_SUFFIX:
+            self._runs.open_path(path)
+            return
         blank = self._workspace.run
         try:
             self._run_manager.open(path)

@@ -72,10 +72,11 @@ class Zooming(QObject):
 
     def _arrange(self) -> None:
         """The layout that was chosen last, as it is for this size of type."""
-        language = self._workspace.view.run.origin.settings.is_language
+        settings = self._workspace.view.run.origin.settings
+        made = layout_for(settings.is_language, recorded=settings.is_recorded)
         chosen = self._preferences.current.layout
         self._arranging = True
-        self._window.show_layout(chosen if chosen in LAYOUTS else layout_for(language))
+        self._window.show_layout(chosen if chosen in LAYOUTS else made)
         self._arranging = False
 
     @Slot()

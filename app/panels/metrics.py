@@ -21,6 +21,7 @@ from app.panels.base import Panel
 from app.plotting.numbers import full, shown
 from app.theme.tokens import Theme
 from app.workspace.cursor import Stage
+from app.workspace.recorded_run import RecordedRun
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -31,6 +32,7 @@ from grpo_core.text import tr
 
 CARDS = ("updates", "reward_mean", "kl", "max_prob", "entropy", "clip_fraction")
 CARDS_LANGUAGE = ("updates", "accuracy", "kl", "entropy", "loss", "dead_groups")
+CARDS_RECORDED = ("updates", "reward_mean", "loss", "length", "dead_groups", "clip_fraction")
 CARDS_GAMEABLE = ("updates", "accuracy", "reward_mean", "kl", "length", "dead_groups")
 """Where what is paid and what is right can part, both are in sight."""
 PER_TOKEN = tr("Exact at each visited place, averaged over the sampled prefixes.")
@@ -188,6 +190,13 @@ def _revealed(name: str, view: View) -> bool:
     return stage is Stage.UPDATE or (stage >= Stage.SCORE and name in SCORED)
 
 
+def numbers_of(view: View) -> dict[str, float]:
+    """The numbers of the update shown; of a recorded run those that its source has."""
+    if isinstance(view.run, RecordedRun):
+        return dict.fromkeys(METRICS, float("nan")) | view.run.numbers(view.cursor.step)
+    return view.step.metrics
+
+
 def _before(name: str, view: View) -> float:
     """The value of the update before the one shown; NaN where there is none."""
     values = view.run.series[name].values
@@ -197,6 +206,8 @@ def _before(name: str, view: View) -> float:
 
 def _cards(settings: Settings) -> tuple[str, ...]:
     """The cards to begin with in a run under ``settings``."""
+    if settings.is_recorded:
+        return CARDS_RECORDED
     if not settings.is_language:
         return CARDS
     return CARDS_GAMEABLE if settings.language.problem == "gameable" else CARDS_LANGUAGE
@@ -231,7 +242,7 @@ class MetricsPanel(Panel):
 
     def draw(self, view: View) -> None:
         self._suit(view.run.origin.settings)
-        values = view.step.metrics
+        values = numbers_of(view)
         hint = self.cards[0].sizeHint()
         self.set_row_height(hint.height())
         room = max(self.width() // hint.width(), 1)
@@ -239,7 +250,8 @@ class MetricsPanel(Panel):
             card.setVisible(place < room)
         for card in self.cards:
             if card.name == "updates":
-                card.show_number(view.theme, view.scale, tr("Updates"), float(view.cursor.step), None)
+                title = tr("Step") if view.run.is_recorded else tr("Updates")
+                card.show_number(view.theme, view.scale, title, float(view.run.label(view.cursor.step)), None)
             else:
                 title, known = METRICS[card.name].title, _revealed(card.name, view)
                 value = values[card.name] if known else _before(card.name, view)
@@ -261,7 +273,7 @@ class MetricsPanel(Panel):
         self.redraw()
 
     def summary(self, view: View) -> str:
-        parts = [f"{METRICS[c.name].title} {shown(view.step.metrics[c.name])}" for c in self.cards[1:]]
+        parts = [f"{METRICS[c.name].title} {shown(numbers_of(view)[c.name])}" for c in self.cards[1:]]
         return tr("Update {step}: ").format(step=view.cursor.step) + ", ".join(parts) + "."
 
     def _on_activated(self, name: str) -> None:

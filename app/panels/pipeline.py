@@ -17,6 +17,7 @@ from app.workspace.step_view import advantage_of
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.baselines import BASELINES
+from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
@@ -143,8 +144,9 @@ class PipelinePanel(Panel):
         if sum(button.sizeHint().width() for button in self.stages.values()) > self.width() - 60 * view.scale:
             for stage, button in self.stages.items():
                 button.setText(SHORT[stage])
-        settings = view.step.settings if view.step.step is not None else view.next_settings
+        settings = _settings(view)
         self.strip.set_look(view.theme, view.scale)
+        self.area.setVisible(not view.run.why_no_step)
         self.strip.set_terms(objective_terms(settings.objective))
         place = self._place(view)
         self.strip.set_values(_values(view, *place) if place else {})
@@ -175,6 +177,8 @@ class PipelinePanel(Panel):
 
     def summary(self, view: View) -> str:
         if view.step.step is None:
+            if view.run.why_no_step:
+                return view.run.why_no_step
             return tr("No update yet: sample, score, normalize and update come with the first one.")
         return tr("Update {step}: {stage}.").format(step=view.cursor.step, stage=_name(view.cursor.stage, view))
 
@@ -203,9 +207,9 @@ class PipelinePanel(Panel):
 
 
 def _name(stage: Stage, view: View) -> str:
-    settings = view.step.settings if view.step.step is not None else view.next_settings
+    settings = _settings(view)
     if stage is Stage.SAMPLE:
-        prompts = settings.trained.prompts
+        prompts = _prompts(view)
         times = f"{prompts} × " if prompts > 1 else ""
         return tr("Sample {times}{group_size}").format(times=times, group_size=settings.learner.group_size)
     if stage is Stage.SCORE:
@@ -216,6 +220,20 @@ def _name(stage: Stage, view: View) -> str:
     if view.step.step is None or view.cursor.stage is not Stage.UPDATE:
         return tr("Update, {passes} passes").format(passes=passes) if passes > 1 else tr("Update")
     return tr("Update, pass {passed} of {passes}").format(passed=view.step.passed + 1, passes=passes)
+
+
+def _settings(view: View) -> Settings:
+    """What the update shown ran under; where there is none, what the next one will run under."""
+    shown_here = view.step.step is not None or view.run.is_recorded
+    return view.step.settings if shown_here else view.next_settings
+
+
+def _prompts(view: View) -> int:
+    """How many prompts the update has."""
+    settings, step = _settings(view), view.step.step
+    if settings.is_recorded:
+        return 1 if step is None else int(step.group.max(initial=0)) + 1
+    return settings.trained.prompts
 
 
 def _values(view: View, row: int, token: int) -> dict[str, str]:

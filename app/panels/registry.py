@@ -146,7 +146,7 @@ TOKEN_INSPECTOR = PanelSpec(
     id="token_inspector", title=tr("Token inspector"), factory=_token_inspector,
     size=(768, 260), shows_recorded=True, in_lessons=True,
     help=tr("The completions of a group, tinted by what the update does to each token."),
-    shown=at(Area.CENTRE, LayoutVariant.LANGUAGE, LayoutVariant.PRESENT_LANGUAGE)
+    shown=at(Area.CENTRE, LayoutVariant.LANGUAGE, LayoutVariant.PRESENT_LANGUAGE, LayoutVariant.RECORDED)
     | at(Area.BOTTOM, LayoutVariant.BANDIT, LayoutVariant.COMPARE_BANDIT)
     | at(Area.BOTTOM, LayoutVariant.COMPARE_LANGUAGE, rank=-1),
 )  # fmt: skip
@@ -162,7 +162,8 @@ WHAT_IF = PanelSpec(
     id="what_if", title=tr("What if"), factory=_what_if,
     size=(768, 260), in_lessons=True,
     help=tr("The update as it was, beside the update that other settings would have made of the same batch."),
-    shown=at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE, rank=-2),
+    shown=at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE, rank=-2)
+    | at(Area.BOTTOM, LayoutVariant.RECORDED),
 )  # fmt: skip
 
 QUEUE = PanelSpec(
@@ -176,7 +177,7 @@ STEP_DETAIL = PanelSpec(
     area=Area.RIGHT, eager=True, size=(700, 330), shows_recorded=True, in_lessons=True,
     help=tr("Every number of each completion of the update, in a table."),
     shown=at(Area.RIGHT, LayoutVariant.BANDIT, LayoutVariant.COMPARE_BANDIT)
-    | at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE),
+    | at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE, LayoutVariant.RECORDED),
 )  # fmt: skip
 
 EXPLAIN = PanelSpec(

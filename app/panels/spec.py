@@ -41,6 +41,7 @@ class LayoutVariant(Enum):
     COMPARE_LANGUAGE = auto()
     PRESENT_BANDIT = auto()
     PRESENT_LANGUAGE = auto()
+    RECORDED = auto()
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class PanelSpec(Generic[P_co]):
         eager: made with the window, because the window shows it or because its work goes on unseen.
         size: width and height in pixels at 100 % that suit the panel on its own, as in an exported picture.
         shows_recorded: shows a recorded run by itself, so that it is exported with "all"; others compute or are texts.
-        kind: the kind of run it has something to show for: "bandit", "language", or empty for both.
+        kind: the kind of run it has something to show for: "bandit", "language", "recorded", or empty for all.
         in_lessons: may stand beside a lesson.
     """
 

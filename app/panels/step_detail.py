@@ -68,6 +68,9 @@ UNTIL: dict[Stage, tuple[str, ...]] = {
 """Columns that a stage has revealed; what comes later is blank until then."""
 
 
+NONE_YET = tr("One row a sample appears here with every number of the update. Press Step to compute one.")
+
+
 class StepDetailPanel(Panel):
     """A table that follows the cursor; a cell explains itself on Return, E or a double click."""
 
@@ -90,9 +93,7 @@ class StepDetailPanel(Panel):
         self.foot = Label()
         self.foot.setObjectName("muted")
         self.foot.setWordWrap(True)
-        self.empty = Label(
-            tr("One row a sample appears here with every number of the update. Press Step to compute one.")
-        )
+        self.empty = Label(NONE_YET)
         self.empty.setObjectName("muted")
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -127,6 +128,7 @@ class StepDetailPanel(Panel):
         step = view.step.step
         self._stack.setCurrentIndex(0 if step is not None else 1)
         if step is None:
+            self.empty.setText(view.run.why_no_step or NONE_YET)
             return
         self._fill_passes(view, step)
         columns = [
@@ -207,7 +209,7 @@ class StepDetailPanel(Panel):
 
     def summary(self, view: View) -> str:
         if view.step.step is None:
-            return tr("No update yet.")
+            return view.run.why_no_step or tr("No update yet.")
         clipped = sum(
             1 for row in self._rows if row.cells[[c.name for c in step_table.columns(view.step.step)].index("clipped")]
         )

@@ -192,12 +192,18 @@ class TimelinePanel(Panel):
     def draw(self, view: View) -> None:
         verb = VERBS[0] if view.following else VERBS[1]
         self.place.setText(
-            tr("{verb} <b>{step:,}</b> of {head:,}").format(verb=verb, step=view.cursor.step, head=view.head)
+            tr("{verb} <b>{step:,}</b> of {head:,}").format(
+                verb=verb, step=view.run.label(view.cursor.step), head=view.run.label(view.head)
+            )
         )
         self._keep_widths(view)
         self.track.show_view(view)
         self.setFixedHeight(round(self.fontMetrics().height() * 1.7))
-        behind = "" if view.at_head else tr("controls apply to update {head:,}").format(head=view.head + 1)
+        behind = (
+            ""
+            if view.at_head or view.run.is_recorded
+            else tr("controls apply to update {head:,}").format(head=view.head + 1)
+        )
         self.behind.setText(behind)
         self.place.setToolTip(plain_tip(behind))
         event = next_event(view.run, view.cursor.step) if not view.running else None
@@ -209,7 +215,7 @@ class TimelinePanel(Panel):
 
         Qt lays out the whole window anew when a widget whose size is not fixed in both directions gets another text.
         """
-        most = max(view.head, RESERVED)
+        most = max(view.run.label(view.head), RESERVED)
         metrics = QFontMetrics(view.theme.font("strong", view.scale))
         longest = tr("{verb} <b>{step:,}</b> of {head:,}").replace("<b>", "").replace("</b>", "")
         place = _widest(metrics, [longest.format(verb=verb, step=most, head=most) for verb in VERBS])
@@ -232,7 +238,7 @@ class TimelinePanel(Panel):
     def summary(self, view: View) -> str:
         marks = len(view.run.changes) - 1
         sentence = tr("Update {step} of {head}; settings changed {marks} times.").format(
-            step=view.cursor.step, head=view.head, marks=marks
+            step=view.run.label(view.cursor.step), head=view.run.label(view.head), marks=marks
         )
         return f"{sentence} {stretches_text(view.run.thinned)}".rstrip()
 
@@ -264,7 +270,7 @@ def _widest(metrics: QFontMetrics, texts: Sequence[str]) -> int:
 
 def preview(run: RunHandle, step: int) -> str:
     """What an update would show, in a few lines."""
-    lines = [tr("<b>Update {step:,}</b>").format(step=step)]
+    lines = [tr("<b>Update {step:,}</b>").format(step=run.label(step))]
     for name in PREVIEW:
         values = run.series[name].values
         if 0 < step <= len(values):

@@ -208,14 +208,14 @@ class TrainingHistoryPanel(Panel):
         for name in self.boxes.keys() - self._known:
             if np.isfinite(run.series[name].values[self._looked :]).any():
                 self._known.add(name)
-        self._looked = run.head
+        self._looked = len(run.series["reward_mean"])
         language = run.origin.settings.is_language
         for name, box in self.boxes.items():
             possible = language or not METRICS[name].language
             box.setVisible(name in self._known if run.head else possible)
 
     def summary(self, view: View) -> str:
-        if not view.head:
+        if not len(view.run.series["reward_mean"]):
             return tr("No update yet.")
         first, last = (view.run.series["reward_mean"].values[i] for i in (0, -1))
         return tr("{head} updates: mean reward from {first} to {last}.").format(

@@ -15,14 +15,21 @@ from app.panels.spec import Area, LayoutVariant, PanelSpec
 from app.window.docks import Dock, dress_tabs
 from grpo_core.text import tr
 
-BANDIT, LANGUAGE, COMPARE, PRESENT = "Bandit", "Language model", "Compare", "Present"
-LAYOUTS = {BANDIT: tr("Bandit"), LANGUAGE: tr("Language model"), COMPARE: tr("Compare"), PRESENT: tr("Present")}
+BANDIT, LANGUAGE, RECORDED, COMPARE, PRESENT = "Bandit", "Language model", "Recorded run", "Compare", "Present"
+LAYOUTS = {
+    BANDIT: tr("Bandit"),
+    LANGUAGE: tr("Language model"),
+    RECORDED: tr("Recorded run"),
+    COMPARE: tr("Compare"),
+    PRESENT: tr("Present"),
+}
 """The layouts that are always there: by the name that is kept, what they are called."""
 ONE_COLUMN = (COMPARE, PRESENT)
 """Layouts without a right side: its panels are tabs at the bottom."""
 _KINDS = {
     BANDIT: (LayoutVariant.BANDIT, LayoutVariant.BANDIT),
     LANGUAGE: (LayoutVariant.LANGUAGE, LayoutVariant.LANGUAGE),
+    RECORDED: (LayoutVariant.RECORDED, LayoutVariant.RECORDED),
     COMPARE: (LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE),
     PRESENT: (LayoutVariant.PRESENT_BANDIT, LayoutVariant.PRESENT_LANGUAGE),
 }
@@ -39,8 +46,10 @@ def size_class(size: QSize, scale: float) -> int:
     return int(size.width() / scale < THREE_COLUMNS)
 
 
-def layout_for(language: bool) -> str:
-    """The layout made for a kind of policy."""
+def layout_for(language: bool, *, recorded: bool = False) -> str:
+    """The layout made for a kind of policy, or for a run that another program trained."""
+    if recorded:
+        return RECORDED
     return LANGUAGE if language else BANDIT
 
 

@@ -121,7 +121,11 @@ class MainWindow(QMainWindow):
 
     def focus_picture(self) -> None:
         """Give the keyboard to the picture of the policy, where one is seen."""
-        pictures = (arrangement(layout_for(language), language=language).picture for language in (False, True))
+        kinds = ((False, False), (True, False), (False, True))
+        pictures = (
+            arrangement(layout_for(language, recorded=recorded), language=language).picture
+            for language, recorded in kinds
+        )
         seen = [name for name in pictures if in_window(self.docks[name])]
         if seen:
             self.panels[seen[0]].focus_picture()

@@ -19,6 +19,10 @@ MARGIN = 48
 
 def description(run: RunHandle) -> str:
     """What a run is, in a line: the kind of its policy, the settings that are not the usual ones, seed and length."""
+    if run.is_recorded:
+        return tr("{source} · {head:,} updates recorded").format(
+            source=run.origin.settings.recorded.source, head=run.head
+        )
     settings = run.next_settings or run.origin.settings
     kind = tr("language model") if settings.is_language else tr("bandit")
     return tr("{kind} · {settings} · seed {seed} · {head:,} updates").format(

@@ -196,9 +196,13 @@ class Transport(QToolBar):
         if run is None:
             return
         self._show_seed()
-        origin = tr("recorded") if is_example(run.path) else tr("saved") if run.saved else tr("autosaved")
+        origin = (
+            tr("recorded") if is_example(run.path) or run.is_recorded else tr("saved") if run.saved else tr("autosaved")
+        )
         written = run.path.exists()  # a branch has no file before its first own update
         text = f"{origin} · {_size(run.path)}" if written else tr("no update yet")
+        if run.is_recorded:
+            text = origin
         if self._workspace.training not in (None, run) and self._player.mode is Mode.COMPUTING:
             text = tr("{title} is training").format(title=self._workspace.training.title)
         self._show_waiting()

@@ -17,14 +17,14 @@ GLYPHS = {True: "◆", False: "◇", None: "·"}
 
 def right(step: Step, origin: Origin) -> np.ndarray | None:
     """Which completions were paid for a right answer, boolean (B,); None where answers are neither right nor wrong."""
-    if step.reward_parts is None or RIGHT not in origin.reward_names:
+    if origin.settings.is_recorded or step.reward_parts is None or RIGHT not in origin.reward_names:
         return None
     return np.asarray(step.reward_parts[:, origin.reward_names.index(RIGHT)] > 0.5)
 
 
 def words(step: Step, row: int, origin: Origin) -> str:
     """What completion ``row`` is, such as “went left to right”; empty where that cannot be told."""
-    if step.prompt_tokens is None or RIGHT not in origin.reward_names:
+    if origin.settings.is_recorded or step.prompt_tokens is None or RIGHT not in origin.reward_names:
         return ""
     ended = bool((step.tokens[row][step.mask[row]] == STOP).any())
     text = completion_text(step, row, origin).removesuffix(origin.vocabulary[STOP])

@@ -27,6 +27,8 @@ from grpo_core.text import tr
 
 KEPT_STEPS = 64
 """Decoded steps that stay in memory."""
+KEPT_TOKENS = 4_000_000
+"""Tokens of all of these together, where there are several: some 100 bytes a token."""
 
 
 class RunHandle:
@@ -50,6 +52,7 @@ class RunHandle:
         thinned: where updates were dropped to keep a file small, also of the run it goes on from.
         own_thinned: the same of its own file.
         next_settings: what its next update will run under where that is no longer what its last one ran under.
+        why_no_step: why its updates show no tokens, and how to get them, in a sentence; empty where they do.
     """
 
     def __init__(self, *, title: str, origin: Origin, path: Path) -> None:
@@ -69,6 +72,7 @@ class RunHandle:
         self.saved = False
         self.note = ""
         self.read_only = ""
+        self.why_no_step = ""
         self.next_settings: Settings | None = None
         self.thinned: tuple[Stretch, ...] = ()
         self.own_thinned: tuple[Stretch, ...] = ()
@@ -99,6 +103,15 @@ class RunHandle:
             )
         handle.note = handle.read_only or handle.note
         return handle
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether another program trained it: it is looked at and recomputed, never continued."""
+        return self.origin.settings.is_recorded
+
+    def label(self, step: int) -> int:
+        """The number by which people know update ``step``: of a recorded run, the trainer's own."""
+        return step
 
     def extend(self, scalars: dict[str, np.ndarray], head: int) -> None:
         """Take in the scalars of the updates up to ``head``."""
@@ -151,7 +164,9 @@ class RunHandle:
         """Hold a decoded step in memory."""
         self._kept[step.step] = step
         self._kept.move_to_end(step.step)
-        while len(self._kept) > KEPT_STEPS:
+        while len(self._kept) > KEPT_STEPS or (
+            len(self._kept) > 1 and sum(kept.tokens.size for kept in self._kept.values()) > KEPT_TOKENS
+        ):
             self._kept.popitem(last=False)
 
     def step(self, number: int) -> Step | None:

@@ -114,6 +114,13 @@ class RunManager(QObject):
             self._workspace.problem.emit(run.note, "info")
         return run
 
+    def add(self, run: RunHandle) -> None:
+        """Show a run that was opened elsewhere, at its last update; the untouched new run makes room for it."""
+        before = self._workspace.run
+        self._show(run)
+        if before is not None and before is not self._workspace.training and not before.head and not before.saved:
+            self.close_run(before)
+
     def _moved_on(self, run: RunHandle) -> bool:
         """Whether another window has written, or writes, the file of a run that is open here."""
         ours = run is self._workspace.training and self._controller.state is not State.FAILED
@@ -127,6 +134,8 @@ class RunManager(QObject):
         """
         parent, wanted = self._workspace.run, self._workspace.editing.settings
         assert parent is not None
+        if parent.is_recorded:
+            raise GrpoError(parent.read_only)
         if step == 0:
             return self.new_run(wanted)
         if parent.step(step) is None:
@@ -159,6 +168,8 @@ class RunManager(QObject):
         Raises:
             RunFileError: with a sentence that says what was wrong.
         """
+        if run.is_recorded:
+            raise GrpoError(tr("A recorded run is not copied: it stays where its trainer wrote it."))
         if run is self._workspace.training:
             self._controller.commit()
         if not run.path.exists():
@@ -178,7 +189,7 @@ class RunManager(QObject):
             self._controller.commit()  # the worker has done so when it answers, and the file can be opened again
             self._workspace.training = None
         if len(self._workspace.runs) == 1:
-            self._fresh(run.origin.settings)
+            self._fresh(self._workspace.editing.settings if run.is_recorded else run.origin.settings)
         if run is self._workspace.run:
             self._player.rest()
         self._workspace.remove(run)

@@ -15,6 +15,9 @@ from grpo_core.objective import Terms
 from grpo_core.reasons import Reason, reasons
 from grpo_core.record import Origin, Step
 
+MOST_TOKENS = 4_000_000
+"""Tokens of all views that are kept, where there are several: some 150 bytes a token once evaluated."""
+
 
 class StepView:
     """Everything that follows from (run, step, pass, objective); nothing is computed before it is asked for.
@@ -55,6 +58,12 @@ class StepView:
     def updated(self) -> int:
         """Passes whose effect is revealed: none before the last stage."""
         return self.passed + 1 if self.stage is Stage.UPDATE and self.step else 0
+
+    @property
+    def logp_after(self) -> np.ndarray | None:
+        """Log-probabilities (B, T) as far as the update is revealed; None where nobody scored the completions then."""
+        known = self.step is not None and self.updated < len(self.step.logp)
+        return np.asarray(self.step.logp[self.updated]) if known and self.step is not None else None
 
     @cached_property
     def numbers(self) -> Numbers | None:
@@ -125,6 +134,10 @@ class StepViews:
         self._size = size
         self._views: OrderedDict[tuple[str, int, Stage, int], StepView] = OrderedDict()
 
+    @property
+    def _tokens(self) -> int:
+        return sum(view.step.tokens.size for view in self._views.values() if view.step is not None)
+
     def get(self, run: str, origin: Origin, step: Step | None, stage: Stage, passed: int) -> StepView:
         """The view of a step, evaluated at most once while it stays among the last few."""
         key = (run, step.step if step else 0, stage, passed)
@@ -132,7 +145,7 @@ class StepViews:
         if view is None or view.step is not step:
             view = StepView(origin, step, stage, passed)
         self._views[key] = view
-        while len(self._views) > self._size:
+        while len(self._views) > self._size or (len(self._views) > 1 and self._tokens > MOST_TOKENS):
             self._views.popitem(last=False)
         return view
 

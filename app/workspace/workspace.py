@@ -147,12 +147,17 @@ class Workspace(QObject):
         Where that was thinned out: the next one on the way there that is kept.
         """
         head = self.run.head if self.run else 0
-        step = min(max(step, 0), head)
+        step = min(max(step, self._first), head)
         if self.run is not None and self.run.thinned:
             step = self.run.kept(step, forwards=step > self.cursor.step)
         self.following = step == head
         self.cursor = self.cursor.at(step)
         self.request_frame()
+
+    @property
+    def _first(self) -> int:
+        """The first update that can be shown: nothing is known of a recorded run before its first one."""
+        return 1 if self.run is not None and self.run.is_recorded and self.run.head else 0
 
     def follow(self) -> None:
         """Go to the head and stay there."""
@@ -211,12 +216,15 @@ class Workspace(QObject):
         """
         if run not in self.runs:
             self.runs.append(run)
-        if self.run is not None:
+        if self.run is not None and not self.run.is_recorded:
             self.run.next_settings = self.editing.settings
         self.run = run
         self.selection = Selection()
         self.quantity = None
-        self.editing.restart(run.next_settings or run.settings_at(run.head + 1), keep_edits=keep_edits)
+        if run.is_recorded:  # the controls stay those of a run that can be trained here
+            self.editing.restart(self.editing.settings)
+        else:
+            self.editing.restart(run.next_settings or run.settings_at(run.head + 1), keep_edits=keep_edits)
         self.cursor = Cursor()
         self.follow()
         self.activated.emit()

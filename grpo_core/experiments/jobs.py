@@ -15,7 +15,7 @@ import numpy as np
 
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, given_up
-from grpo_core.experiments import chain, group_sizes, lengths
+from grpo_core.experiments import chain, group_sizes, lengths, recorded_jobs
 from grpo_core.experiments.checkup import checkup
 from grpo_core.experiments.digest import Digest, digested
 from grpo_core.experiments.ensemble import Ensemble, ensembles
@@ -108,6 +108,7 @@ JOBS: dict[str, Job] = {
     "chain": chain_tried,
     "first_updates": first_updates,
     "ledger": ledger,
+    "recorded_series": recorded_jobs.series,
 }
 """What can be asked for, by name. Arguments and results are what :mod:`grpo_core.experiments.packing` knows."""
 

@@ -15,6 +15,7 @@ from app.panels.base import Panel
 from app.panels.calm import CalmBox
 from app.panels.controls.kinds import KINDS, ONLY, PARTS, applies, described_model
 from app.panels.controls.own_prompts import with_prompt_file
+from app.panels.controls.recorded import RecordedSettings
 from app.panels.controls.restraints import Restraints, control_under, restraint_menu
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, row_for
@@ -124,6 +125,10 @@ class ControlsPanel(Panel):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(scroll)
+        self._scroll = scroll
+        self.recorded = RecordedSettings()
+        self.recorded.hide()
+        outer.addWidget(self.recorded)
 
     # -- building ----------------------------------------------------------------------------------------------------
 
@@ -257,6 +262,11 @@ class ControlsPanel(Panel):
 
     def draw(self, view: View) -> None:
         self.setMinimumWidth(round(220 * view.scale))
+        self._scroll.setVisible(not view.run.is_recorded)
+        self.recorded.setVisible(view.run.is_recorded)
+        if view.run.is_recorded:
+            self.recorded.show_settings(view)
+            return
         wanted, here = self.workspace.editing.wanted, view.step.settings
         differs = not view.at_head and here != wanted
         restraints = (view.locked, view.hidden)
@@ -311,6 +321,8 @@ class ControlsPanel(Panel):
         self.preset_note.setVisible(bool(warnings))
 
     def summary(self, view: View) -> str:
+        if view.run.is_recorded:
+            return self.recorded.heading.text()
         return tr("Settings of update {head}: {preset}.").format(head=view.head + 1, preset=self.preset.currentText())
 
 

@@ -35,6 +35,7 @@ from grpo_core.explain import Quantity
 from grpo_core.text import tr
 from grpo_core.texts import prompt_text
 
+NONE_YET = tr("The completions of an update appear here, token by token. Press Step to compute one.")
 LONGEST = 32
 """Characters of a prompt that are written in large letters."""
 
@@ -75,7 +76,7 @@ class TokenInspectorPanel(Panel):
         self.beside.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.beside.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.detail.walked.connect(self.beside.ensureVisible)
-        self.empty = Label(tr("The completions of an update appear here, token by token. Press Step to compute one."))
+        self.empty = Label(NONE_YET)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
         self.empty.setObjectName("muted")
@@ -125,6 +126,7 @@ class TokenInspectorPanel(Panel):
         step = view.step.step
         self._stack.setCurrentIndex(0 if step is not None else 1)
         if step is None:
+            self.empty.setText(view.run.why_no_step or NONE_YET)
             return
         groups = np.unique(step.group)
         if view.selection.row is not None and view.selection.row < len(step.group):
@@ -165,7 +167,7 @@ class TokenInspectorPanel(Panel):
         here = step.group == self.group
         prompt = prompt_text(step, self.group, view.run.origin)
         for label in (self.prompt_label, self.tally):
-            label.setVisible(step.prompt_tokens is not None)
+            label.setVisible(step.prompt_tokens is not None or step.prompt_texts is not None)
         self.prompt_label.setFont(view.theme.font("mono", view.scale * 1.4))
         self.prompt_label.setText(_short(prompt))
         self.tally.setText(
@@ -184,7 +186,7 @@ class TokenInspectorPanel(Panel):
     def summary(self, view: View) -> str:
         step = view.step.step
         if step is None or view.step.terms is None:
-            return tr("No update yet.")
+            return view.run.why_no_step or tr("No update yet.")
         clipped = int(view.step.terms.clipped.sum())
         return tr("Update {step}: {count} completions, {clipped} clipped tokens.").format(
             step=step.step, count=len(step.group), clipped=clipped

@@ -54,8 +54,11 @@ def rows_of(
 def _of_token(view: StepView, row: int, token: int, text: str, tint: Tint, values: np.ndarray | None) -> str:
     """The token's tint as a number, and what the update made of its log-probability."""
     assert view.step is not None
-    before, now = (float(view.step.logp[passed, row, token]) for passed in (0, view.updated))
+    before = float(view.step.logp[0, row, token])
     tinted = "" if values is None else f"{tint.title} {shown(float(values[row, token]))}. "
+    if view.logp_after is None:
+        return tr("“{text}”: {tinted}log π {before}.").format(text=text, tinted=tinted, before=shown(before))
+    now = float(view.logp_after[row, token])
     return tr("“{text}”: {tinted}log π {before} → {now}.").format(
         text=text, tinted=tinted, before=shown(before), now=shown(now)
     )

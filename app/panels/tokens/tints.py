@@ -75,9 +75,9 @@ def _fork(view: StepView) -> np.ndarray | None:
 
 
 def _change(view: StepView) -> np.ndarray | None:
-    if view.step is None:
+    if view.step is None or view.logp_after is None:
         return None
-    return np.where(view.step.mask, view.step.logp[view.updated] - view.step.old_logp, 0.0)
+    return np.where(view.step.mask, view.logp_after - view.step.old_logp, 0.0)
 
 
 def _of_terms(name: str) -> Callable[[StepView], np.ndarray | None]:

@@ -143,7 +143,7 @@ class WhatIfQuestion:
 
 def _before(view: View, step: Step) -> Step | None:
     """The update from whose end a bandit's began; None for the first, and where it is not at hand."""
-    if step.step == 1 or view.step.settings.is_language:
+    if step.step == 1 or view.step.settings.is_language or view.step.settings.is_recorded:
         return None
     try:
         return view.run.step(step.step - 1)

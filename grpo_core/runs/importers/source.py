@@ -101,6 +101,11 @@ class Source(Protocol):
         """The trainer's number of each update."""
         ...
 
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The text of each token by its number, (V,); empty where the source knows no tokens."""
+        ...
+
     def __len__(self) -> int:
         """Updates there are, as of the last :meth:`refresh`."""
         ...

@@ -44,6 +44,10 @@ class TextRun:
     def completions(self, position: int) -> Completions:
         raise NotImplementedError
 
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        return ()
+
     def texts(self, position: int) -> Texts:
         table = self.completions(position)
         return Texts(prompts=table.prompts, completions=table.completions)

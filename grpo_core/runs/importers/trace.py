@@ -6,6 +6,7 @@ is a pass, each process's micro-batch a part of it.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,12 +19,16 @@ from grpo_core.config import Learner, Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.record import Step
+from grpo_core.runs.importers import token_text
 from grpo_core.runs.importers.jsonl import complete_lines
 from grpo_core.runs.importers.parquet import Columns
 from grpo_core.runs.importers.source import Completions, Report, Texts
 from grpo_core.runs.importers.trace_folder import LOG, TRACE, Piece, StepFiles, description, steps_of
 from grpo_core.runs.importers.trl_settings import MicroBatch, denominator_of, objective_of
 from grpo_core.text import tr
+
+TOKENIZER = "tokenizer"
+"""The folder of the tokenizer, within the trace."""
 
 
 def probe(path: Path) -> bool:
@@ -65,6 +70,11 @@ class Trace:
     def labels(self) -> list[int]:
         return [step.last_step for step in self.steps]
 
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The text of each token, (V,); empty where no tokenizer lies beside the trace."""
+        return token_text.vocabulary(self.path / TOKENIZER)
+
     def refresh(self) -> int:
         steps, notes = steps_of(self.path, self.processes)
         if self._said.get("level") == "texts":
@@ -86,7 +96,12 @@ class Trace:
             )
         files = self.steps[position - 1]
         pieces = [_read(piece, rank) for rank, piece in sorted(files.pieces.items())]
-        return _Assembly(pieces, self.loss_type, self.processes, self._trainer).step(position, files, self.settings)
+        step = _Assembly(pieces, self.loss_type, self.processes, self._trainer).step(position, files, self.settings)
+        texts = self.texts(position)
+        first = np.unique(step.group, return_index=True)[1]
+        return dataclasses.replace(
+            step, prompt_texts=tuple(texts.prompts[row] for row in first), completion_texts=texts.completions
+        )
 
     def texts(self, position: int) -> Texts:
         prompts: list[str | None] = []

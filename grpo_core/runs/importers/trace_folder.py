@@ -7,6 +7,8 @@ same optimizer steps, the later one wins and the earlier is named.
 from __future__ import annotations
 
 import json
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from grpo_core.text import tr
 
 TRACE, INDEX, LOG = "trace.json", "index.jsonl", "log.jsonl"
 FORMAT, VERSION = "grpo-lab-trace", 1
+PATIENCE_SECONDS = 60.0
+"""How long a step waits for the files of all processes."""
 LONGEST_DESCRIPTION = 4 << 20
 """Bytes of ``trace.json`` at most."""
 
@@ -99,7 +103,36 @@ def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
             )
         )
     kept, notes = _without_repeated(steps)
-    return kept, [*torn, *notes, *_missing_ranks(kept)]
+    kept, waiting = _without_unfinished(kept)
+    return kept, [*torn, *notes, *waiting, *_missing_ranks(kept)]
+
+
+def _without_unfinished(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str]]:
+    """The steps without those at the end that some process is still writing, and a sentence that names them.
+
+    A process that has written nothing for :data:`PATIENCE_SECONDS` is taken to be gone; its step is then shown without
+    its part.
+    """
+    whole = list(steps)
+    while whole and whole[-1].missing and time.time() - _written(whole[-1]) < PATIENCE_SECONDS:
+        whole.pop()
+    if len(whole) == len(steps):
+        return whole, []
+    first = steps[len(whole)]
+    return whole, [
+        tr("Step {label} is not shown yet: process {ranks} has not written it.").format(
+            label=first.last_step, ranks=", ".join(map(str, first.missing))
+        )
+    ]
+
+
+def _written(step: StepFiles) -> float:
+    """When the last file of a step was written, in seconds; 0 where none can be looked at."""
+    times = [0.0]
+    for piece in step.pieces.values():
+        with suppress(OSError):
+            times.append(piece.path.stat().st_mtime)
+    return max(times)
 
 
 def _attempts(home: Path) -> list[tuple[int, Path]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from grpo_core.config import settings_from_json
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.runs.importers import IMPORTERS, importer_for, open_source
 from grpo_core.runs.importers.trace import Trace
+from grpo_core.runs.importers.trace_folder import PATIENCE_SECONDS
 from tests.core.traces import DATA, HEALTHY, copied
 
 
@@ -74,9 +77,29 @@ def test_a_missing_process_is_named_and_its_step_stays(tmp_path: Path) -> None:
     folder = copied("two_processes", tmp_path)
     lines = (folder / "rank1/attempt0/index.jsonl").read_text().splitlines(keepends=True)
     (folder / "rank1/attempt0/index.jsonl").write_text("".join(lines[:1]))
+    written(folder, PATIENCE_SECONDS + 10)
     run = Trace(folder)
     assert len(run) == 2 and run.incomplete(1) == "" and "1" in run.incomplete(2)
     assert any("process 1" in note for note in run.notes)
+
+
+def test_a_step_that_one_process_is_still_writing_waits_for_it(tmp_path: Path) -> None:
+    folder = copied("two_processes", tmp_path)
+    index = folder / "rank1/attempt0/index.jsonl"
+    whole = index.read_text()
+    index.write_text("".join(whole.splitlines(keepends=True)[:1]))
+    written(folder, 0)
+    run = Trace(folder)
+    assert run.labels == [2] and any("Step 4" in note and "process 1" in note for note in run.notes)
+    index.write_text(whole)
+    assert run.refresh() == 2 and not run.notes
+
+
+def written(folder: Path, seconds_ago: float) -> None:
+    """Let every Parquet file of a trace have been written so long ago."""
+    then = time.time() - seconds_ago
+    for file in folder.rglob("*.parquet"):
+        os.utime(file, (then, then))
 
 
 def test_a_step_that_is_being_written_appears_when_its_line_ends(tmp_path: Path) -> None:

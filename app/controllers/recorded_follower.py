@@ -1,0 +1,202 @@
+"""What goes on beside a recorded run that is shown: its series are computed, and what is written meanwhile appears."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.experiments.job_process import JobProcess
+from app.experiments.runner import Poll, Runner
+from app.sessions.file_task import FileTask
+from app.workspace.recorded_run import RecordedRun
+from grpo_core.experiments.recorded_jobs import batches
+from grpo_core.runs.importers.source import Source
+
+SOON_MS, LATER_MS = 2_000, 15_000
+"""Between two looks at the folder: while it grows, and at most."""
+IN_THREAD = 32
+"""Updates up to which starting a process would take longer than the work."""
+DEPTH = 4
+"""Folders within folders that are looked at."""
+LOOKED_AT = (".jsonl", ".json", ".db", ".db-wal")
+"""Endings of the files that grow; others are new files when they appear."""
+
+
+class RecordedFollower(QObject):
+    """Follows one recorded run until it is closed.
+
+    Attributes:
+        run: the run.
+
+    Signals:
+        grown: it has more updates than before.
+        replaced: what was shown before is not what the folder holds now; the source to begin anew with.
+        quiet: nothing is computed or looked for at the moment.
+    """
+
+    grown = Signal()
+    replaced = Signal(object)
+    quiet = Signal()
+
+    def __init__(self, run: RecordedRun, changed: Callable[[], None], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.run = run
+        self._changed = changed
+        self._stamp: object = None
+        self._task: FileTask | None = None
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_rows)
+        self._runner.ended.connect(self._on_computed)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(SOON_MS)
+        self._timer.timeout.connect(self.look)
+
+    @property
+    def busy(self) -> bool:
+        """Whether series are being computed or the folder is being read."""
+        return self._runner.busy or self._task is not None
+
+    def start(self) -> None:
+        """Compute the series, and look at the folder from time to time."""
+        self._compute()
+        self._timer.start()
+
+    def close(self) -> None:
+        """Follow no more."""
+        self._timer.stop()
+        self._runner.close()
+        if self._task is not None:
+            self._task.done.disconnect(self._on_looked)
+            self._task.failed.disconnect(self._on_unreadable)
+            self._task.cancel()
+            self._end_task()
+
+    def _compute(self) -> None:
+        start, end = self.run.computed, self.run.head
+        if start >= end or self._runner.busy:
+            return
+        if end - start <= IN_THREAD:
+            self._runner.start(partial(_in_thread, copy.copy(self.run.source), start, end))
+        else:
+            self._runner.start(partial(_in_process, self.run.path, start, end))
+
+    @Slot(object)
+    def _on_rows(self, rows: list[dict[str, float]]) -> None:
+        self.run.add_numbers(rows)
+        self._changed()
+
+    @Slot(str)
+    def _on_computed(self, why_not: str) -> None:
+        if not why_not and self.run.computed < self.run.head:
+            self._timer.start()  # the last update was half written, or more have come meanwhile
+        self.quiet.emit()
+
+    # -- the folder --------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def look(self) -> None:
+        """Look at the folder, in a thread."""
+        if self._task is not None:
+            return
+        self._task = FileTask(partial(_refreshed, self.run.source, self.run.path, self._stamp), self)
+        self._task.done.connect(self._on_looked)
+        self._task.failed.connect(self._on_unreadable)
+        self._task.start()
+
+    @Slot(object)
+    def _on_looked(self, found: tuple[object, Source | None]) -> None:
+        self._end_task()
+        self._stamp, fresh = found
+        if fresh is None:
+            self._wait_longer()
+        else:
+            self._timer.setInterval(SOON_MS)
+            self._take(fresh)
+        self._compute()
+        self._timer.start()
+        self.quiet.emit()
+
+    def _take(self, fresh: Source) -> None:
+        before = self.run.source
+        if not _goes_on(before, fresh):
+            self.replaced.emit(fresh)
+            return
+        more = len(fresh) > len(before)
+        self.run.take(fresh)
+        if more:
+            self.grown.emit()
+        self._changed()
+
+    @Slot(str)
+    def _on_unreadable(self, sentence: str) -> None:
+        """The folder cannot be read just now; what is shown stays."""
+        self._end_task()
+        self._wait_longer()
+        self._timer.start()
+        self.quiet.emit()
+
+    def _wait_longer(self) -> None:
+        self._timer.setInterval(min(self._timer.interval() * 2, LATER_MS))
+
+    def _end_task(self) -> None:
+        if self._task is not None:
+            self._task.wait()
+            self._task.deleteLater()
+            self._task = None
+
+
+def _in_thread(source: Source, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:
+    yield from batches(source, start, end, poll)
+
+
+def _in_process(path: Path, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:
+    process = JobProcess()
+    try:
+        for message in process.results("recorded_series", {"path": str(path), "start": start, "end": end}, poll):
+            yield message["rows"]
+    finally:
+        process.close()
+
+
+def _refreshed(
+    source: Source, path: Path, stamp: object, cancelled: Callable[[], bool]
+) -> tuple[object, Source | None]:
+    """What the folder looks like, and the source with what is new in it; None where it looks as before."""
+    now = _stamp(path)
+    if now == stamp:
+        return now, None
+    fresh = copy.deepcopy(source)
+    fresh.refresh()
+    return now, fresh
+
+
+def _stamp(path: Path) -> object:
+    """Times and sizes that change when something is written below ``path``."""
+    if path.is_file():
+        beside = (path, path.with_name(path.name + "-wal"))
+        return tuple((s.st_mtime_ns, s.st_size) for s in (file.stat() for file in beside if file.exists()))
+    found: list[tuple[str, int, int]] = []
+    for folder, inside, files in os.walk(path):
+        here = Path(folder)
+        if len(here.relative_to(path).parts) >= DEPTH:
+            inside.clear()
+        found.append((folder, here.stat().st_mtime_ns, 0))
+        for name in files:
+            if name.endswith(LOOKED_AT):
+                facts = (here / name).stat()
+                found.append((name, facts.st_mtime_ns, facts.st_size))
+    return tuple(found)
+
+
+def _goes_on(before: Source, fresh: Source) -> bool:
+    """Whether ``fresh`` begins with the updates that ``before`` has."""
+    if list(fresh.labels[: len(before)]) != list(before.labels):
+        return False
+    files, files_now = getattr(before, "steps", None), getattr(fresh, "steps", None)
+    return files is None or files_now is None or files_now[: len(files)] == files

@@ -1,0 +1,146 @@
+"""Runs that other programs trained: opened in a thread, shown at their last update, followed while they grow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Slot
+
+from app.controllers.layouts import LayoutsController
+from app.controllers.recent_files import RecentFiles
+from app.controllers.recorded_follower import RecordedFollower
+from app.messages.message import Message, Severity
+from app.messages.message_bar import MessageBar
+from app.sessions.file_task import FileTasks
+from app.workspace.recorded_run import RecordedRun
+from app.workspace.run_manager import RunManager
+from app.workspace.workspace import Workspace
+from grpo_core.errors import RunFileError
+from grpo_core.runs.importers import importer_for, open_source
+from grpo_core.text import tr
+
+READING = "recorded"
+"""Id of the message about a run that is being read."""
+
+
+class RecordedRuns(QObject):
+    """Opens recorded runs and keeps those that are open up to date."""
+
+    def __init__(
+        self, workspace: Workspace, run_manager: RunManager, layouts: LayoutsController, recent_files: RecentFiles,
+        messages: MessageBar, parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._workspace, self._run_manager, self._layouts = workspace, run_manager, layouts
+        self._recent_files, self._messages = recent_files, messages
+        self._tasks = FileTasks(messages, READING, self, abandon=True)
+        self._waiting: list[Path] = []
+        self._tasks.ended.connect(self._open_next)
+        self._followers: dict[str, RecordedFollower] = {}
+        run_manager.runs_changed.connect(self._on_runs)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being read or computed."""
+        return self._tasks.busy or any(follower.busy for follower in self._followers.values())
+
+    def open(self, path: Path, otherwise: Callable[[Path], object]) -> None:
+        """Show the recorded run at ``path``; a file that is none goes to ``otherwise``."""
+        already = next((run for run in self._workspace.runs if isinstance(run, RecordedRun) and _same(run, path)), None)
+        if already is not None:
+            self._run_manager.show(already)
+        elif self._tasks.busy:
+            self._waiting.append(path)
+        else:
+            title = tr("Reading {name}").format(name=path.name)
+            self._tasks.start(title, partial(_read, path), partial(self._show, path, otherwise))
+
+    def close(self) -> None:
+        """Read and follow nothing more."""
+        self._tasks.close()
+        for follower in self._followers.values():
+            follower.close()
+        self._followers.clear()
+
+    def _show(self, path: Path, otherwise: Callable[[Path], object], run: RecordedRun | None) -> None:
+        if run is None:
+            otherwise(path)
+            return
+        self._put(run)
+        self._recent_files.remember(path)
+        self._layouts.reset()
+
+    def _put(self, run: RecordedRun) -> None:
+        self._run_manager.add(run)
+        follower = RecordedFollower(run, self._workspace.request_frame, self)
+        follower.grown.connect(self._on_grown)
+        follower.replaced.connect(self._on_replaced)
+        self._followers[run.id] = follower
+        follower.start()
+        self._say_notes(run)
+
+    def _say_notes(self, run: RecordedRun) -> None:
+        """What is torn, repeated, missing or left out of a run."""
+        if run.note:
+            text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
+            self._messages.post(Message(text=text, severity=Severity.INFO, id=f"notes of {run.id}"))
+        else:
+            self._messages.remove(f"notes of {run.id}")
+
+    @Slot()
+    def _open_next(self) -> None:
+        if self._waiting:
+            self.open(self._waiting.pop(0), self._run_manager.open)
+
+    @Slot()
+    def _on_grown(self) -> None:
+        follower = self.sender()
+        if isinstance(follower, RecordedFollower):
+            self._say_notes(follower.run)
+            if follower.run is self._workspace.run:
+                self._workspace.head_moved()
+
+    @Slot(object)
+    def _on_replaced(self, source: object) -> None:
+        """The run was started again from an earlier step: what is shown begins anew."""
+        follower = self.sender()
+        if not isinstance(follower, RecordedFollower):
+            return
+        old, fresh = follower.run, RecordedRun(source)  # type: ignore[arg-type]
+        del self._followers[old.id]
+        follower.close()
+        follower.deleteLater()
+        self._workspace.runs = [run for run in self._workspace.runs if run is not old]
+        self._put(fresh)
+
+    @Slot()
+    def _on_runs(self) -> None:
+        """A run was closed."""
+        open_here = {run.id for run in self._workspace.runs}
+        for gone in self._followers.keys() - open_here:
+            follower = self._followers.pop(gone)
+            follower.close()
+            follower.deleteLater()
+
+
+def _same(run: RecordedRun, path: Path) -> bool:
+    return path.resolve() in (run.path.resolve(), (run.path / "trace.json").resolve())
+
+
+def _read(path: Path, cancelled: Callable[[], bool]) -> RecordedRun | None:
+    """The run at ``path``, its last update decoded; None for a file that no importer knows.
+
+    Raises:
+        RunFileError: it cannot be read; the message says why.
+    """
+    if importer_for(path) is None and path.is_file():
+        return None
+    source = open_source(path)
+    if not len(source):
+        raise RunFileError(tr("{name} holds no update yet.").format(name=source.title))
+    run = RecordedRun(source)
+    run.step(run.head)
+    run.numbers(run.head)
+    return run

@@ -1,0 +1,94 @@
+"""The settings of a run that another program trained: to be read, not to be changed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.theme.labels import Label
+from app.workspace.view import View
+from grpo_core.acting import acting_fields
+from grpo_core.config import Learner, Objective, Settings, about, described
+from grpo_core.config.words import worded
+from grpo_core.text import tr
+
+LEARNER = ("mu", "temperature")
+
+
+class RecordedSettings(QWidget):
+    """What the run was trained under: first in this program's words, then every setting as the trainer names it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.heading = Label()
+        self.heading.setWordWrap(True)
+        self.table = TableTwin(title=tr("Settings of the recorded run"))
+        self.table.set_columns(
+            [
+                Column("setting", tr("Setting"), chars=14, kind="text"),
+                Column("value", tr("Value"), chars=7, kind="text"),
+            ]
+        )
+        self.table.horizontalHeader().setStretchLastSection(True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 12, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.heading)
+        column.addWidget(self.table, 1)
+        self._shown: Settings | None = None
+
+    def show_settings(self, view: View) -> None:
+        """Show what the run of ``view`` was trained under."""
+        self.table.set_look(view.theme, view.scale)
+        settings = view.step.settings
+        if settings is self._shown:
+            return
+        self._shown = settings
+        source = settings.recorded.source or tr("another program")
+        self.heading.setText(
+            tr("Trained by {source}. Its settings can be read here, not changed: the model is not here.").format(
+                source=source
+            )
+        )
+        self.table.set_rows([[name, value] for name, value in rows(settings)])
+
+
+def rows(settings: Settings) -> list[tuple[str, str]]:
+    """(name, value) of each setting that is known: those that act in the loss, then the trainer's own."""
+    objective = settings.objective
+    acting = acting_fields(objective)
+    if not settings.recorded.trainer_settings:  # the source names no loss
+        return _of_task(settings)
+    known = [(rule.title, _text(getattr(objective, name))) for name, rule in described(Objective) if name in acting]
+    known += [(about(Learner, name).title, _text(getattr(settings.learner, name))) for name in LEARNER]
+    return [*_of_task(settings), *known, *((name, _text(value)) for name, value in _trainer(settings).items())]
+
+
+def _of_task(settings: Settings) -> list[tuple[str, str]]:
+    """The rewards with their weights, and the size of a group."""
+    task = settings.recorded
+    weights = task.reward_weights or (None,) * len(task.reward_names)
+    rewards = [
+        (tr("Reward: {name}").format(name=name), tr("weight not known") if weight is None else f"{weight:g}")
+        for name, weight in zip(task.reward_names, weights, strict=True)
+    ]
+    return [*rewards, (about(Learner, "group_size").title, str(settings.learner.group_size))]
+
+
+def _trainer(settings: Settings) -> dict[str, Any]:
+    """The trainer's own settings by their names there; empty where the source kept none."""
+    try:
+        value = json.loads(settings.recorded.trainer_settings or "{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str | float | bool) or value is None:
+        return worded(value)
+    return json.dumps(value, ensure_ascii=False, default=str)

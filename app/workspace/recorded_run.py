@@ -1,0 +1,151 @@
+"""A run that another program trained, as the window holds it: read where it lies, never written, never continued."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from app.plotting.pyramid import Pyramid
+from app.workspace.run_handle import RunHandle
+from grpo_core import recorded_series
+from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.questions import AnyAnswer, AnyQuestion
+from grpo_core.record import Origin, Step
+from grpo_core.runs.importers import token_text
+from grpo_core.runs.importers.source import Completions, Source
+from grpo_core.text import tr
+
+KEPT_TABLES = 8
+"""Tables of completions that stay in memory."""
+
+
+class RecordedRun(RunHandle):
+    """A recorded run. Its last update is there at once; its series grow as they are computed elsewhere.
+
+    Attributes:
+        source: the importer's run; another object after :meth:`take`.
+    """
+
+    def __init__(self, source: Source) -> None:
+        origin = Origin(
+            settings=source.settings,
+            vocabulary=source.vocabulary,
+            prompts=(),
+            reward_names=source.settings.recorded.reward_names,
+        )
+        super().__init__(title=source.title, origin=origin, path=source.path)
+        self.source = source
+        self.saved = True
+        self.read_only = tr(
+            "This run was trained by another program ({source}): it can be looked at and recomputed, but not "
+            "continued, because its model is not here."
+        ).format(source=source.settings.recorded.source or tr("unknown"))
+        self._tables: OrderedDict[int, Completions | None] = OrderedDict()
+        self._numbers: OrderedDict[int, dict[str, float]] = OrderedDict()
+        self._named = bool(origin.vocabulary)
+        self.series |= {name: Pyramid() for name in recorded_series.ESTIMATES}
+        self.take(source)
+
+    def take(self, source: Source) -> None:
+        """Go on with ``source``, the same run with what has been written since."""
+        self.source = source
+        self.head = len(source)
+        self.note = " ".join(source.notes)
+        self.version += 1
+
+    @property
+    def computed(self) -> int:
+        """Updates whose numbers are in the series; they are computed in order."""
+        return len(self.series["reward_mean"])
+
+    def add_numbers(self, rows: Sequence[Mapping[str, float]]) -> None:
+        """Take in the numbers of the next updates (:func:`grpo_core.recorded_series.numbers`)."""
+        start = self.computed
+        for name in {name for row in rows for name in row} - self.series.keys():
+            self.series[name] = Pyramid(np.full(start, np.nan))
+        for name, series in self.series.items():
+            series.extend(np.array([row.get(name, np.nan) for row in rows], np.float64))
+        self.version += 1
+
+    def label(self, step: int) -> int:
+        labels = self.source.labels
+        return labels[step - 1] if 1 <= step <= len(labels) else step
+
+    def position(self, label: int) -> int | None:
+        """The update that the trainer numbers ``label``; None where there is none."""
+        return next((place for place, known in enumerate(self.source.labels, 1) if known == label), None)
+
+    def step(self, number: int) -> Step | None:
+        if not 1 <= number <= self.head:
+            return None
+        if number not in self._kept:
+            try:
+                step = self.source.step(number)
+            except NotRecordedError as error:
+                self.why_no_step = str(error)
+                return None
+            self.why_no_step = ""
+            self._name_tokens(step)
+            self.keep(step)
+        return self._kept[number]
+
+    def table(self, number: int) -> Completions | None:
+        """The completions of update ``number`` as a table; None where none are recorded.
+
+        Raises:
+            RunFileError: its file cannot be read.
+        """
+        if not 1 <= number <= self.head:
+            return None
+        if number not in self._tables:
+            try:
+                self._tables[number] = self.source.completions(number)
+            except NotRecordedError:
+                self._tables[number] = None
+            while len(self._tables) > KEPT_TABLES:
+                self._tables.popitem(last=False)
+        return self._tables[number]
+
+    def numbers(self, number: int) -> dict[str, float]:
+        """Every number of update ``number`` by name, from the series or computed now; empty where it is unreadable."""
+        if 1 <= number <= self.computed:
+            return {name: float(series.values[number - 1]) for name, series in self.series.items()}
+        if not 1 <= number <= self.head:
+            return {}
+        if number not in self._numbers:
+            try:
+                self._numbers[number] = recorded_series.numbers(self.source, number)
+            except RunFileError:
+                self._numbers[number] = {}
+            while len(self._numbers) > KEPT_TABLES:
+                self._numbers.popitem(last=False)
+        return self._numbers[number]
+
+    def kept(self, number: int, *, forwards: bool = False) -> int:
+        return number
+
+    def answer(self, question: AnyQuestion) -> AnyAnswer | None:
+        return None
+
+    def file_with(self, number: int) -> Path:
+        raise RunFileError(self.read_only)
+
+    @property
+    def on_disk(self) -> int:
+        return self.head
+
+    def rest(self) -> None:
+        """Nothing computes it."""
+
+    def let_go(self) -> None:
+        """No file stays open between two calls."""
+
+    def _name_tokens(self, step: Step) -> None:
+        """Without a tokenizer, tokens are called by their numbers; more of them as larger numbers appear."""
+        most = int(step.tokens.max(initial=-1)) + 1
+        if not self._named and most > len(self.origin.vocabulary):
+            self.origin = dataclasses.replace(self.origin, vocabulary=token_text.numbered(most))

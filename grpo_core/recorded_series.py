@@ -1,0 +1,136 @@
+"""The numbers of one update of a recorded run: ours, and what the trainer said of the same update."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.advantages import equal_rewards
+from grpo_core.errors import GrpoError, NotRecordedError
+from grpo_core.metrics import METRICS, Metric, metrics
+from grpo_core.record import Step
+from grpo_core.runs.importers.source import Completions, Report, Source
+from grpo_core.text import tr
+
+TRAINER = "trainer/"
+"""Before the name of a number that the trainer reported."""
+
+ESTIMATES: dict[str, Metric] = {
+    "kl_estimate": Metric(
+        title=tr("KL, estimated"),
+        help=tr(
+            "Estimate of KL(π‖π_ref) from the sampled tokens, mean over the tokens of the first pass, before the "
+            "update."
+        ),
+        symbol="KL",
+        unit="nats",
+        colour="kl",
+    ),
+    "loss_mean": Metric(
+        title=tr("Loss an optimizer step"),
+        help=tr("Mean over the optimizer steps of the update, as a trainer reports it."),
+        symbol="L",
+    ),
+    "entropy_before": Metric(
+        title=tr("Entropy, before"),
+        help=tr("Entropy as the trainer measured it before the update, mean over the sampled tokens."),
+        symbol="H",
+        unit="nats",
+        colour="entropy",
+        low=0,
+    ),
+    "truncated": Metric(
+        title=tr("Truncated"),
+        help=tr("Share of completions that a limit on their length ended."),
+        colour="dead",
+        low=0,
+        high=1,
+    ),
+}
+"""Series that only recorded runs have; an exact KL or entropy needs the full distributions, which no trainer keeps."""
+
+OURS: dict[str, Metric] = {
+    name: METRICS[name] for name in ("reward_mean", "reward_std", "dead_groups", "length", "loss", "clip_fraction")
+} | ESTIMATES
+"""Every series that we compute from a recorded run."""
+
+
+def numbers(source: Source, position: int) -> dict[str, float]:
+    """The numbers of the update at ``position`` (from 1) by name; NaN where the source lacks what one needs.
+
+    Names are those of :data:`OURS`, and :data:`TRAINER` before the trainer's own names.
+
+    Raises:
+        RunFileError: its file is torn, missing or hostile.
+    """
+    values = dict.fromkeys(OURS, float("nan"))
+    with contextlib.suppress(NotRecordedError):
+        values |= of_table(source.completions(position))
+    with contextlib.suppress(NotRecordedError):
+        values |= of_step(source.step(position))
+    return values | of_reports(source.reports(position))
+
+
+def of_table(table: Completions) -> dict[str, float]:
+    """What follows from the table of completions."""
+    counted = np.ones(len(table.rewards), bool) if table.counted is None else table.counted
+    scored = counted & np.isfinite(table.rewards)
+    values: dict[str, float] = {}
+    if scored.any():
+        values["reward_mean"] = float(table.rewards[scored].mean())
+        groups = [table.rewards[scored & (table.group == g)] for g in np.unique(table.group[scored])]
+        spreads = [float(rewards.std(ddof=1)) for rewards in groups if len(rewards) > 1]
+        if spreads:
+            values["reward_std"] = float(np.mean(spreads))
+        values["dead_groups"] = float(np.mean([bool(equal_rewards(rewards[None])[0]) for rewards in groups]))
+    if table.length is not None and len(table.length):
+        values["length"] = float(table.length.mean())
+    if table.truncated is not None and len(table.truncated):
+        values["truncated"] = float(table.truncated.mean())
+    if table.entropy is not None and np.isfinite(table.entropy).any():
+        values["entropy_before"] = float(np.nanmean(table.entropy))
+    return values
+
+
+def of_step(step: Step) -> dict[str, float]:
+    """What follows from the tokens; the numbers that other runs have too are those of :func:`metrics`."""
+    try:
+        with np.errstate(all="ignore"):
+            shared = metrics(step)
+            given = recompute.advantage(step)
+            terms = [recompute.terms(step, passed, given=given) for passed in range(step.passes)]
+    except GrpoError:
+        return {}
+    values = {name: value for name, value in shared.items() if name in OURS and np.isfinite(value)}
+    optimizer_steps = step.passes if step.optimizer_step is None else len(np.unique(step.optimizer_step))
+    values["loss_mean"] = sum(float(of_pass.loss) for of_pass in terms) / max(optimizer_steps, 1)
+    used = step.mask & (step.part[0] >= 0)[:, None]
+    if terms[0].kl is not None and used.any():
+        values["kl_estimate"] = float(terms[0].kl[used].mean())
+    if step.entropy is not None and np.isfinite(measured := step.entropy[0][used]).any():
+        values["entropy_before"] = float(np.nanmean(measured))
+    return values
+
+
+def of_reports(reports: Sequence[Report]) -> dict[str, float]:
+    """The trainer's numbers, each the mean over the reports of this update that have it."""
+    found: dict[str, list[float]] = {}
+    for report in reports:
+        for name, value in report.numbers.items():
+            found.setdefault(TRAINER + name, []).append(value)
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def metric(name: str) -> Metric:
+    """The description of a series of a recorded run."""
+    if name.startswith(TRAINER):
+        plain = name.removeprefix(TRAINER)
+        return Metric(
+            title=tr("trainer: {name}").format(name=plain),
+            help=tr("“{name}” as the trainer reported it, mean over its reports of this update.").format(name=plain),
+            colour="old",
+        )
+    return OURS[name]

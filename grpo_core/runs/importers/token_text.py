@@ -1,0 +1,81 @@
+"""The text of each token, from the ``tokenizer.json`` that a recorder saved beside a run; no tokenizer library needed.
+
+A token may hold part of a character: its bytes are then shown as escapes such as ``\\xf0``. Whole texts are never put
+together from these; a source keeps prompts and completions as text.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import RunFileError
+from grpo_core.regular_file import opened_regular
+
+FILE = "tokenizer.json"
+LARGEST = 128 << 20
+"""Bytes of the file at most; the largest vocabularies in use take some 35 MB."""
+MOST_TOKENS = 4_000_000
+
+
+def vocabulary(folder: Path) -> tuple[str, ...]:
+    """The text of each token by its number, (V,); empty where there is no tokenizer or it cannot be read."""
+    try:
+        with opened_regular(folder / FILE) as file:
+            text = file.read(LARGEST + 1)
+        return () if len(text) > LARGEST else _vocabulary(json.loads(text))
+    except (OSError, ValueError, RecursionError, RunFileError, AttributeError, TypeError, LookupError):
+        return ()
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Names for tokens whose text is not known, by their numbers."""
+    return tuple(f"‹{number}›" for number in range(count))
+
+
+def _vocabulary(tokenizer: dict[str, Any]) -> tuple[str, ...]:
+    vocab = tokenizer["model"]["vocab"]
+    pairs = vocab.items() if isinstance(vocab, dict) else ((entry[0], number) for number, entry in enumerate(vocab))
+    kinds = _types(tokenizer.get("decoder")) | _types(tokenizer.get("pre_tokenizer"))
+    text = _bytes_text if "ByteLevel" in kinds else _piece_text
+    texts = {number: text(piece) for piece, number in pairs}
+    texts |= {entry["id"]: str(entry["content"]) for entry in tokenizer.get("added_tokens") or ()}
+    size = max(texts, default=-1) + 1
+    if not 0 < size <= MOST_TOKENS or min(texts) < 0:
+        return ()
+    return tuple(texts.get(number, f"‹{number}›") for number in range(size))
+
+
+def _types(part: Any) -> set[str]:
+    """Every "type" named in a part of the file."""
+    if isinstance(part, list):
+        return set().union(*map(_types, part))
+    if not isinstance(part, dict):
+        return set()
+    return {str(part.get("type"))}.union(*(_types(value) for value in part.values() if isinstance(value, dict | list)))
+
+
+def _byte_of_letter() -> dict[str, int]:
+    """The letters by which byte-level vocabularies write bytes (GPT-2, ``bytes_to_unicode``): printable ones stand for
+    themselves, the others for the letters from U+0100 on."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(0x100 + place): byte for place, byte in enumerate(others)}
+
+
+BYTES = _byte_of_letter()
+
+
+def _bytes_text(piece: str) -> str:
+    """The text of a byte-level token."""
+    if not all(letter in BYTES for letter in piece):
+        return piece
+    return bytes(BYTES[letter] for letter in piece).decode("utf-8", "backslashreplace")
+
+
+def _piece_text(piece: str) -> str:
+    """The text of a SentencePiece token, or of a plain one."""
+    if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
+        return bytes([int(piece[3:5], 16)]).decode("utf-8", "backslashreplace")
+    return piece.replace("▁", " ")

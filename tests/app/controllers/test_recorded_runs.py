@@ -1,0 +1,139 @@
+"""Runs of other trainers in the window: opened, walked through, followed while they are written."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.commands.table import all_commands
+from app.panels.registry import PANELS
+from app.workspace.recorded_run import RecordedRun
+from app.workspace.workspace import Workspace
+from tests.app.conftest import Driver
+from tests.core.traces import DATA
+
+SOURCES = DATA.parent / "sources"
+
+
+def opened(driver: Driver, path: Path) -> RecordedRun:
+    """Open a recorded run and wait until its series are there."""
+    driver.program.runs.open_path(path)
+    driver.qtbot.waitUntil(lambda: isinstance(shown(driver.program.workspace), RecordedRun), timeout=20_000)
+    run = shown(driver.program.workspace)
+    assert isinstance(run, RecordedRun)
+    driver.qtbot.waitUntil(lambda: run.computed == run.head, timeout=20_000)
+    driver.settle()
+    return run
+
+
+def shown(workspace: Workspace) -> object:
+    return workspace.run
+
+
+@pytest.mark.parametrize("name", ["grpo", "two_processes", "entbonus", "short_generations"])
+def test_a_trace_opens_at_its_last_step_and_every_panel_draws_every_step(driver: Driver, name: str) -> None:
+    run = opened(driver, DATA / name)
+    workspace = driver.program.workspace
+    assert workspace.cursor.step == run.head == len(run.source)
+    for spec in PANELS:
+        if spec.id in driver.program.window.docks:
+            driver.program.window.show_panel(spec)
+            driver.settle()
+    for step in range(1, run.head + 1):
+        workspace.move_to(step)
+        driver.settle()
+        assert workspace.view.step.number == step
+        for passed in range(workspace.view.step.passes):
+            workspace.show_stage(workspace.cursor.stage, passed)
+            driver.settle()
+    assert not any("report" in message for message in driver.messages)
+
+
+@pytest.mark.parametrize("path", ["trl", "verl", "verl_former", "verifiers/traces.jsonl"])
+def test_a_source_of_texts_opens_and_says_what_it_lacks_and_how_to_get_it(driver: Driver, path: str) -> None:
+    run = opened(driver, SOURCES / path)
+    workspace = driver.program.workspace
+    assert workspace.view.step.step is None and run.why_no_step
+    detail = driver.program.window.panels["step_detail"]
+    assert detail.summary(workspace.view) == run.why_no_step
+    assert np.isfinite(run.series["reward_mean"].values).all()
+
+
+def test_the_timeline_says_the_trainers_numbers(driver: Driver) -> None:
+    run = opened(driver, DATA / "grpo")
+    assert list(run.source.labels) == [2, 4]
+    timeline = driver.program.window.panels["timeline"]
+    assert timeline.place.text() == "Update <b>4</b> of 4"  # type: ignore[attr-defined]
+    driver.program.workspace.move_to(0)
+    driver.settle()
+    assert driver.program.workspace.cursor.step == 1
+    assert timeline.place.text() == "Viewing <b>2</b> of 4"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("id", ["run", "run_n", "branch", "save_as", "export_run"])
+def test_what_would_continue_or_copy_it_says_why_not(driver: Driver, id: str) -> None:
+    opened(driver, DATA / "grpo")
+    command = next(command for command in all_commands(driver.program._targets) if command.id == id)
+    assert "another program" in command.blocked().lower()
+
+
+def test_a_new_run_from_it_is_one_that_can_be_trained_here(driver: Driver) -> None:
+    opened(driver, DATA / "grpo")
+    driver.program.runs.new_run()
+    driver.run(2)
+    assert driver.head == 2
+
+
+def test_closing_it_leaves_a_window_with_a_run(driver: Driver) -> None:
+    run = opened(driver, DATA / "grpo")
+    driver.program.runs.close_run()
+    driver.settle()
+    assert run not in driver.program.workspace.runs and driver.program.workspace.runs
+
+
+def test_a_step_that_is_written_meanwhile_appears(driver: Driver, tmp_path: Path) -> None:
+    folder = tmp_path / "trace"
+    shutil.copytree(DATA / "entbonus", folder)
+    index = folder / "rank0/attempt0/index.jsonl"
+    whole = index.read_text()
+    index.write_text("".join(whole.splitlines(keepends=True)[:2]))
+    run = opened(driver, folder)
+    assert run.head == 2
+    index.write_text(whole)
+    follower = driver.program.recorded_runs._followers[run.id]
+    follower.look()
+    driver.qtbot.waitUntil(lambda: run.computed == 4, timeout=20_000)
+    assert driver.program.workspace.cursor.step == 4  # it was followed
+
+
+def test_a_run_that_was_started_again_from_an_earlier_step_begins_anew(driver: Driver, tmp_path: Path) -> None:
+    folder = tmp_path / "trace"
+    shutil.copytree(DATA / "entbonus", folder)
+    run = opened(driver, folder)
+    home = folder / "rank0"
+    shutil.copytree(home / "attempt0", home / "attempt1")
+    index = home / "attempt1/index.jsonl"
+    index.write_text("".join(index.read_text().splitlines(keepends=True)[:3]))
+    driver.program.recorded_runs._followers[run.id].look()
+    driver.qtbot.waitUntil(lambda: shown(driver.program.workspace) is not run, timeout=20_000)
+    fresh = shown(driver.program.workspace)
+    assert isinstance(fresh, RecordedRun) and fresh.head == 3 and run not in driver.program.workspace.runs
+    assert any("started again" in message for message in driver.messages)
+
+
+def test_a_file_that_is_none_of_them_is_refused_in_a_sentence(driver: Driver, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("no run")
+    driver.program.runs.open_path(path)
+    driver.qtbot.waitUntil(lambda: bool(driver.messages), timeout=20_000)
+    assert "notes.txt" in driver.messages[0]
+
+
+def test_a_folder_without_a_run_names_the_formats_that_are_known(driver: Driver, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    driver.program.runs.open_path(tmp_path / "empty")
+    driver.qtbot.waitUntil(lambda: bool(driver.messages), timeout=20_000)
+    assert "trackio" in driver.messages[0] and "verl" in driver.messages[0]
