@@ -23,6 +23,8 @@ from grpo_core.text import tr
 
 READING = "recorded"
 """Id of the message about a run that is being read."""
+NOTES = "recorded notes"
+"""Id of the message with what is torn or missing in the run that was opened last."""
 
 
 class RecordedRuns(QObject):
@@ -85,9 +87,9 @@ class RecordedRuns(QObject):
         """What is torn, repeated, missing or left out of a run."""
         if run.note:
             text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
-            self._messages.post(Message(text=text, severity=Severity.INFO, id=f"notes of {run.id}"))
+            self._messages.post(Message(text=text, severity=Severity.INFO, id=NOTES))
         else:
-            self._messages.remove(f"notes of {run.id}")
+            self._messages.remove(NOTES)
 
     @Slot()
     def _open_next(self) -> None:

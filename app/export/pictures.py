@@ -78,7 +78,7 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
     handle = RunHandle.open(run)
     try:
         steps = _checked(handle, wanted.steps)
-        suited = ("", "language" if handle.origin.settings.is_language else "bandit")
+        suited = ("", "language" if handle.origin.settings.is_language else "bandit")  # recorded runs are no run files
         if len(wanted.specs) > 1:
             wanted = replace(wanted, specs=tuple(spec for spec in wanted.specs if spec.kind in suited))
         places = _places(out, wanted, steps)

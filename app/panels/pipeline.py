@@ -152,7 +152,8 @@ class PipelinePanel(Panel):
         self.strip.set_values(_values(view, *place) if place else {})
         self.strip.highlight(_highlighted(view))
         top = max(button.sizeHint().height() for button in self.stages.values())
-        self.set_row_height(top + self.strip.heightForWidth(max(self.width() - 20, 200)) + 16)
+        below = 0 if view.run.why_no_step else self.strip.heightForWidth(max(self.width() - 20, 200))
+        self.set_row_height(top + below + 16)
         self.which.setText(
             tr("values of sample {place}").format(place=place[0] + 1) + _token(view, place) if place else ""
         )
@@ -208,6 +209,8 @@ class PipelinePanel(Panel):
 
 def _name(stage: Stage, view: View) -> str:
     settings = _settings(view)
+    if view.run.why_no_step:  # the source does not say how it trained
+        return SHORT[stage]
     if stage is Stage.SAMPLE:
         prompts = _prompts(view)
         times = f"{prompts} × " if prompts > 1 else ""

@@ -27,6 +27,8 @@ from grpo_core.text import tr
 if TYPE_CHECKING:
     from app.lessons.panel import LessonPanel
     from app.panels.breakpoints import BreakpointsPanel
+    from app.panels.completions.panel import CompletionsPanel
+    from app.panels.diagnosis.panel import DiagnosisPanel
     from app.panels.evolution import EvolutionPanel
     from app.panels.experiments.comparison import ComparisonPanel
     from app.panels.experiments.kl_over_beta import KlOverBetaPanel
@@ -136,6 +138,20 @@ COMPARISON = PanelSpec(
 )  # fmt: skip
 
 
+def _completions(workspace: Workspace) -> CompletionsPanel:
+    from app.panels.completions.panel import CompletionsPanel
+
+    return CompletionsPanel(workspace)
+
+
+COMPLETIONS = PanelSpec(
+    id="completions", title=tr("Completions"), factory=_completions,
+    size=(768, 420), shows_recorded=True,
+    help=tr("The completions of the update as texts: to search, sort and filter, two of them side by side."),
+    shown=at(Area.CENTRE, LayoutVariant.RECORDED),
+)  # fmt: skip
+
+
 def _token_inspector(workspace: Workspace) -> TokenInspectorPanel:
     from app.panels.tokens.panel import TokenInspectorPanel
 
@@ -178,6 +194,20 @@ STEP_DETAIL = PanelSpec(
     help=tr("Every number of each completion of the update, in a table."),
     shown=at(Area.RIGHT, LayoutVariant.BANDIT, LayoutVariant.COMPARE_BANDIT)
     | at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE, LayoutVariant.RECORDED),
+)  # fmt: skip
+
+
+def _diagnosis(workspace: Workspace) -> DiagnosisPanel:
+    from app.panels.diagnosis.panel import DiagnosisPanel
+
+    return DiagnosisPanel(workspace)
+
+
+DIAGNOSIS = PanelSpec(
+    id="diagnosis", title=tr("Diagnosis"), factory=_diagnosis,
+    size=(768, 320), kind="recorded",
+    help=tr("What is wrong with a recorded run, with evidence, and whether its loss is that of its settings."),
+    shown=at(Area.BOTTOM, LayoutVariant.RECORDED, rank=1),
 )  # fmt: skip
 
 EXPLAIN = PanelSpec(
@@ -241,7 +271,8 @@ LESSON = PanelSpec(
 
 PANELS: tuple[PanelSpec[Panel], ...] = (
     TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,
-    COMPARISON, TOKEN_INSPECTOR, WHAT_IF, QUEUE, STEP_DETAIL, EXPLAIN, BREAKPOINTS, GLOSSARY, REFERENCES, LESSON,
+    COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, WHAT_IF, DIAGNOSIS, QUEUE, STEP_DETAIL, EXPLAIN, BREAKPOINTS,
+    GLOSSARY, REFERENCES, LESSON,
 )  # fmt: skip
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from grpo_core import recorded_series
+from grpo_core.audit.audit import Audit, audit
+from grpo_core.audit.command import as_text
 from grpo_core.errors import RunFileError
+from grpo_core.health import Diagnosis, Evidence, Finding, NotLookedAt, diagnose
 from grpo_core.host.wire import Message
 from grpo_core.runs.importers import open_source
 from grpo_core.runs.importers.source import Source
+from grpo_core.runs.importers.trace import Trace
+from grpo_core.text import tr
 
 Poll = Callable[[], None]
 Result = tuple[Message, list[bytes]]
@@ -45,3 +52,54 @@ def batches(source: Source, start: int, end: int, poll: Poll) -> Iterator[list[d
             rows, begun = [], time.monotonic()
     if rows:
         yield rows
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What an audit says.
+
+    Attributes:
+        agrees: whether everything that was compared agrees; None where nothing could be compared.
+        text: the whole of it, in sentences.
+        step: the trainer's number of the first update that departs; None where none does.
+        row: the completion that departs there, from 1; None where the whole update does.
+    """
+
+    agrees: bool | None
+    text: str
+    step: int | None = None
+    row: int | None = None
+
+
+def diagnosis(arguments: Message, poll: Poll) -> Iterator[Result]:
+    """The diagnosis of the run at ``path``, then the verdict of its audit."""
+    source = open_source(Path(arguments["path"]))
+    found = diagnose(source, progress=lambda done, count: poll())
+    yield {"diagnosis": dataclasses.asdict(found)}, []
+    yield {"verdict": dataclasses.asdict(verdict(source, poll))}, []
+
+
+def verdict(source: Source, poll: Poll) -> Verdict:
+    """The audit of a recorded run; of one without log-probabilities, why there is none."""
+    if not isinstance(source, Trace):
+        why = tr("This source holds no log-probabilities and no losses, so there is nothing to recompute.")
+        return Verdict(agrees=None, text=why)
+    result: Audit = audit(source, progress=lambda done, count: poll())
+    text = as_text(source, result)
+    if result.first is None:
+        return Verdict(agrees=result.agrees if result.compared else None, text=text)
+    step, number = result.first
+    return Verdict(agrees=False, text=text, step=step.label, row=None if number.row is None else number.row + 1)
+
+
+def diagnosis_from(values: dict[str, Any]) -> Diagnosis:
+    """The diagnosis that :func:`diagnosis` sent."""
+    findings = [
+        Finding(**{**finding, "evidence": tuple(Evidence(**one) for one in finding["evidence"])})
+        for finding in values["findings"]
+    ]
+    return Diagnosis(
+        updates=values["updates"], findings=tuple(findings),
+        not_looked_at=tuple(NotLookedAt(**one) for one in values["not_looked_at"]),
+        looked_at=tuple(values["looked_at"]), unreadable=tuple(values["unreadable"]),
+    )  # fmt: skip

@@ -1,0 +1,233 @@
+"""Completions: those of an update as a list to search, sort and filter, and two of them side by side as text."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLineEdit,
+    QSplitter,
+    QStackedLayout,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.panels.base import Panel
+from app.panels.completions.reading import CompletionText
+from app.panels.completions.rows import COLUMNS, FILTERED, Batch, Filter, batch_of
+from app.plotting.numbers import shown
+from app.plotting.table_twin import TableTwin
+from app.theme.labels import Label, plain_tip
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.errors import RunFileError
+from grpo_core.explain import Quantity
+from grpo_core.text import tr
+
+NONE_YET = tr("The completions of an update appear here as texts. Press Step to compute one.")
+NONE_RECORDED = tr(
+    "No completions are recorded at this step. TRL keeps them with log_completions=True; GRPO Lab's recorder "
+    "(grpo_core/runs/recorders/trl.py, two lines in the training script) keeps every token of them."
+)
+
+
+class CompletionsPanel(Panel):
+    """A row a completion. The one that is chosen stands below as text; another can be kept beside it."""
+
+    calm, plans = True, False
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._key: tuple[object, ...] = ()
+        self._batch: Batch | None = None
+        self._listed: list[int] = []
+        self._kept: tuple[str, str | None, str | None] | None = None
+        self.search = _field(tr("Search"), tr("Search prompts and completions"))
+        self.by = QComboBox()
+        self.by.setAccessibleName(tr("Filter by"))
+        for column in COLUMNS:
+            if column.key in FILTERED:
+                self.by.addItem(column.title, column.key)
+        self.low = _field(tr("from"), tr("Least value that is listed"), width=64)
+        self.high = _field(tr("to"), tr("Largest value that is listed"), width=64)
+        self.count = Label()
+        self.count.setObjectName("muted")
+        self.keep = QToolButton()
+        self.keep.setText(tr("Keep beside"))
+        self.keep.setCheckable(True)
+        self.keep.setToolTip(plain_tip(tr("Keep the chosen completion on the right and compare others with it.")))
+        for field in (self.search, self.low, self.high):
+            field.textChanged.connect(self._on_filter)
+        self.by.activated.connect(self._on_filter)
+        self.keep.toggled.connect(self._on_keep)
+        self.table = TableTwin(COLUMNS, tr("Completions"))
+        self.table.horizontalHeader().setStretchLastSection(True)
+        self.table.selected.connect(self._on_selected)
+        self.table.activated_cell.connect(self._on_cell)
+        self.here, self.beside = CompletionText(tr("Completion chosen")), CompletionText(tr("Completion kept beside"))
+        self.beside.hide()
+        self.empty = Label(NONE_YET)
+        self.empty.setObjectName("muted")
+        self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setMargin(16)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self._build())
+        self._stack.addWidget(self.empty)
+
+    def _build(self) -> QWidget:
+        top = QHBoxLayout()
+        top.setContentsMargins(12, 6, 12, 4)
+        top.setSpacing(6)
+        top.addWidget(self.search, 1)
+        for widget in (self.by, self.low, self.high, self.count, self.keep):
+            top.addWidget(widget)
+        texts = QSplitter(Qt.Orientation.Horizontal)
+        texts.addWidget(self.here)
+        texts.addWidget(self.beside)
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split.addWidget(self.table)
+        self.split.addWidget(texts)
+        self.split.setSizes([600, 400])
+        self.split.setChildrenCollapsible(False)
+        whole = QWidget()
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(top)
+        column.addWidget(self.split, 1)
+        return whole
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def focus_picture(self) -> None:
+        """Give the keyboard to the list."""
+        self.table.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def draw(self, view: View) -> None:
+        key = (view.run.id, view.cursor.step, view.step.step, view.step.passed)
+        if key != self._key:
+            try:
+                self._batch = batch_of(view)
+            except RunFileError:  # said once by the workspace, which reads the same file
+                self._batch = None
+            self._key = key
+            self._list()
+        self._stack.setCurrentIndex(0 if self._batch is not None else 1)
+        self.empty.setText(NONE_RECORDED if view.run.is_recorded else NONE_YET)
+        if self._batch is None:
+            return
+        self.table.set_look(view.theme, view.scale)
+        widest = self.count.fontMetrics().horizontalAdvance(_count(len(self._batch.cells), len(self._batch.cells)))
+        self.count.setFixedWidth(widest + 4)
+        row = self._chosen(view)
+        self.table.select_row(self._listed.index(row) if row in self._listed else None)
+        heading = "" if row is None else self._heading(view, row)
+        prompt, completion = (None, None) if row is None else self._texts(row)
+        self.here.show_text(view.theme, view.scale, heading, prompt, completion)
+        if self._kept is not None:
+            self.beside.show_text(view.theme, view.scale, *self._kept)
+        self.table.set_summary(self.summary(view))
+
+    def _list(self) -> None:
+        """Fill the table with what passes the filter."""
+        if self._batch is None:
+            return
+        self._listed = self._batch.listed(self.filter)
+        self.table.set_rows([self._batch.cells[row] for row in self._listed])
+        self.count.setText(_count(len(self._listed), len(self._batch.cells)))
+
+    @property
+    def filter(self) -> Filter:
+        """What the fields say; a limit that is no number limits nothing."""
+        return Filter(
+            text=self.search.text(), column=str(self.by.currentData()),
+            low=_number(self.low.text(), -math.inf), high=_number(self.high.text(), math.inf),
+        )  # fmt: skip
+
+    def _chosen(self, view: View) -> int | None:
+        """The completion that is marked in every panel; nobody having chosen, the first of the list."""
+        assert self._batch is not None
+        row = view.selection.row
+        if row is not None and row < len(self._batch.cells):
+            return row
+        return next(iter(self._listed), None)
+
+    def _texts(self, row: int) -> tuple[str | None, str | None]:
+        assert self._batch is not None
+        return self._batch.prompts[row], self._batch.completions[row]
+
+    def _heading(self, view: View, row: int) -> str:
+        assert self._batch is not None
+        cells = dict(zip((column.key for column in COLUMNS), self._batch.cells[row], strict=True))
+        return tr("Step {step}, completion {row}: reward {reward}, advantage {advantage}, length {length}").format(
+            step=view.run.label(view.cursor.step), row=row + 1, reward=shown(cells["reward"]),
+            advantage=shown(cells["advantage"]), length=shown(cells["length"], 0),
+        )  # fmt: skip
+
+    def summary(self, view: View) -> str:
+        if self._batch is None:
+            return self.empty.text()
+        return tr("Step {step}: {listed} of {count} completions listed.").format(
+            step=view.run.label(view.cursor.step), listed=len(self._listed), count=len(self._batch.cells)
+        )
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_filter(self) -> None:
+        self._list()
+        self.redraw()
+
+    @Slot(int)
+    def _on_selected(self, place: int) -> None:
+        if 0 <= place < len(self._listed):
+            self.workspace.select(row=self._listed[place])
+
+    @Slot(int, str)
+    def _on_cell(self, place: int, key: str) -> None:
+        """Explain a number of the completion; whatever has no explanation of its own, by its reward."""
+        view = self.workspace.view
+        if view.step.step is not None and 0 <= place < len(self._listed):
+            row = self._listed[place]
+            name = "advantage" if key in ("advantage", "push") else "reward"
+            self.workspace.explain(Quantity(name, passed=view.step.passed, row=row, token=0))
+
+    @Slot(bool)
+    def _on_keep(self, wanted: bool) -> None:
+        view = self.workspace.view
+        row = self._chosen(view) if self._batch is not None else None
+        if wanted and row is None:
+            with QSignalBlocker(self.keep):
+                self.keep.setChecked(False)
+            return
+        self._kept = (self._heading(view, row), *self._texts(row)) if wanted and row is not None else None
+        self.beside.setVisible(wanted)
+        self.split.setOrientation(Qt.Orientation.Vertical if wanted else Qt.Orientation.Horizontal)
+        self.redraw()
+
+
+def _field(placeholder: str, name: str, width: int = 0) -> QLineEdit:
+    field = QLineEdit()
+    field.setPlaceholderText(placeholder)
+    field.setAccessibleName(name)
+    field.setClearButtonEnabled(not width)
+    if width:
+        field.setFixedWidth(width)
+    return field
+
+
+def _count(listed: int, count: int) -> str:
+    return tr("{listed} of {count}").format(listed=listed, count=count)
+
+
+def _number(text: str, otherwise: float) -> float:
+    try:
+        value = float(text.replace(",", "."))
+    except ValueError:
+        return otherwise
+    return value if math.isfinite(value) else otherwise

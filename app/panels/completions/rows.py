@@ -1,0 +1,142 @@
+"""The completions of an update as a table: what each was paid, how long it is, how far it was pushed; and filters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.plotting.table_model import Column
+from app.workspace.recorded_run import RecordedRun
+from app.workspace.step_view import StepView
+from app.workspace.view import View
+from grpo_core.errors import GrpoError
+from grpo_core.record import Step
+from grpo_core.runs.importers.source import Completions
+from grpo_core.text import tr
+from grpo_core.texts import completion_text, prompt_text
+
+PREVIEW = 160
+"""Characters of a completion that stand in the table."""
+
+COLUMNS = (
+    Column("row", "#", chars=3, decimals=0, help=tr("Number of the completion within the update.")),
+    Column("group", tr("Prompt"), chars=5, decimals=0, help=tr("Number of its prompt: equal ones are a group.")),
+    Column("reward", "R", chars=6, help=tr("What it was paid, all reward functions together."), meaning="reward"),
+    Column("advantage", "A", chars=9, kind="push", help=tr("How much better it did than what it is compared with.")),
+    Column("length", tr("Length"), chars=6, decimals=0, unit=tr("tokens"), help=tr("Tokens of the completion.")),
+    Column("kl", "KL", chars=6, help=tr("Mean of its tokens' KL estimates, in the pass shown."), meaning="kl"),
+    Column("push", tr("Push"), chars=9, kind="push", decimals=4,
+           help=tr("Sum over its tokens of −∂L/∂log π, in the pass shown.")),
+    Column("truncated", tr("Cut"), chars=4, kind="chip", help=tr("A limit on the length ended it.")),
+    Column("text", tr("Completion"), chars=20, kind="text", help=tr("How it begins.")),
+)  # fmt: skip
+FILTERED = ("reward", "advantage", "length", "kl", "push")
+"""Columns whose values can be limited."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """Which completions are listed.
+
+    Attributes:
+        text: a part of prompt or completion, whatever its case; empty for all.
+        column: one of :data:`FILTERED`.
+        low, high: limits of its values, both included; completions without a value fall out where one is set.
+    """
+
+    text: str = ""
+    column: str = FILTERED[0]
+    low: float = -math.inf
+    high: float = math.inf
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch:
+    """The completions of one update.
+
+    Attributes:
+        prompts, completions: (B,) texts, None where none are recorded.
+        cells: (B,) rows of :data:`COLUMNS`.
+    """
+
+    prompts: tuple[str | None, ...]
+    completions: tuple[str | None, ...]
+    cells: list[list[object]]
+
+    def listed(self, wanted: Filter) -> list[int]:
+        """The completions that pass a filter, by their row in the update."""
+        return [row for row in range(len(self.cells)) if self._passes(row, wanted)]
+
+    def _passes(self, row: int, wanted: Filter) -> bool:
+        text = wanted.text.casefold()
+        if text and not any(text in (x or "").casefold() for x in (self.prompts[row], self.completions[row])):
+            return False
+        if wanted.low == -math.inf and wanted.high == math.inf:
+            return True
+        value = self.cells[row][[column.key for column in COLUMNS].index(wanted.column)]
+        return isinstance(value, float | int) and wanted.low <= value <= wanted.high
+
+
+def batch_of(view: View) -> Batch | None:
+    """The completions of the update shown; None where it has none.
+
+    Raises:
+        RunFileError: the file of a recorded run cannot be read there.
+    """
+    table = view.run.table(view.cursor.step) if isinstance(view.run, RecordedRun) else None
+    step = view.step.step
+    if table is None and step is None:
+        return None
+    if table is None and step is not None:
+        table = _table(view, step)
+    assert table is not None
+    count = len(table.rewards)
+    length, truncated = table.length, table.truncated
+    kl, push = _of_tokens(view.step) if step is not None and len(step.rewards) == count else (None, None)
+    cells: list[list[object]] = [
+        [
+            row + 1, int(table.group[row]) + 1, float(table.rewards[row]),
+            None if table.advantage is None else float(table.advantage[row]),
+            None if length is None else int(length[row]),
+            None if kl is None else float(kl[row]), None if push is None else float(push[row]),
+            "" if truncated is None or not truncated[row] else tr("cut"), preview(table.completions[row]),
+        ]
+        for row in range(count)
+    ]  # fmt: skip
+    return Batch(prompts=table.prompts, completions=table.completions, cells=cells)
+
+
+def preview(text: str | None) -> str:
+    """How a text begins, on one line."""
+    return "" if text is None else " ".join(text[: 2 * PREVIEW].split())[:PREVIEW]
+
+
+def _table(view: View, step: Step) -> Completions:
+    """The same table of an update that this program trained."""
+    origin, advantage = view.run.origin, view.step.advantage
+    return Completions(
+        prompts=tuple(prompt_text(step, int(group), origin) for group in step.group),
+        completions=tuple(completion_text(step, row, origin) for row in range(len(step.group))),
+        group=step.group,
+        rewards=step.rewards,
+        advantage=advantage if advantage is None or advantage.ndim == 1 else None,
+        length=step.mask.sum(axis=-1),
+    )
+
+
+def _of_tokens(view: StepView) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Mean KL estimate and summed push of each completion in the pass shown, (B,) each."""
+    step = view.step
+    assert step is not None
+    try:
+        terms, gradient = view.terms, view.gradient
+    except GrpoError:  # the source lacks what its own settings ask for
+        return None, None
+    used = step.mask & (step.part[view.passed] >= 0)[:, None]
+    kl = None
+    if terms is not None and terms.kl is not None:
+        kl = np.where(used, terms.kl, 0.0).sum(axis=-1) / np.maximum(used.sum(axis=-1), 1)
+    push = None if gradient is None else -np.where(used, gradient, 0.0).sum(axis=-1)
+    return kl, push

@@ -1,0 +1,129 @@
+"""Diagnosis: what is wrong with a recorded run, where it can be seen, what to change, and whether its loss agrees."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
+
+from app.panels.base import Panel
+from app.panels.diagnosis.looking import Examination
+from app.panels.diagnosis.report import EVIDENCE, FINDINGS, Entry, entries, status
+from app.plotting.table_twin import TableTwin
+from app.theme.labels import Label, plain_tip
+from app.workspace.recorded_run import RecordedRun
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.text import tr
+
+
+class DiagnosisPanel(Panel):
+    """A table of findings; the chosen one with its evidence, each a way to the step, completion and token."""
+
+    plans = False
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.examination = Examination(self)
+        self.examination.changed.connect(self.redraw)
+        self._entries: list[Entry] = []
+        self._chosen = 0
+        self.status = Label()
+        self.status.setWordWrap(True)
+        self.button = QPushButton()
+        self.button.clicked.connect(self._on_button)
+        self.button.setToolTip(
+            plain_tip(tr("Read every update, look for fifteen faults, and recompute losses and advantages."))
+        )
+        self.findings = TableTwin(FINDINGS, tr("Findings"))
+        self.findings.horizontalHeader().setStretchLastSection(True)
+        self.findings.selected.connect(self._on_finding)
+        self.text = QPlainTextEdit()
+        self.text.setReadOnly(True)
+        self.text.setTabChangesFocus(True)
+        self.text.setAccessibleName(tr("The finding in sentences"))
+        self.evidence = TableTwin(EVIDENCE, tr("Evidence; Return shows the place"))
+        self.evidence.horizontalHeader().setStretchLastSection(True)
+        self.evidence.selected.connect(self._on_place)
+        self.evidence.activated_cell.connect(self._on_place)
+        right = QSplitter(Qt.Orientation.Vertical)
+        right.addWidget(self.text)
+        right.addWidget(self.evidence)
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split.addWidget(self.findings)
+        self.split.addWidget(right)
+        self.split.setSizes([450, 550])
+        self.split.setChildrenCollapsible(False)
+        top = QHBoxLayout()
+        top.setContentsMargins(12, 6, 12, 6)
+        top.setSpacing(8)
+        top.addWidget(self.status, 1)
+        top.addWidget(self.button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(top)
+        column.addWidget(self.split, 1)
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        run, examination = view.run, self.examination
+        ours = examination.run == run.id
+        self.button.setText(tr("Cancel") if examination.busy else tr("Examine this run"))
+        self.button.setEnabled(examination.busy or isinstance(run, RecordedRun))
+        self.status.setText(status(run, examination, ours=ours))
+        self._entries = entries(examination) if ours else []
+        for table in (self.findings, self.evidence):
+            table.set_look(view.theme, view.scale)
+        self.text.setFont(view.theme.font("body", view.scale))
+        self.findings.set_rows([entry.cells for entry in self._entries])
+        self._chosen = min(self._chosen, max(len(self._entries) - 1, 0))
+        self.split.setVisible(bool(self._entries))
+        self._show_chosen()
+        self.findings.set_summary(self.summary(view))
+
+    def _show_chosen(self) -> None:
+        entry = self._entries[self._chosen] if self._entries else None
+        self.findings.select_row(self._chosen if entry is not None else None)
+        text = "" if entry is None else entry.text
+        if text != self.text.toPlainText():
+            self.text.setPlainText(text)
+        evidence = () if entry is None else entry.evidence
+        self.evidence.setVisible(bool(evidence))
+        self.evidence.set_rows([[e.step, e.row, e.token, e.what, " ".join(e.quote.split())] for e in evidence])
+
+    def summary(self, view: View) -> str:
+        return self.status.text()
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_button(self) -> None:
+        run = self.workspace.view.run
+        if self.examination.busy:
+            self.examination.cancel()
+        elif isinstance(run, RecordedRun):
+            self._chosen = 0
+            self.examination.start(run.id, run.path)
+
+    @Slot(int)
+    def _on_finding(self, place: int) -> None:
+        if 0 <= place < len(self._entries):
+            self._chosen = place
+            self._show_chosen()
+
+    @Slot(int)
+    @Slot(int, str)
+    def _on_place(self, place: int, key: str = "") -> None:
+        """Show the step of a piece of evidence, and mark its completion and token."""
+        run, entry = self.workspace.view.run, self._entries[self._chosen]
+        if not isinstance(run, RecordedRun) or not 0 <= place < len(entry.evidence):
+            return
+        one = entry.evidence[place]
+        position = run.position(one.step)
+        if position is not None:
+            self.workspace.move_to(position)
+            self.workspace.select(row=None if one.row is None else one.row - 1, token=(one.token or 1) - 1)
+
+    def let_go(self) -> None:
+        self.examination.close()

@@ -1,0 +1,105 @@
+"""What an examination found out, as rows and sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.panels.diagnosis.looking import Examination
+from app.plotting.table_model import Column
+from app.workspace.run_handle import RunHandle
+from grpo_core.experiments.recorded_jobs import Verdict
+from grpo_core.health import Diagnosis, Evidence, Finding
+from grpo_core.health.report import SEVERITIES
+from grpo_core.text import tr
+
+FINDINGS = (
+    Column("severity", tr("How bad"), chars=9, kind="chip", help=tr("Serious: training cannot work like this.")),
+    Column("began", tr("From step"), chars=7, decimals=0, help=tr("The trainer's number of the step where it began.")),
+    Column("title", tr("Finding"), chars=24, kind="text"),
+)
+EVIDENCE = (
+    Column("step", tr("Step"), chars=6, decimals=0),
+    Column("row", "#", chars=4, decimals=0, help=tr("Number of the completion.")),
+    Column("token", tr("Token"), chars=5, decimals=0, help=tr("Place of the token within it.")),
+    Column("what", tr("What"), chars=30, kind="text"),
+    Column("quote", tr("Completion"), chars=20, kind="text"),
+)
+NOTHING_YET = tr("Looks for fifteen faults of training and recomputes the loss; press “Examine this run”.")
+NOT_RECORDED = tr("Runs of other trainers are examined here: open one with File > Open.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A row of the table of findings.
+
+    Attributes:
+        cells: of :data:`FINDINGS`.
+        text: the finding in sentences.
+        evidence: where it can be seen.
+    """
+
+    cells: list[object]
+    text: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+def entries(examination: Examination) -> list[Entry]:
+    """The findings, serious ones first, the audit, and what was looked at without a finding."""
+    found: list[Entry] = []
+    if examination.diagnosis is not None:
+        found += [_of_finding(finding) for finding in examination.diagnosis.findings]
+    if examination.verdict is not None:
+        found.append(_of_verdict(examination.verdict))
+    if examination.diagnosis is not None:
+        found.append(_of_the_rest(examination.diagnosis))
+    return found
+
+
+def _of_finding(finding: Finding) -> Entry:
+    text = tr("{what}\n\nWhat to change: {change}\n\nDescribed in: {source}").format(
+        what=finding.what, change=finding.change, source=finding.source
+    )
+    cells: list[object] = [SEVERITIES[finding.severity], finding.began, finding.title]
+    return Entry(cells=cells, text=text, evidence=finding.evidence)
+
+
+def _of_verdict(verdict: Verdict) -> Entry:
+    titles = {
+        True: tr("Audit: the loss agrees"), False: tr("Audit: the loss departs"), None: tr("Audit: nothing to compare")
+    }  # fmt: skip
+    evidence: tuple[Evidence, ...] = ()
+    if verdict.step is not None:
+        evidence = (Evidence(step=verdict.step, row=verdict.row, what=tr("first departure")),)
+    chip = tr("departs") if verdict.agrees is False else ""
+    return Entry(cells=[chip, verdict.step, titles[verdict.agrees]], text=verdict.text, evidence=evidence)
+
+
+def _of_the_rest(diagnosis: Diagnosis) -> Entry:
+    lines = [tr("Looked at, and nothing found: {title}.").format(title=title) for title in diagnosis.looked_at]
+    lines += [
+        tr("Not looked at: {title}. Because: {why}").format(title=one.title, why=one.why)
+        for one in diagnosis.not_looked_at
+    ]
+    return Entry(cells=["", None, tr("What else was looked at")], text="\n".join([*lines, *diagnosis.unreadable]))
+
+
+def status(run: RunHandle, examination: Examination, *, ours: bool) -> str:
+    """Where the examination stands, in a sentence."""
+    if not run.is_recorded:
+        return NOT_RECORDED
+    if examination.busy:
+        return tr("Every update is read and recomputed in a process of its own …")
+    if not ours:
+        return NOTHING_YET
+    if examination.problem:
+        return examination.problem
+    diagnosis = examination.diagnosis
+    if diagnosis is None:
+        return NOTHING_YET
+    more = run.head - diagnosis.updates - len(diagnosis.unreadable)
+    found = tr("{updates} updates examined; findings: {count}.").format(
+        updates=diagnosis.updates, count=len(diagnosis.findings)
+    )
+    if more <= 0:
+        return found
+    return f"{found} {tr('{more} more have been written since; examine again to see them.').format(more=more)}"

@@ -1,0 +1,132 @@
+"""The panel of completions: searched, filtered, sorted, two side by side, for runs with tokens and of texts alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from app.panels.completions.panel import CompletionsPanel
+from app.panels.completions.reading import readable
+from app.panels.completions.rows import COLUMNS, Filter, batch_of
+from app.panels.registry import COMPLETIONS
+from app.theme.tokens import LIGHT
+from app.workspace.recorded_run import RecordedRun
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.runs.importers import open_source
+from tests.core.traces import DATA
+
+SOURCES = DATA.parent / "sources"
+KEYS = [column.key for column in COLUMNS]
+
+
+def workspace_of(path: Path) -> Workspace:
+    workspace = Workspace(Settings(), LIGHT)
+    workspace.activate(RecordedRun(open_source(path)))
+    return workspace
+
+
+@pytest.fixture
+def panel(qapp: QApplication) -> CompletionsPanel:
+    workspace = workspace_of(DATA / "grpo")
+    panel = COMPLETIONS.make(workspace)
+    panel.resize(900, 400)
+    panel.draw(workspace.view)
+    return panel
+
+
+def listed(panel: CompletionsPanel) -> list[object]:
+    """Numbers of the completions on screen, from the top."""
+    return [panel.table.table.value(place, 0) for place in range(panel.table.table.rowCount())]
+
+
+def test_every_completion_has_a_row_with_the_numbers_of_the_record(panel: CompletionsPanel) -> None:
+    step = panel.workspace.view.step.step
+    assert step is not None
+    assert listed(panel) == list(range(1, len(step.rewards) + 1))
+    rewards = [panel.table.table.value(place, KEYS.index("reward")) for place in range(len(step.rewards))]
+    assert rewards == step.rewards.tolist()
+
+
+def test_the_push_of_a_completion_is_the_sum_over_its_tokens(panel: CompletionsPanel) -> None:
+    view = panel.workspace.view
+    assert view.step.gradient is not None
+    batch = batch_of(view)
+    assert batch is not None
+    pushes = [row[KEYS.index("push")] for row in batch.cells]
+    assert pushes == pytest.approx((-view.step.gradient.sum(axis=-1)).tolist())
+
+
+def test_search_finds_text_in_prompts_and_completions(panel: CompletionsPanel) -> None:
+    batch = batch_of(panel.workspace.view)
+    assert batch is not None
+    wanted = (batch.completions[2] or "").upper()
+    panel.search.setText(wanted)
+    assert listed(panel) == [3]
+    panel.search.setText((batch.prompts[0] or "")[:3])
+    assert 1 in listed(panel) and len(listed(panel)) >= 4
+    panel.search.setText("")
+    assert len(listed(panel)) == len(batch.cells)
+
+
+def test_limits_keep_what_lies_between_them(panel: CompletionsPanel) -> None:
+    batch = batch_of(panel.workspace.view)
+    assert batch is not None
+    panel.low.setText("0")
+    assert [cells[KEYS.index("reward")] >= 0 for cells in batch.cells].count(True) == len(listed(panel))  # type: ignore[operator]
+    panel.low.setText("no number")
+    assert len(listed(panel)) == len(batch.cells)
+
+
+def test_the_chosen_completion_is_marked_everywhere_and_read_as_text(panel: CompletionsPanel) -> None:
+    batch = batch_of(panel.workspace.view)
+    assert batch is not None
+    panel.search.setText(batch.completions[2] or "")
+    panel.table.selected.emit(0)
+    assert panel.workspace.selection.row == 2
+    panel.draw(panel.workspace.view)
+    assert panel.here.text.toPlainText().endswith(batch.completions[2] or "?")
+
+
+def test_a_completion_stays_beside_another_one_of_another_step(panel: CompletionsPanel) -> None:
+    panel.workspace.select(row=1)
+    panel.draw(panel.workspace.view)
+    first = panel.here.text.toPlainText()
+    panel.keep.setChecked(True)
+    panel.workspace.move_to(1)
+    panel.workspace.select(row=0)
+    panel.draw(panel.workspace.view)
+    assert panel.beside.text.toPlainText() == first != panel.here.text.toPlainText()
+    panel.keep.setChecked(False)
+    assert panel.beside.isHidden()
+
+
+@pytest.mark.parametrize("path", ["trl", "verl", "verl_former", "verifiers/traces.jsonl"])
+def test_texts_alone_are_listed_and_filtered_too(qapp: QApplication, path: str) -> None:
+    workspace = workspace_of(SOURCES / path)
+    batch = batch_of(workspace.view)
+    assert batch is not None and workspace.view.step.step is None
+    assert len(batch.listed(Filter())) == len(batch.completions)
+    assert batch.listed(Filter(column="kl", low=0.0)) == []  # no such number: falls out where it is limited
+    assert batch.listed(Filter(text="no completion says this")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain [{", "plain [{"),
+        ('[{"role": "user", "content": "1+1"}]', "user: 1+1"),
+        ('[{"role": "user"}]', '[{"role": "user"}]'),
+        ("[{" * 9, "[{" * 9),
+    ],
+)
+def test_a_conversation_is_read_as_who_says_what(text: str, shown: str) -> None:
+    assert readable(text) == shown
+
+
+def test_a_text_is_shown_letter_by_letter(qapp: QApplication, panel: CompletionsPanel) -> None:
+    hostile = "<img src=x><b>bold</b>"
+    panel.here.show_text(LIGHT, 1.0, hostile, hostile, hostile)
+    assert panel.here.text.toPlainText().count(hostile) == 2
