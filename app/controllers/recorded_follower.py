@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.experiments.job_process import JobProcess
+from app.experiments.jobs import Jobs
 from app.experiments.runner import Poll, Runner
 from app.sessions.file_task import FileTask
 from app.workspace.recorded_run import RecordedRun
@@ -43,9 +43,12 @@ class RecordedFollower(QObject):
     replaced = Signal(object)
     quiet = Signal()
 
-    def __init__(self, run: RecordedRun, changed: Callable[[], None], parent: QObject | None = None) -> None:
+    def __init__(
+        self, run: RecordedRun, jobs: Jobs, changed: Callable[[], None], parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self.run = run
+        self._jobs = jobs
         self._changed = changed
         self._stamp: object = None
         self._task: FileTask | None = None
@@ -84,7 +87,7 @@ class RecordedFollower(QObject):
         if end - start <= IN_THREAD:
             self._runner.start(partial(_in_thread, copy.copy(self.run.source), start, end))
         else:
-            self._runner.start(partial(_in_process, self.run.path, start, end))
+            self._runner.start(partial(_in_process, self._jobs, self.run.path, start, end))
 
     @Slot(object)
     def _on_rows(self, rows: list[dict[str, float]]) -> None:
@@ -155,13 +158,8 @@ def _in_thread(source: Source, start: int, end: int, poll: Poll) -> Iterator[lis
     yield from batches(source, start, end, poll)
 
 
-def _in_process(path: Path, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:
-    process = JobProcess()
-    try:
-        for message in process.results("recorded_series", {"path": str(path), "start": start, "end": end}, poll):
-            yield message["rows"]
-    finally:
-        process.close()
+def _in_process(jobs: Jobs, path: Path, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:
+    yield from jobs.results("recorded_series", str(path), start, end, poll=poll)
 
 
 def _refreshed(

@@ -76,7 +76,7 @@ class RecordedRuns(QObject):
 
     def _put(self, run: RecordedRun) -> None:
         self._run_manager.add(run)
-        follower = RecordedFollower(run, self._workspace.request_frame, self)
+        follower = RecordedFollower(run, self._workspace.jobs, self._workspace.request_frame, self)
         follower.grown.connect(self._on_grown)
         follower.replaced.connect(self._on_replaced)
         self._followers[run.id] = follower

@@ -109,7 +109,7 @@ JOBS: dict[str, Job] = {
     "first_updates": first_updates,
     "ledger": ledger,
     "recorded_series": recorded_jobs.series,
-    "diagnosis": recorded_jobs.diagnosis,
+    "examination": recorded_jobs.examination,
 }
 """What can be asked for, by name. Arguments and results are what :mod:`grpo_core.experiments.packing` knows."""
 

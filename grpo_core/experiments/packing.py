@@ -14,6 +14,8 @@ from grpo_core.experiments.digest import Course, Digest
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.family import Compared
 from grpo_core.experiments.lengths import Lengths
+from grpo_core.experiments.recorded_jobs import Verdict
+from grpo_core.health import Diagnosis, Evidence, Finding, NotLookedAt
 from grpo_core.memory import Block
 from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded
@@ -23,9 +25,14 @@ KINDS: dict[str, Any] = {
     "chain course": chain.Course,
     "compared": Compared,
     "course": Course,
+    "diagnosis": Diagnosis,
     "digest": Digest,
     "ensemble": Ensemble,
+    "evidence": Evidence,
+    "finding": Finding,
     "lengths": Lengths,
+    "not looked at": NotLookedAt,
+    "verdict": Verdict,
 }
 """Dataclasses that cross field by field, by the name under which they do."""
 _NAMES = {kind: name for name, kind in KINDS.items()}

@@ -6,30 +6,30 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from grpo_core import recorded_series
 from grpo_core.audit.audit import Audit, audit
 from grpo_core.audit.command import as_text
 from grpo_core.errors import RunFileError
-from grpo_core.health import Diagnosis, Evidence, Finding, NotLookedAt, diagnose
-from grpo_core.host.wire import Message
+from grpo_core.health import Diagnosis, diagnose
 from grpo_core.runs.importers import open_source
 from grpo_core.runs.importers.source import Source
 from grpo_core.runs.importers.trace import Trace
 from grpo_core.text import tr
 
 Poll = Callable[[], None]
-Result = tuple[Message, list[bytes]]
 BATCH_SECONDS = 0.2
 """Time between two batches of numbers."""
 
 
-def series(arguments: Message, poll: Poll) -> Iterator[Result]:
-    """The numbers of the updates ``start`` + 1 to ``end`` of the run at ``path``, in batches, in order."""
-    source = open_source(Path(arguments["path"]))
-    for rows in batches(source, arguments["start"], min(arguments["end"], len(source)), poll):
-        yield {"rows": rows}, []
+def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict[str, float]]]:
+    """The numbers of the updates ``start`` + 1 to ``end`` of the run at ``path``, in batches, in order.
+
+    Raises:
+        RunFileError: it cannot be opened.
+    """
+    source = open_source(Path(path))
+    yield from batches(source, start, min(end, len(source)), poll)
 
 
 def batches(source: Source, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:
@@ -71,12 +71,15 @@ class Verdict:
     row: int | None = None
 
 
-def diagnosis(arguments: Message, poll: Poll) -> Iterator[Result]:
-    """The diagnosis of the run at ``path``, then the verdict of its audit."""
-    source = open_source(Path(arguments["path"]))
-    found = diagnose(source, progress=lambda done, count: poll())
-    yield {"diagnosis": dataclasses.asdict(found)}, []
-    yield {"verdict": dataclasses.asdict(verdict(source, poll))}, []
+def examination(path: str, *, poll: Poll) -> Iterator[Diagnosis | Verdict]:
+    """The diagnosis of the run at ``path``, then the verdict of its audit.
+
+    Raises:
+        RunFileError: it cannot be opened.
+    """
+    source = open_source(Path(path))
+    yield diagnose(source, progress=lambda done, count: poll())
+    yield verdict(source, poll)
 
 
 def verdict(source: Source, poll: Poll) -> Verdict:
@@ -90,16 +93,3 @@ def verdict(source: Source, poll: Poll) -> Verdict:
         return Verdict(agrees=result.agrees if result.compared else None, text=text)
     step, number = result.first
     return Verdict(agrees=False, text=text, step=step.label, row=None if number.row is None else number.row + 1)
-
-
-def diagnosis_from(values: dict[str, Any]) -> Diagnosis:
-    """The diagnosis that :func:`diagnosis` sent."""
-    findings = [
-        Finding(**{**finding, "evidence": tuple(Evidence(**one) for one in finding["evidence"])})
-        for finding in values["findings"]
-    ]
-    return Diagnosis(
-        updates=values["updates"], findings=tuple(findings),
-        not_looked_at=tuple(NotLookedAt(**one) for one in values["not_looked_at"]),
-        looked_at=tuple(values["looked_at"]), unreadable=tuple(values["unreadable"]),
-    )  # fmt: skip

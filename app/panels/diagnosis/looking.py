@@ -8,11 +8,10 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.experiments.job_process import JobProcess
+from app.experiments.jobs import Jobs
 from app.experiments.runner import Poll, Runner
-from grpo_core.experiments.recorded_jobs import Verdict, diagnosis_from
+from grpo_core.experiments.recorded_jobs import Verdict
 from grpo_core.health import Diagnosis
-from grpo_core.host.wire import Message
 
 
 class Examination(QObject):
@@ -29,8 +28,9 @@ class Examination(QObject):
 
     changed = Signal()
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._jobs = jobs
         self.run, self.problem = "", ""
         self.diagnosis: Diagnosis | None = None
         self.verdict: Verdict | None = None
@@ -46,7 +46,7 @@ class Examination(QObject):
     def start(self, run: str, path: Path) -> None:
         """Examine the run ``run`` whose files are at ``path``."""
         self.run, self.problem, self.diagnosis, self.verdict = run, "", None, None
-        self._runner.start(partial(_examined, path))
+        self._runner.start(partial(_examined, self._jobs, path))
         self.changed.emit()
 
     def cancel(self) -> None:
@@ -58,11 +58,11 @@ class Examination(QObject):
         self._runner.close()
 
     @Slot(object)
-    def _on_arrived(self, message: Message) -> None:
-        if "diagnosis" in message:
-            self.diagnosis = diagnosis_from(message["diagnosis"])
+    def _on_arrived(self, result: Diagnosis | Verdict) -> None:
+        if isinstance(result, Diagnosis):
+            self.diagnosis = result
         else:
-            self.verdict = Verdict(**message["verdict"])
+            self.verdict = result
         self.changed.emit()
 
     @Slot(str)
@@ -71,9 +71,5 @@ class Examination(QObject):
         self.changed.emit()
 
 
-def _examined(path: Path, poll: Poll) -> Iterator[Message]:
-    process = JobProcess()
-    try:
-        yield from process.results("diagnosis", {"path": str(path)}, poll)
-    finally:
-        process.close()
+def _examined(jobs: Jobs, path: Path, poll: Poll) -> Iterator[Diagnosis | Verdict]:
+    yield from jobs.results("examination", str(path), poll=poll)

@@ -23,7 +23,7 @@ class DiagnosisPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.examination = Examination(self)
+        self.examination = Examination(workspace.jobs, self)
         self.examination.changed.connect(self.redraw)
         self._entries: list[Entry] = []
         self._chosen = 0

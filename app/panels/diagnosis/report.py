@@ -102,4 +102,4 @@ def status(run: RunHandle, examination: Examination, *, ours: bool) -> str:
     )
     if more <= 0:
         return found
-    return f"{found} {tr('{more} more have been written since; examine again to see them.').format(more=more)}"
+    return tr("{found} More have been written since: {more}. Examine again to see them.").format(found=found, more=more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,12 +30,14 @@ def workspace_of(path: Path) -> Workspace:
 
 
 @pytest.fixture
-def panel(qapp: QApplication) -> CompletionsPanel:
+def panel(qapp: QApplication) -> Iterator[CompletionsPanel]:
     workspace = workspace_of(DATA / "grpo")
     panel = COMPLETIONS.make(workspace)
     panel.resize(900, 400)
     panel.draw(workspace.view)
-    return panel
+    yield panel
+    workspace.close()
+    panel.deleteLater()
 
 
 def listed(panel: CompletionsPanel) -> list[object]:

@@ -17,6 +17,7 @@ from grpo_core.memory import Block
 from grpo_core.record import Step
 from grpo_core.runs.layout import encoded
 from tests.core.steps import random_step
+from tests.core.traces import DATA
 
 SMALL = Settings().replace({"learner.group_size": 4, "learner.mu": 1})
 LENGTH = SMALL.replace({"task.landscape": "length"})
@@ -29,8 +30,10 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "group_sizes": (SMALL, "samples"),
     "lengths": (LENGTH,),
     "chain": (CHAIN, 4),
+    "recorded_series": (str(DATA / "grpo"), 0, 2),
+    "examination": (str(DATA.parent / "diseased" / "kl_explodes"),),
 }
-"""Small arguments for every job of the bandit."""
+"""Small arguments for every job that needs no torch."""
 LANGUAGE = {"first_updates", "ledger"}
 
 
@@ -63,7 +66,7 @@ def assert_equal(one: Any, other: Any) -> None:
         assert one == other or (one != one and other != other)
 
 
-def test_every_job_of_the_bandit_is_tried_here() -> None:
+def test_every_job_that_needs_no_torch_is_tried_here() -> None:
     assert set(ASKED) | LANGUAGE == set(JOBS)
 
 
