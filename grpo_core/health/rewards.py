@@ -60,7 +60,7 @@ def dead_groups(update: Update) -> Measure | None:
     groups = [members for members in groups if len(members) > 1]
     if not groups:
         return None
-    dead = [members for members in groups if bool(equal_rewards(table.rewards[members]))]
+    dead = [members for members in groups if bool(equal_rewards(table.rewards[members][None])[0])]
     rewards = tuple(float(table.rewards[members[0]]) for members in dead)
     cut = table.truncated
     return Measure(
