@@ -218,7 +218,9 @@ class Application(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        self.actions.refresh()
+        view = self.workspace.view
+        if view is self.workspace.calm_view or not view.hurries:  # what can be done now is read, not watched
+            self.actions.refresh()
         self.startup.dismiss_welcome()
         if self._hooks is not None:
             for report in self._hooks.take_reports():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from grpo_core.shipped import resource
@@ -19,6 +20,7 @@ def example(name: str = EXAMPLES[0]) -> Path:
     return resource("examples") / f"{name}.grpo"
 
 
+@lru_cache(maxsize=256)
 def is_example(path: Path) -> bool:
     """Whether a run file is one of the shipped ones, which are never written to."""
     return path.resolve().parent == resource("examples").resolve()

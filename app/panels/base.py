@@ -66,10 +66,15 @@ class Panel(QWidget):
             return
         view = self.workspace.view
         stamp = view.stamp(calmly=self.calm, planned=self.plans)
-        if stamp != self._drawn:
-            self._drawn = stamp
-            self.draw(view)
-            self._describe(view)
+        if stamp == self._drawn:
+            return
+        if self.calm and view.hurries and self._drawn is not None and stamp[1:] == self._drawn[1:]:  # another beat
+            if not self.workspace.turns.take(self):
+                return
+            view = self.workspace.calm_view
+        self._drawn = stamp
+        self.draw(view)
+        self._describe(view)
 
     def _describe(self, view: View) -> None:
         """What a screen reader reads out; while a run goes on not more often than anybody listens."""

@@ -30,6 +30,7 @@ class View:
         theme: the colours.
         scale: the user's scale, 1 = 100 %.
         locked, hidden: the controls that a session forbids to change, or does not show.
+        hurries: the run goes on and is followed, so that calm panels show where it stood at the last beat.
         calm: where the run and the cursor stood at the last beat; where they stand, unless the run hurries on.
     """
 
@@ -47,10 +48,11 @@ class View:
     scale: float
     locked: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
+    hurries: bool = False
     calm: object = None
 
     def stamp(self, *, calmly: bool = False, planned: bool = True) -> tuple[object, ...]:
-        """Equal stamps look the same; comparing them is all that an unchanged frame costs.
+        """Equal stamps look the same; comparing them is all that an unchanged frame costs. The place comes first.
 
         Args:
             calmly: a run that hurries on is looked at ten times a second only.
@@ -59,7 +61,7 @@ class View:
         place = self.calm if calmly else (self.run.version, self.head, self.step, self.cursor)
         plans = (self.next_settings, self.wanted, self.locked, self.hidden) if planned else ()
         return (
-            self.run.id, place, self.following, self.selection, self.quantity, self.running, self.theme, self.scale,
+            place, self.run.id, self.following, self.selection, self.quantity, self.running, self.theme, self.scale,
             *plans,
         )  # fmt: skip
 

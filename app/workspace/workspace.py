@@ -14,6 +14,7 @@ from app.workspace.frame import FrameTimer
 from app.workspace.pulse import Pulse
 from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import StepView, StepViews
+from app.workspace.turns import Turns
 from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
@@ -36,6 +37,7 @@ class Workspace(QObject):
         editing: the settings of the next update, with undo.
         breakpoints: where whatever trains is to stop.
         jobs: computes experiments.
+        turns: which calm panel draws in a frame while a run hurries on.
 
     Signals:
         frame: draw what has changed; at most 60 times a second.
@@ -80,7 +82,9 @@ class Workspace(QObject):
         self.editing.changed.connect(self.request_frame)
         self._views = StepViews()
         self._view: View | None = None
+        self._calm_view: View | None = None
         self._pulse = Pulse()
+        self.turns = Turns()
         self._timer = FrameTimer(self)
         self._timer.tick.connect(self._on_tick)
         self._timer.drawn.connect(self.drawn)
@@ -94,15 +98,23 @@ class Workspace(QObject):
             self._view = self._build()
         return self._view
 
+    @property
+    def calm_view(self) -> View:
+        """The state at the last beat while the run hurries on, otherwise as of now: what calm panels draw."""
+        view = self.view
+        return view if self._calm_view is None or self._calm_view.run is not view.run else self._calm_view
+
     def _build(self) -> View:
         assert self.run is not None, "a window always has an active run"
         step_view = self._step_view(self.run)
         running = self.running and (self.training is None or self.training is self.run)
         place = (self.run.version, self.run.head, step_view, self.cursor)
         hurries = running and self.following and self.cursor == Cursor(step=self.cursor.step)
-        return View(
+        calm = self._pulse.shown(place, hurries=hurries)
+        view = View(
             run=self.run,
-            calm=self._pulse.shown(place, hurries=hurries),
+            hurries=hurries,
+            calm=calm,
             head=self.run.head,
             step=step_view,
             cursor=self.cursor,
@@ -117,6 +129,9 @@ class Workspace(QObject):
             locked=self.editing.locked,
             hidden=self.editing.hidden,
         )
+        if calm is place:
+            self._calm_view = view
+        return view
 
     def _step_view(self, run: RunHandle) -> StepView:
         try:
@@ -264,6 +279,7 @@ class Workspace(QObject):
     def _on_tick(self) -> None:
         self.pull.emit()
         self._view = None
+        self.turns.begin_frame()
         if self.run is not None:
             self.frame.emit()
 

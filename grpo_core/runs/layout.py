@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,6 +27,8 @@ _PLAIN = "biuf"
 _KINDS = frozenset({"|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iuf" for size in (2, 4, 8))})
 """The element types that a layout may name; of others NumPy would build whatever they describe."""
 _MEASUREMENT, _RESUME = "measurement.", "resume."
+_RECORDS: WeakKeyDictionary[Step, tuple[str, bytes]] = WeakKeyDictionary()
+"""Of steps that are still in use: an update is written to its file and sent to the window from the same bytes."""
 _LONGEST_NAME = 200
 _LARGEST = 1 << 40
 """Bytes that no record has."""
@@ -75,10 +78,13 @@ def unpacked(layout: str, record: bytes) -> dict[str, np.ndarray]:
 
 def encoded(step: Step) -> tuple[str, bytes]:
     """``step`` as (layout in JSON, record), all but its number and its settings."""
-    arrays: dict[str, Any] = {name: getattr(step, name) for name in ARRAYS}
-    arrays |= {_MEASUREMENT + name: np.float64(value) for name, value in step.measurements.items()}
-    arrays |= {_RESUME + name: value for name, value in step.resume.items()}
-    return packed(arrays)
+    result = _RECORDS.get(step)
+    if result is None:
+        arrays: dict[str, Any] = {name: getattr(step, name) for name in ARRAYS}
+        arrays |= {_MEASUREMENT + name: np.float64(value) for name, value in step.measurements.items()}
+        arrays |= {_RESUME + name: value for name, value in step.resume.items()}
+        result = _RECORDS[step] = packed(arrays)
+    return result
 
 
 def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step:
