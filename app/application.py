@@ -90,6 +90,7 @@ class Application(QObject):
         super().__init__()
         self.paths = paths
         self._hooks = hooks
+        self._refreshed: tuple[object, ...] = ()
         self.preferences = PreferenceStore(preferences, paths.preferences, self)
         self.look = Look(app, preferences.theme, preferences.scale, self)
         self._make_model(preferences, own_process=own_process)
@@ -218,8 +219,9 @@ class Application(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        view = self.workspace.view
-        if view is self.workspace.calm_view or not view.hurries:  # what can be done now is read, not watched
+        stamp = self.workspace.view.stamp(calmly=True)
+        if stamp != self._refreshed or not self.workspace.view.hurries:  # ten times a second while a run hurries on
+            self._refreshed = stamp
             self.actions.refresh()
         self.startup.dismiss_welcome()
         if self._hooks is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
@@ -129,9 +130,12 @@ class Buffer:
 
     def waiting(self, after: int) -> list[tuple[Step, Mapping[str, float]]]:
         """The updates after number ``after`` not known to be in the file, with their metrics, oldest first (loop)."""
+        if after >= self.head:
+            return []
         with self._lock:
-            kept = [one for number, one in self._waiting.items() if number > after]
-        return [(make(), _named(scalars)) for make, scalars in kept]
+            newest = takewhile(lambda number: number > after, reversed(self._waiting))
+            kept = [self._waiting[number] for number in newest]
+        return [(make(), _named(scalars)) for make, scalars in reversed(kept)]
 
     def mark_committed(self, number: int) -> None:
         """The file holds everything up to ``number`` now (loop)."""

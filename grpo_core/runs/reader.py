@@ -161,14 +161,13 @@ class RunReader:
             return np.full_like(self.series(names[0], start), np.nan)  # as many as the file really has
         count, first_chunk = max(self.last - start, 0), start // CHUNK
         with explained(self.path), transaction(self._connection, "DEFERRED"):
-            chunks = self._chunks(name, first_chunk)
+            whole = self._chunks(name, first_chunk)[start - first_chunk * CHUNK :]
             rows = self._connection.execute(
                 "SELECT data FROM tail WHERE step > ? AND step <= ? ORDER BY step LIMIT ?", (start, self.last, CHUNK)
             ).fetchall()
         try:
             tail = np.frombuffer(b"".join(row[0] for row in rows), "<f8").reshape(len(rows), len(names))
-            whole = np.frombuffer(b"".join(chunks), "<f8")[start - first_chunk * CHUNK :]
-            values = np.concatenate([whole, tail[:, names.index(name)]])[:count]
+            values = np.concatenate([whole, tail[:, names.index(name)]])[:count] if rows else whole[:count]
         except (ValueError, TypeError):
             values = np.empty(0)
         if len(values) != count:
@@ -179,18 +178,21 @@ class RunReader:
             )
         return values
 
-    def _chunks(self, name: str, first: int) -> list[bytes]:
-        """The full chunks of a series from chunk ``first`` on; at one that is not full it ends."""
-        found: list[bytes] = []
+    def _chunks(self, name: str, first: int) -> np.ndarray:
+        """The full chunks of a series from chunk ``first`` on, one after the other; at one that is not full it ends."""
+        most = max(min(self.last, size_of(self.path) // 8) // CHUNK - first + 1, 0)  # a file may say what it is not
         rows = self._connection.execute(
-            "SELECT data FROM series WHERE name = ? AND chunk >= ? ORDER BY chunk LIMIT ?",
-            (name, first, max(self.last // CHUNK - first + 1, 0)),
+            "SELECT data FROM series WHERE name = ? AND chunk >= ? ORDER BY chunk LIMIT ?", (name, first, most)
         )
+        values, count = np.empty(0), 0
         for (data,) in rows:
             if not isinstance(data, bytes) or len(data) != 8 * CHUNK:
                 break
-            found.append(data)
-        return found
+            if not count:
+                values = np.empty(most * CHUNK)
+            values[count : count + CHUNK] = np.frombuffer(data, "<f8")
+            count += CHUNK
+        return values[:count]
 
     def settings_changes(self) -> list[tuple[int, Settings]]:
         """(first update under them, settings), in order; the first entry is the run's start."""
