@@ -133,28 +133,32 @@ def _read_only(path: Path) -> RunConnection:
         return connected(path, "immutable=1")
 
 
+CANNOT = {"read": tr("{name} cannot be read: {why}."), "written": tr("{name} cannot be written: {why}.")}
+"""The sentence about a file, by what was done with it."""
+
+
 @contextmanager
 def explained(path: Path, doing: str = "read") -> Iterator[None]:
-    """Errors of SQLite and of the file system inside the block become one :class:`RunFileError`."""
+    """Errors of SQLite and of the file system inside the block become one :class:`RunFileError`.
+
+    Args:
+        path: the file.
+        doing: what the block does with it, a key of :data:`CANNOT`.
+    """
+    sentence = CANNOT[doing]
     try:
         yield
     except sqlite3.ProgrammingError:
         raise  # a mistake in our own code
     except (UnicodeDecodeError, OverflowError) as error:
         # damage that reached the text of SQLite's own message, or a number that SQLite does not have
-        raise RunFileError(
-            tr("{name} cannot be {doing}: {damaged}.").format(name=path.name, doing=doing, damaged=_DAMAGED)
-        ) from error
+        raise RunFileError(sentence.format(name=path.name, why=_DAMAGED)) from error
     except MemoryError as error:
-        raise RunFileError(
-            tr("{name} cannot be {doing}: {why}.").format(name=path.name, doing=doing, why=_REASONS["ENOMEM"])
-        ) from error
+        raise RunFileError(sentence.format(name=path.name, why=_REASONS["ENOMEM"])) from error
     except (sqlite3.Error, OSError) as error:
         longest = isinstance(error, sqlite3.OperationalError) and len(os.fsencode(path.absolute())) > _LONGEST_PATH
         why = _TOO_LONG if longest else _NO_MORE_FILES if _takes_no_file(path, error) else _reason(error)
-        raise RunFileError(
-            tr("{name} cannot be {doing}: {why}.").format(name=path.name, doing=doing, why=why)
-        ) from error
+        raise RunFileError(sentence.format(name=path.name, why=why)) from error
 
 
 def _code(error: sqlite3.Error) -> int:

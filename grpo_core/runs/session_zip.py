@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.regular_file import opened_regular
-from grpo_core.runs.database import explained
+from grpo_core.runs.database import CANNOT, explained
 from grpo_core.runs.manifest import Manifest, SessionError, manifest_from
 from grpo_core.text import tr
 
@@ -74,13 +74,12 @@ def _archive(path: Path, file: BinaryIO) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(typing.cast(BinaryIO, _Pieces(file)))
     except zipfile.BadZipFile:
-        empty = path.stat().st_size == 0
-        what = (
-            tr("is empty; nothing was ever written to it") if empty else tr("is no session file, or it was cut short")
+        sentence = (
+            tr("{name} is empty: nothing was ever written to it. Session files are written by GRPO Lab.")
+            if path.stat().st_size == 0
+            else tr("{name} is no session file, or it was cut short. Session files are written by GRPO Lab.")
         )
-        raise SessionError(
-            tr("{name} {what}; session files are written by GRPO Lab.").format(name=path.name, what=what)
-        ) from None
+        raise SessionError(sentence.format(name=path.name)) from None
 
 
 @contextmanager
@@ -98,7 +97,7 @@ def zip_explained(path: Path, doing: str) -> Iterator[None]:
             raise SessionError(str(cause)) from error
     except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, OverflowError, RuntimeError) as error:
         raise SessionError(
-            tr("{name} cannot be {doing}: the file is damaged or was cut short.").format(name=path.name, doing=doing)
+            CANNOT[doing].format(name=path.name, why=tr("the file is damaged or was cut short"))
         ) from error
 
 

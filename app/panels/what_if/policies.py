@@ -21,6 +21,8 @@ from grpo_core.text import tr
 
 KEYS = (Entry(tr("after"), "policy"), Entry(tr("before"), "old", "outline"), Entry(tr("samples"), "text", "dot"))
 
+PLOT_TITLES = (tr("Policy after the update, as it ran"), tr("Policy after the update, what if"))
+
 
 class PolicyPair(QWidget):
     """Two pictures of one context, on the same fixed axis.
@@ -44,9 +46,9 @@ class PolicyPair(QWidget):
         places.setContentsMargins(8, 0, 8, 0)
         places.setVerticalSpacing(0)
         places.setHorizontalSpacing(16)
-        for place, side in enumerate(SIDES):
+        for place, (side, plot_title) in enumerate(zip(SIDES, PLOT_TITLES, strict=True)):
             plot = policy_chart()
-            plot.title = tr("Policy after the update, {side}{side2}").format(side=side[0].lower(), side2=side[1:])
+            plot.title = plot_title
             plot.setAccessibleName(plot.title)
             plot.picked.connect(self._on_chosen)
             twin = TwinStack(plot)
@@ -76,9 +78,10 @@ class PolicyPair(QWidget):
     @Slot()
     def _name(self) -> None:
         plots = bool(self.twins) and self.twins[0].shows_table
-        other = tr("Plot") if plots else tr("Table")
-        self.button.setText(other)
-        self.button.setAccessibleName(tr("Policies after the update: show the {other}").format(other=other.lower()))
+        self.button.setText(tr("Plot") if plots else tr("Table"))
+        self.button.setAccessibleName(
+            tr("Policies after the update: show the plot") if plots else tr("Policies after the update: show the table")
+        )
         self.button.setToolTip(
             tr("Show both as plots; T turns the one in focus.")
             if plots
