@@ -137,12 +137,10 @@ class EvolutionPanel(Panel):
         now = self._now(view, evolution)
         self.rows.show_rows(evolution, now, view.cursor.step, self.place, view.theme, view.scale)
         self._fill(evolution, now[self.place], view.theme, view.scale)
-        read = (
-            ""
-            if evolution.complete
-            else tr(" Read {read:,} of {head:,} updates.").format(read=evolution.read, head=view.head)
-        )
-        self.note.setText(f"{self._status_text(view, now)}{read}")
+        sentences = [self._status_text(view, now)]
+        if not evolution.complete:
+            sentences.append(tr("Read {read:,} of {head:,} updates.").format(read=evolution.read, head=view.head))
+        self.note.setText(" ".join(sentences))
 
     def _now(self, view: View, evolution: Evolution) -> list[Change | None]:
         """The answers at the cursor: of the step itself, however far the others have been read."""

@@ -214,24 +214,20 @@ def _summary(
 ) -> str:
     """What became of the completion, in a few sentences."""
     total, advantage = float(answer.logp.sum()), float(advantages[-1])
-    verdict = f"{words[:1].upper()}{words[1:]}. " if words else ""
-    paid = tr("Reward {reward} ({answer})").format(reward=shown(answer.reward), answer=_parts(answer, settings, origin))
-    sign = "+" if advantage > 0 else ""
-    way = tr("pushed up") if advantage > 0 else tr("pushed down") if advantage < 0 else tr("neither pushed up nor down")
-    why = tr(" All rewards of the group would be equal.") if np.ptp(rewards[np.isfinite(rewards)]) == 0 else ""
-    return tr(
-        "{verdict}{paid}. The model writes it {total} (log π {total2}). "
-        "Your completion would get advantage {sign}{advantage}: it would be {way}.{why}"
-    ).format(
-        verdict=verdict,
-        paid=paid,
-        total=_odds(total),
-        total2=shown(total),
-        sign=sign,
-        advantage=shown(advantage),
-        way=way,
-        why=why,
-    )
+    if advantage > 0:
+        push = tr("Your completion would get advantage +{advantage}: it would be pushed up.")
+    elif advantage < 0:
+        push = tr("Your completion would get advantage {advantage}: it would be pushed down.")
+    else:
+        push = tr("Your completion would get advantage {advantage}: it would be neither pushed up nor down.")
+    sentences = [
+        f"{words[:1].upper()}{words[1:]}." if words else "",
+        tr("Reward {reward} ({answer}).").format(reward=shown(answer.reward), answer=_parts(answer, settings, origin)),
+        tr("The model writes it {total} (log π {total2}).").format(total=_odds(total), total2=shown(total)),
+        push.format(advantage=shown(advantage)),
+        tr("All rewards of the group would be equal.") if np.ptp(rewards[np.isfinite(rewards)]) == 0 else "",
+    ]
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _parts(answer: Answer, settings: Settings, origin: Origin) -> str:

@@ -122,8 +122,10 @@ class FairRace(Interactive):
             return tr("The race is running.")
         ends = [f"{short(name)} {shown(_best(runs), 2)}" for name, runs in results.lanes.items()]
         alike = [" and ".join(spoken(name) for name in group) for group in results.coinciding()]
-        same = tr(" The same runs: {alike}.").format(alike="; ".join(alike)) if alike else ""
-        return tr("On average at the end: {ends}.{same}").format(ends=", ".join(ends), same=same)
+        sentences = [tr("On average at the end: {ends}.").format(ends=", ".join(ends))]
+        if alike:
+            sentences.append(tr("The same runs: {alike}.").format(alike="; ".join(alike)))
+        return " ".join(sentences)
 
     @Slot()
     def _on_changed(self) -> None:

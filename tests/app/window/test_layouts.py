@@ -30,6 +30,18 @@ def test_every_panel_stands_in_one_place(name: str, language: bool, room: int) -
     assert not (plan.right and (room or name in ("Compare", "Present")))
 
 
+DESIGNED = {
+    "timeline", "controls", "metrics", "pipeline", "policy_bars", "training_history", "evolution", "score_your_own",
+    "kl_over_beta", "comparison", "token_inspector", "what_if", "queue", "step_detail", "explain", "breakpoints",
+    "glossary", "references", "lesson",
+}  # fmt: skip
+"""Panels whose places below are meant; another one stands where its row of the registry says."""
+
+
+def designed(panels: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(panel for panel in panels if panel in DESIGNED)
+
+
 @pytest.mark.parametrize(
     ("name", "language", "centre", "bottom", "right"),
     [
@@ -55,8 +67,8 @@ def test_every_panel_stands_in_one_place(name: str, language: bool, room: int) -
 )  # fmt: skip
 def test_a_layout_shows(name: str, language: bool, centre: str, bottom: str, right: str) -> None:
     plan = arrangement(name, language=language)
-    assert (plan.left, plan.strip) == (("controls",), ("metrics", "pipeline"))
-    assert (plan.centre, plan.bottom, plan.right) == (
+    assert (designed(plan.left), designed(plan.strip)) == (("controls",), ("metrics", "pipeline"))
+    assert tuple(map(designed, (plan.centre, plan.bottom, plan.right))) == (
         tuple(centre.split()), tuple(bottom.split()), tuple(right.split()),
     )  # fmt: skip
     assert plan.picture == centre.split()[0]

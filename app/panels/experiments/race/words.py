@@ -110,17 +110,12 @@ def summary(results: RaceResults) -> str:
     if not best:
         return tr("No algorithm has come in yet.")
     lost = [name for name, runs in results.lanes.items() if not np.isfinite(runs.measures["reward"][-1]).all()]
-    broken = tr(" {lost} became non-finite.").format(lost=joined(lost)) if lost else ""
-    return (
+    sentences = [
         tr(
-            "Race over {seeds} seeds and {updates:,} updates; median of the final reward, the best first: "
-            "{best}. {results}{broken} {note}"
-        ).format(
-            seeds=plan.seeds,
-            updates=plan.updates,
-            best=", ".join(best),
-            results=of_same(results),
-            broken=broken,
-            note=results.note,
-        )
-    ).strip()
+            "Race over {seeds} seeds and {updates:,} updates; median of the final reward, the best first: {best}."
+        ).format(seeds=plan.seeds, updates=plan.updates, best=", ".join(best)),
+        of_same(results),
+        tr("{lost} became non-finite.").format(lost=joined(lost)) if lost else "",
+        results.note,
+    ]
+    return " ".join(sentence for sentence in sentences if sentence)

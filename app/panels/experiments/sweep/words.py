@@ -77,9 +77,12 @@ def of_change(sweep: Sweep, wanted: Sweep) -> str:
         return tr("Another sweep is chosen; press Sweep.")
     paths = list(sweep.base.differences(wanted.base))
     changed = ", ".join(path.rpartition(".")[2].replace("_", " ") for path in paths[:3])
-    return tr("Computed before a change of {changed}{value}; press Sweep.").format(
-        changed=changed, value=tr(" and more") if len(paths) > 3 else ""
+    sentence = (
+        tr("Computed before a change of {changed} and more; press Sweep.")
+        if len(paths) > 3
+        else tr("Computed before a change of {changed}; press Sweep.")
     )
+    return sentence.format(changed=changed)
 
 
 def summary(results: SweepResults, *, known: bool) -> str:
