@@ -24,7 +24,9 @@ def preset_named(name: str) -> Preset:
     for known, preset in PRESETS.items():
         if known.lower() == name.lower():
             return preset
-    raise SettingsError("preset", name, tr("there is no such preset{name}").format(name=_close(name, PRESETS)))
+    near = _close(name, PRESETS)
+    allowed = tr("there is no such preset; close to it are {near}") if near else tr("there is no such preset")
+    raise SettingsError("preset", name, allowed.format(near=near))
 
 
 def settings_from(preset: str | None, assignments: Iterable[str], base: Settings | None = None) -> Settings:
@@ -61,7 +63,9 @@ def _assignment(text: str, base: Settings) -> tuple[str, Any]:
         raise SettingsError("--set", text, tr("write a setting and its value, such as objective.beta=0.1"))
     known = {name: (rule, default) for name, rule, default in described_settings(base)}
     if path not in known:
-        raise SettingsError(path, value, tr("there is no such setting{path}").format(path=_close(path, known)))
+        near = _close(path, known)
+        allowed = tr("there is no such setting; close to it are {near}") if near else tr("there is no such setting")
+        raise SettingsError(path, value, allowed.format(near=near))
     return path, _value(path, value, *known[path])
 
 
@@ -90,11 +94,11 @@ def _value(path: str, text: str, rule: About, default: Any) -> Any:
 
 
 def _close(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence that helps after a misspelling."""
+    """Names that a misspelled one may have meant, with commas between them; empty without any."""
     lowered = {other.lower(): other for other in known}
     lasts = {other.rpartition(".")[2].lower(): other for other in known}
     for table, key in ((lowered, name.lower()), (lasts, name.rpartition(".")[2].lower())):
         close = difflib.get_close_matches(key, table, n=3, cutoff=0.6)
         if close:
-            return tr("; close to it are ") + ", ".join(table[found] for found in close)
+            return ", ".join(table[match] for match in close)
     return ""

@@ -52,9 +52,7 @@ class Breakpoint:
 
     def __post_init__(self) -> None:
         if self.series not in tuple(METRICS):  # whatever a file held: a list cannot be looked up
-            raise SettingsError(
-                "series", self.series, tr("there is no such series{series}").format(series=_close(self.series))
-            )
+            raise SettingsError("series", self.series, _no_such_series(self.series))
         if self.relation not in tuple(RELATIONS):
             raise SettingsError(
                 "relation", self.relation, tr("allowed is one of {relations}").format(relations=", ".join(RELATIONS))
@@ -204,10 +202,9 @@ def breakpoint_from_json(stored: Any) -> Breakpoint:
     return Breakpoint(**stored)
 
 
-def _close(series: object) -> str:
+def _no_such_series(series: object) -> str:
+    """What is allowed where a name is no metric's: the names that may have been meant, or all of them."""
     near = difflib.get_close_matches(str(series), METRICS, n=3)
-    return (
-        tr("; close to it are {near}").format(near=", ".join(near))
-        if near
-        else tr("; there are {metrics}").format(metrics=", ".join(METRICS))
-    )
+    if near:
+        return tr("there is no such series; close to it are {near}").format(near=", ".join(near))
+    return tr("there is no such series; there are {metrics}").format(metrics=", ".join(METRICS))

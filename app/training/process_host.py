@@ -12,10 +12,10 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from multiprocessing.connection import Connection
 
 from app.training.recovery import recovered
+from app.training.restart_state import RestartState
 from app.training.run_process import CLOSING, PATIENCE, RunProcess, Serve
 from grpo_core.errors import GrpoError
 from grpo_core.host.commands import (
@@ -30,7 +30,6 @@ from grpo_core.host.commands import (
     Run,
     RunCommand,
     SetBreakpoints,
-    SetSettings,
     SetSpeed,
     Settle,
     Shutdown,
@@ -71,13 +70,7 @@ class ProcessHost:
         self._deadline: float | None = None
         self._serial = 0
         self._unheard: deque[tuple[int, Command]] = deque()
-        self._open: dict[str, Begin] = {}  # runs whose file may be open there, the current one last
-        self._current = ""
-        self._speed = SetSpeed(speed=None)
-        self._breakpoints = SetBreakpoints(breakpoints=())
-        self._order = 0
-        self._questions: list[AnyQuestion] = []
-        self._tokens: set[int] = set()
+        self._state = RestartState()
 
     @property
     def connection(self) -> Connection | None:
@@ -108,7 +101,7 @@ class ProcessHost:
     def obey(self, commands: Sequence[Command]) -> None:
         """Pass ``commands`` on."""
         for command in commands:
-            self._note(command)
+            self._state.note(command)
             if self.unavailable:
                 self._unheard.append((0, command))
             elif self._process is not None:
@@ -145,29 +138,6 @@ class ProcessHost:
 
     # -- to the process --------------------------------------------------------------------------------------------
 
-    def _note(self, command: Command) -> None:
-        """Remember what another process would have to know."""
-        self._order = max(self._order, command.order)
-        match command:
-            case Begin(run_id=run_id):
-                self._open.pop(run_id, None)
-                self._open[run_id] = command
-                self._current = run_id
-            case Close(run_id=run_id) if run_id == self._current:
-                self._current = ""
-            case SetSettings(run_id=run_id, settings=settings) if run_id in self._open:
-                self._open[run_id] = replace(self._open[run_id], settings=settings)
-            case SetSpeed():
-                self._speed = command
-            case SetBreakpoints():
-                self._breakpoints = command
-            case Ask(question=question):
-                self._questions.append(question)
-            case Commit(token=token) | Settle(token=token):
-                self._tokens.add(token)
-            case _:
-                pass  # the others are carried out once, or not at all
-
     def _send(self, command: Command) -> None:
         process = self._process
         assert process is not None
@@ -192,11 +162,11 @@ class ProcessHost:
         match message["is"]:
             case "fresh":
                 self._looked = False
-                if message["run_id"] in self._open:
-                    self._open[message["run_id"]].buffer.extend(to_bundle(message))
+                if message["run_id"] in self._state.begins:
+                    self._state.begins[message["run_id"]].buffer.extend(to_bundle(message))
             case "report":
                 report = to_report(message)
-                self._open.pop(report.closed, None)
+                self._state.begins.pop(report.closed, None)
                 self._outlet.report(report)
             case "taken":
                 while self._unheard and self._unheard[0][0] <= message["serial"]:
@@ -246,12 +216,11 @@ class ProcessHost:
         self.ended = True
 
     def _answer(self, question: AnyQuestion, answer: object) -> None:
-        with suppress(ValueError):
-            self._questions.remove(question)
+        self._state.answered(question)
         self._outlet.answer(question, answer)  # type: ignore[arg-type]  # what it is follows from the question
 
     def _done(self, token: int) -> None:
-        self._tokens.discard(token)
+        self._state.tokens.discard(token)
         self._outlet.done(token)
 
     # -- without the process ---------------------------------------------------------------------------------------
@@ -259,7 +228,7 @@ class ProcessHost:
     def _unexpected(self, how: str) -> str:
         if not self._ready:
             return tr("No process could be started for the run ({how}).").format(how=how)
-        current = self._open.get(self._current)
+        current = self._state.current_begin
         if current is not None and current.settings.is_language:
             return tr(
                 "The language model's process has ended unexpectedly ({how}). Every finished update is kept; press Run "
@@ -280,14 +249,14 @@ class ProcessHost:
             self.unavailable = sentence
             return
         self._unheard.clear()
-        for question in [*self._questions]:
+        for question in [*self._state.questions]:
             self._answer(question, sentence)
-        for token in [*self._tokens]:
+        for token in [*self._state.tokens]:
             self._done(token)
-        for run_id in [run_id for run_id in self._open if run_id != self._current]:
+        for run_id in self._state.others:
             self._close_here(run_id)
         begins = any(isinstance(command, Begin) for command in unheard)
-        if begins or self._current not in self._open:
+        if begins or self._state.current not in self._state.begins:
             self._outlet.tell(sentence)
         elif not ends:
             self._fail(sentence)
@@ -296,35 +265,36 @@ class ProcessHost:
                 self._without(command)
 
     def _fail(self, sentence: str) -> None:
-        begin, reason = recovered(self._open[self._current], self._writers)
-        self._open[self._current] = begin
+        begin, reason = recovered(self._state.begins[self._state.current], self._writers)
+        self._state.begins[self._state.current] = begin
         sentence = f"{sentence} {reason}" if reason is not None else sentence
         failure = Failure(run_id=begin.run_id, sentence=sentence, step=begin.buffer.head)
         self._report(State.FAILED, failure)
 
     def _without(self, command: Command) -> None:
         """Carry out a command while there is no process."""
+        current = self._state.current_begin
         match command:
             case Begin(run_id=run_id):
-                for other in [other for other in self._open if other != run_id]:
+                for other in [other for other in self._state.begins if other != run_id]:
                     self._close_here(other)
                 self._restart(command)
-            case Run() | OneStep() | Ask() if command.run_id == self._current and command.run_id in self._open:
-                self._restart(self._open[command.run_id])
+            case Run() | OneStep() | Ask() if current is not None and command.run_id == current.run_id:
+                self._restart(current)
                 self._again(command)
             case Ask(question=question):
                 self._answer(question, tr("The question was given up."))
             case Close(run_id=run_id):
-                if run_id in self._open:
+                if run_id in self._state.begins:
                     self._close_here(run_id)
                 else:
                     self._report(State.IDLE)
-            case Pause(run_id=run_id) if run_id in self._open:
+            case Pause(run_id=run_id) if run_id in self._state.begins:
                 self._report(State.FAILED)  # where it has stood since its process ended
             case Commit(token=token) | Settle(token=token):
                 self._done(token)
             case Shutdown():
-                for other in [*self._open]:
+                for other in [*self._state.begins]:
                     self._close_here(other)
                 self.ended = True
             case SetSpeed() | SetBreakpoints() | Look() | RunCommand():
@@ -335,7 +305,7 @@ class ProcessHost:
     def _restart(self, begin: Begin) -> None:
         """Begin a run in a new process."""
         self.start()
-        for command in (self._speed, self._breakpoints, begin):
+        for command in (self._state.speed, self._state.breakpoints, begin):
             self._again(command)
 
     def _again(self, command: Command) -> None:
@@ -346,12 +316,12 @@ class ProcessHost:
 
     def _close_here(self, run_id: str) -> None:
         """A run that its process did not close."""
-        begin, reason = recovered(self._open.pop(run_id), self._writers)
+        begin, reason = recovered(self._state.begins.pop(run_id), self._writers)
         failure = None
         if reason is not None:
             failure = Failure(run_id=run_id, sentence=str(reason), step=begin.buffer.head)
         self._report(State.IDLE, failure, closed=run_id)
 
     def _report(self, state: State, failure: Failure | None = None, closed: str = "") -> None:
-        run_id = "" if state is State.IDLE else self._current
-        self._outlet.report(Report(run_id=run_id, order=self._order, state=state, failure=failure, closed=closed))
+        run_id = "" if state is State.IDLE else self._state.current
+        self._outlet.report(Report(run_id=run_id, order=self._state.order, state=state, failure=failure, closed=closed))

@@ -1,0 +1,79 @@
+"""What another process has to know in order to go on where a run's process has ended."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from grpo_core.host.commands import (
+    Ask,
+    Begin,
+    Close,
+    Command,
+    Commit,
+    SetBreakpoints,
+    SetSettings,
+    SetSpeed,
+    Settle,
+)
+from grpo_core.questions import AnyQuestion
+
+
+class RestartState:
+    """The commands that outlive a process, kept up to date as they go out.
+
+    Attributes:
+        begins: the runs whose file may be open in the process, by id, the current one last, each as it would begin now.
+        current: id of the run that trains; empty for none.
+        order: the largest order of a command so far.
+        speed, breakpoints: the last commands of their kinds.
+        questions: what has been asked and not been answered.
+        tokens: of commands somebody waits for.
+    """
+
+    def __init__(self) -> None:
+        self.begins: dict[str, Begin] = {}
+        self.current = ""
+        self.order = 0
+        self.speed = SetSpeed(speed=None)
+        self.breakpoints = SetBreakpoints(breakpoints=())
+        self.questions: list[AnyQuestion] = []
+        self.tokens: set[int] = set()
+
+    def note(self, command: Command) -> None:
+        """Remember of a command what another process would have to know."""
+        self.order = max(self.order, command.order)
+        match command:
+            case Begin(run_id=run_id):
+                self.begins.pop(run_id, None)
+                self.begins[run_id] = command
+                self.current = run_id
+            case Close(run_id=run_id) if run_id == self.current:
+                self.current = ""
+            case SetSettings(run_id=run_id, settings=settings) if run_id in self.begins:
+                self.begins[run_id] = replace(self.begins[run_id], settings=settings)
+            case SetSpeed():
+                self.speed = command
+            case SetBreakpoints():
+                self.breakpoints = command
+            case Ask(question=question):
+                self.questions.append(question)
+            case Commit(token=token) | Settle(token=token):
+                self.tokens.add(token)
+            case _:
+                pass  # the others are carried out once, or not at all
+
+    def answered(self, question: AnyQuestion) -> None:
+        """A question has its answer, or the sentence why there is none."""
+        with suppress(ValueError):
+            self.questions.remove(question)
+
+    @property
+    def current_begin(self) -> Begin | None:
+        """How the run that trains would begin now; None without one."""
+        return self.begins.get(self.current)
+
+    @property
+    def others(self) -> list[str]:
+        """Ids of the runs whose file may be open though they do not train."""
+        return [run_id for run_id in self.begins if run_id != self.current]
