@@ -28,12 +28,12 @@ from tests.core.runs.conftest import permissions_count  # noqa: F401
 ROOT = Path(__file__).parents[2]
 RECORDED = (
     "timeline", "controls", "metrics", "pipeline", "policy_bars", "training_history", "token_inspector", "evolution",
-    "step_detail", "explain",
+    "step_detail", "explain", "completions",
 )  # fmt: skip
 """Panels that show a recorded run by themselves."""
 OTHERS = (
     "score_your_own", "kl_over_beta", "comparison", "what_if", "queue", "breakpoints", "glossary", "references",
-    "lesson",
+    "lesson", "diagnosis",
 )  # fmt: skip
 """Panels that compute, or are texts."""
 SVG = "{http://www.w3.org/2000/svg}"

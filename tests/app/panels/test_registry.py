@@ -26,7 +26,7 @@ def test_no_two_panels_share_an_id_or_a_title() -> None:
 @pytest.mark.parametrize("spec", PANELS, ids=lambda spec: spec.id)
 def test_a_row_says_in_a_sentence_what_its_panel_shows(spec: PanelSpec[Panel]) -> None:
     assert spec.help[:1].isupper() and spec.help.endswith(".")
-    assert spec.kind in ("", "bandit", "language")
+    assert spec.kind in ("", "bandit", "language", "recorded")
     assert all(place.area is not Area.TOP for place in spec.shown.values())
 
 

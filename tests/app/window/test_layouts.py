@@ -33,7 +33,7 @@ def test_every_panel_stands_in_one_place(name: str, language: bool, room: int) -
 DESIGNED = {
     "timeline", "controls", "metrics", "pipeline", "policy_bars", "training_history", "evolution", "score_your_own",
     "kl_over_beta", "comparison", "token_inspector", "what_if", "queue", "step_detail", "explain", "breakpoints",
-    "glossary", "references", "lesson",
+    "glossary", "references", "lesson", "completions", "diagnosis",
 }  # fmt: skip
 """Panels whose places below are meant; another one stands where its row of the registry says."""
 
