@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from app.lessons.player import LessonPlayer
 from app.lessons.progress import LessonProgress
+from app.lessons.speaker_notes import speaker_notes
 from app.messages.message import Severity
 from app.panels.base import in_window
 from app.panels.registry import LESSON
@@ -90,7 +91,11 @@ class LessonController(QObject):
 
     @Slot()
     def _on_changed(self) -> None:
-        self._speaker.tell_lesson(self.player.step.speaker if self.is_open else "")
+        if self.is_open:
+            notes = speaker_notes(self.player)
+            self._speaker.show_lesson(notes.now, notes.next, notes.notes)
+        else:
+            self._speaker.end_lesson()
         self._workspace.request_frame()
 
     @Slot(str)

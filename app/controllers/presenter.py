@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QScreen
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.panels.registry import PIPELINE
 from app.presenting import screens
 from app.presenting.awake import Awake
 from app.presenting.blank import Blank
@@ -67,7 +68,7 @@ class Presenter(QObject):
         self._lesson = False
         self._awake = Awake()
         self.maximizer = Maximizer(window, window.docks)
-        self.blank, self.ring, self.counter = Blank(window), PointerRing(window), StepCounter(window)
+        self.blank, self.ring, self.counter = Blank(window), PointerRing(window), StepCounter(window, PIPELINE.id)
         self.speaker = SpeakerWindow(window)
         self.speaker.set_presenting(False)
         self.notes = NotesFile(notes, self.speaker, self)
@@ -206,6 +207,7 @@ class Presenter(QObject):
         """The docks, now that the window has its size and the panels theirs."""
         if self.active and self.maximizer.panel is None:
             self._window.show_layout("Present")
+            self.counter.settle_anew()
             self._lift()
             if not self.blank.isHidden():
                 self.blank.setFocus(Qt.FocusReason.OtherFocusReason)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox, QWidget
 
 from app.presenting.words import shown_now
 from app.theme.tokens import LIGHT, RADIUS, Theme
@@ -14,18 +14,38 @@ from grpo_core.text import tr
 LARGE, SMALL = 1.5, 1.6
 """Times the type scale's "counter" and "body"."""
 MARGIN = 12
+CONTROLS = (QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox)
+"""What people click or drag."""
+CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
+"""Where else it may stand, as shares of the room beside it, the first choice first."""
+
+
+def covered_controls(window: QWidget, box: QRect, but: QWidget) -> int:
+    """How many controls of ``window`` that can be seen a widget at ``box`` would lie over; ``but`` is that widget."""
+    controls = [part for part in window.findChildren(QWidget) if isinstance(part, CONTROLS)]
+    return sum(
+        box.intersects(QRect(part.mapTo(window, QPoint()), part.size()))
+        for part in controls
+        if not part.visibleRegion().isEmpty() and part.isEnabledTo(window) and not but.isAncestorOf(part)
+    )
 
 
 class StepCounter(QWidget):
-    """Lies over the window, at its lower left, and can be dragged anywhere."""
+    """Lies over the window where it covers no control, and can be dragged anywhere.
 
-    def __init__(self, window: QWidget) -> None:
+    Args:
+        window: that it lies over.
+        beside: name of the widget whose right end it takes where nothing else stands there.
+    """
+
+    def __init__(self, window: QWidget, beside: str = "") -> None:
         super().__init__(window)
+        self._beside = beside
         self._theme: Theme = LIGHT
         self._scale = 1.0
         self._lines = ("", "")
         self._grip: QPoint | None = None
-        self._place = (0.0, 1.0)  # of the room that is left beside it
+        self._place: tuple[float, float] | None = None  # where it was dragged, as a share of the room beside it
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCursor(Qt.CursorShape.OpenHandCursor)
         self.setAccessibleName(tr("Step counter"))
@@ -48,7 +68,8 @@ class StepCounter(QWidget):
             return
         self._lines, self._theme, self._scale = content
         self.setAccessibleDescription(", ".join(filter(None, self._lines)))
-        self._settle()
+        if self.size() != self.sizeHint():
+            self._settle()
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -72,11 +93,29 @@ class StepCounter(QWidget):
         return max(outer.width() - self.width() - 2 * edge, 1), max(outer.height() - self.height() - 2 * edge, 1)
 
     def _settle(self) -> None:
-        """Keep the place: that share of the room which is left beside it."""
+        """Keep the size and the place: where it was dragged, or else where it covers the fewest controls."""
         self.resize(self.sizeHint())
-        (wide, high), edge = self._room(), round(MARGIN * self._scale)
-        self.move(edge + round(self._place[0] * wide), edge + round(self._place[1] * high))
+        self.move(self._free_place() if self._place is None else self._at(self._place))
         self.raise_()
+
+    def settle_anew(self) -> None:
+        """The window has been arranged: look for a free place again, unless a hand has chosen one."""
+        if not self.isHidden():
+            self._settle()
+
+    def _at(self, share: tuple[float, float]) -> QPoint:
+        (wide, high), edge = self._room(), round(MARGIN * self._scale)
+        return QPoint(edge + round(share[0] * wide), edge + round(share[1] * high))
+
+    def _free_place(self) -> QPoint:
+        """The right end of the row it belongs to, or the first corner with the fewest controls below it."""
+        window, edge = self.window(), round(MARGIN * self._scale)
+        places = [self._at(corner) for corner in CORNERS]
+        row = window.findChild(QWidget, self._beside) if self._beside else None
+        if row is not None and not row.visibleRegion().isEmpty():
+            box = QRect(row.mapTo(window, QPoint()), row.size())
+            places.insert(0, QPoint(box.right() - self.width() - edge, box.center().y() - self.height() // 2))
+        return min(places, key=lambda place: covered_controls(window, QRect(place, self.size()), self))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme, edge = QPainter(self), self._theme, 16 * self._scale

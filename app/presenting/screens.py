@@ -62,11 +62,16 @@ def fitting_scale(room: QRect, needed: tuple[int, int] = ROOM) -> float:
 
 
 def fill(window: QWidget, screen: QScreen) -> None:
-    """Full screen on ``screen``. A window that fills another screen has to leave that one first."""
+    """Full screen on ``screen``.
+
+    A window that fills another screen, maximised or full screen, becomes a plain one first: window managers leave a
+    maximised window on the screen where it was maximised.
+    """
     if window.isFullScreen() and window.geometry() == screen.geometry():
         return
-    if window.isFullScreen():
-        window.setWindowState(window.windowState() & ~Qt.WindowState.WindowFullScreen)
+    filling = Qt.WindowState.WindowFullScreen | Qt.WindowState.WindowMaximized
+    if window.windowState() & filling:
+        window.setWindowState(window.windowState() & ~filling)
     go_to(window, screen)
     window.setWindowState(window.windowState() | Qt.WindowState.WindowFullScreen)
 

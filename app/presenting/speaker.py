@@ -48,7 +48,7 @@ class SpeakerWindow(QWidget):
         super().__init__(parent, Qt.WindowType.Window)
         self.setWindowTitle(tr("GRPO Lab, speaker"))
         self._begun: float | None = None
-        self._view: View | None = None
+        self._lesson_is_open = False
         self.clock, self.elapsed = Label(), Label()
         self.clock.setAccessibleName(tr("Time"))
         self.elapsed.setAccessibleName(tr("Time since the start"))
@@ -135,16 +135,25 @@ class SpeakerWindow(QWidget):
     # -- what it shows -----------------------------------------------------------------------------------------------
 
     def show_view(self, view: View) -> None:
-        """Say where the eye is and what comes next."""
-        if not self.isVisible():
+        """Say where the eye is and what comes next, where no lesson says so."""
+        if not self.isVisible() or self._lesson_is_open:
             return
         self.now.setText(sentence_now(view))
         self.next.setText(sentence_next(view))
 
-    def tell_lesson(self, notes: str) -> None:
-        """What the lesson has for the speaker; nothing takes it away."""
+    def show_lesson(self, now: str, next_: str, notes: str) -> None:
+        """A lesson is open: where it stands, what its next step is, and its notes for the speaker."""
+        self._lesson_is_open = True
+        self.now.setText(now)
+        self.next.setText(next_)
         self.lesson.setText(notes)
         self.lesson.setVisible(bool(notes))
+
+    def end_lesson(self) -> None:
+        """No lesson is open: the run says where it stands from now on."""
+        self._lesson_is_open = False
+        self.lesson.setText("")
+        self.lesson.hide()
 
     def set_look(self, theme: Theme, scale: float) -> None:
         """A look of its own: it stands on another screen than the one that the class sees."""

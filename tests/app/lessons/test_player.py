@@ -192,7 +192,8 @@ def test_the_keys_are_the_lessons_while_it_is_given_also_before_a_class(pupil: P
     pupil.press(Key.Key_PageDown)
     pupil.press(Key.Key_Space)
     assert pupil.lesson_player.place == 2
-    assert program.presenter.speaker.lesson.text() == pupil.lesson_player.step.speaker != ""
+    assert pupil.lesson_player.step.speaker in program.presenter.speaker.lesson.text()
+    assert pupil.lesson_player.step.speaker != ""
     program.actions["present.next"].trigger()  # the speaker's button
     pupil.wait()
     assert pupil.lesson_player.place == 3

@@ -6,7 +6,11 @@ import pytest
 from PySide6.QtCore import QRect
 from PySide6.QtWidgets import QWidget
 
+from app.lessons.catalogue import lessons
+from app.lessons.speaker_notes import notes_of
+from app.panels.registry import lesson_panels
 from app.presenting.screens import LESSON_ROOM, ROOM, fitting_scale
+from grpo_core.lessons import Lesson, spoken
 from tests.app.conftest import Driver
 from tests.app.lessons.held import lesson_of
 from tests.app.presenting.hands import places, settle, start
@@ -61,6 +65,35 @@ def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
             assert set(places(driver)) == {"lesson"}
     assert set(places(driver)) == before
     assert window.size().toTuple() == (1366, 768)
+
+
+def test_the_speaker_reads_the_next_question_and_notes_for_every_step(driver: Driver) -> None:
+    program, speaker = driver.program, driver.program.presenter.speaker
+    lesson = lesson_of("one_update")
+    program.actions["speaker"].trigger()
+    program.lessons.player.open(lesson, 4)
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy, timeout=20_000)
+    driver.settle()
+    question = lesson.steps[5].predict
+    assert question is not None
+    assert speaker.next.text() == f"Question: {question.ask}"
+    program.lessons.player.next()
+    driver.settle()
+    assert question.ask in speaker.now.text()
+    assert speaker.next.text().startswith("The answer")
+    program.lessons.player.leave()
+    driver.settle()
+    assert "Update 1 is computed" in speaker.next.text()
+    assert not speaker.lesson.isVisible()
+
+
+@pytest.mark.parametrize("lesson", lessons(lesson_panels())[0], ids=lambda lesson: lesson.id)
+def test_every_step_has_notes_for_the_speaker(lesson: Lesson) -> None:
+    for step in lesson.steps:
+        notes = notes_of(step)
+        assert spoken(step.text) in notes
+        assert step.speaker in notes
+        assert step.predict is None or spoken(step.predict.reveal) in notes
 
 
 def test_a_lesson_fills_a_screen_with_larger_type_than_a_run() -> None:

@@ -12,6 +12,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.presenting import screens
+from app.presenting.counter import covered_controls
 from app.settings.preferences import load_preferences
 from app.window.saved_docks import put_back
 from app.workspace.cursor import Stage
@@ -149,6 +151,31 @@ def test_the_ring_follows_the_pointer_and_lets_clicks_through(driver: Driver) ->
     driver.program.actions["present.ring"].trigger()
     QTest.mouseMove(handle, QPoint(100, 100))
     assert not ring.isVisible()
+
+
+@pytest.mark.parametrize("size", [(1024, 768), (1366, 768), (1920, 1080)])
+def test_the_counter_lies_over_no_control_until_a_hand_puts_it_there(driver: Driver, size: tuple[int, int]) -> None:
+    driver.run(2)
+    start(driver)
+    window, presenter = driver.program.window, driver.program.presenter
+    window.setWindowState(Qt.WindowState.WindowNoState)
+    window.resize(*size)
+    driver.program.look.set("projector", screens.fitting_scale(window.rect()))
+    settle(driver)
+    presenter.arrange_later()
+    settle(driver)
+    assert covered_controls(window, presenter.counter.geometry(), presenter.counter) == 0
+    assert window.rect().contains(presenter.counter.geometry())
+
+
+def test_a_maximized_window_becomes_a_plain_one_before_it_fills_a_screen(driver: Driver) -> None:
+    window = driver.program.window
+    window.showMaximized()
+    driver.settle()
+    assert window.isMaximized()
+    screens.fill(window, window.screen())
+    driver.settle()
+    assert window.windowState() & ~Qt.WindowState.WindowActive == Qt.WindowState.WindowFullScreen
 
 
 def test_the_counter_says_update_and_stage_and_goes_where_it_is_dragged(driver: Driver) -> None:
