@@ -197,6 +197,7 @@ class Application(QObject):
         self.actions.ran.connect(self.workspace.request_frame)
         self.recent_files.changed.connect(self._on_commands_changed)
         self.layouts.changed.connect(self._on_commands_changed)
+        self.lessons.player.reveal.moves = not self.preferences.current.reduced_motion
         self.lessons.player.changed.connect(self._on_lesson)
         self.presenter.active_changed.connect(self._on_presenting)
         self.window.closing.connect(self.shutdown.close)
@@ -268,6 +269,7 @@ class Application(QObject):
     @Slot()
     def _on_presenting(self) -> None:
         self.actions.set_context("present" if self.presenter.active else "app")
+        self.lessons.set_stage(self.presenter.active)
 
     @Slot(list)
     def _on_dropped(self, names: list[str]) -> None:

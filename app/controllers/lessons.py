@@ -59,6 +59,13 @@ class LessonController(QObject):
         self._window.show_panel(LESSON).focus_list()
         self._workspace.request_frame()
 
+    def set_stage(self, on: bool) -> None:
+        """A class looks on, or does so no longer."""
+        self._layout.alone = on
+        if self.panel.page is not None:
+            self.panel.page.set_stage(on)
+        self._on_arranged()
+
     @property
     def is_open(self) -> bool:
         """Whether a lesson is open."""

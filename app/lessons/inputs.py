@@ -152,7 +152,7 @@ class Options(Input):
             number = QRectF(row.left(), row.top(), self.line * 0.9, row.height())
             painter.drawText(number, Qt.AlignmentFlag.AlignCenter, str(place + 1))
             if self.right is not None and (right or chosen):
-                verdict = tr("this run") + (tr(" and you") if chosen and right else "") if right else "you"
+                verdict = _who(right=right, chosen=chosen)
                 painter.drawText(inside, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, verdict)
         self.ring(painter)
 
@@ -179,3 +179,10 @@ class Options(Input):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if self.open and self.chosen is not None:
             self.placed.emit()
+
+
+def _who(*, right: bool, chosen: bool) -> str:
+    """Whose option this is: the run's, the learner's, or both."""
+    if right and chosen:
+        return tr("this run and you")
+    return tr("this run") if right else tr("you")

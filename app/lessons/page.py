@@ -6,8 +6,10 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
+from app.lessons.ending import Ending
 from app.lessons.interactives.base import Interactive
 from app.lessons.knobs import Knobs
+from app.lessons.morph import Morph
 from app.lessons.player import LessonPlayer
 from app.lessons.prediction import Placed, PredictionBox
 from app.lessons.text import LessonText
@@ -15,34 +17,50 @@ from app.theme.labels import Label, plain_tip
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
+from grpo_core.lessons import Lesson, spoken
 from grpo_core.text import tr
 
 PICTURE, WORDS = 63, 37
 """Shares of the page's width."""
+STAGE_TEXT, STAGE_QUESTION = 1.9, 2.2
+"""Before a class, on a screen of 1080 lines: times the roles "body" (13 pixels) and "number" (20)."""
+PARTLY_HIDDEN = tr("Part of this picture is hidden until the question is answered.")
 PREDICT_FIRST = tr("Predict first: ▲ ▼ and Return. Going on once more skips the question.")
 
 
 class LessonPage(QWidget):
     """Draws the step that the lesson player shows.
 
+    Attributes:
+        following: the lesson after this one, which its end leads on to; None after the last.
+        stage: a class looks on: one question, one picture, one number, and nothing else.
+
     Signals:
         redraw: something changed that no frame tells of.
+        wanted: the lesson of this id is to be opened; empty for the list.
     """
 
     redraw = Signal()
+    wanted = Signal(str)
 
     def __init__(self, workspace: Workspace, lesson_player: LessonPlayer, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace, self._lesson_player = workspace, lesson_player
+        self.following: Lesson | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Lesson"))
-        self._shown: tuple[str, int, bool] | None = None
+        self._shown: tuple[str, int, bool, bool] | None = None
         self._shown_result: Placed | None = None
         self._result = QTimer(self)
         self._result.setSingleShot(True)
         self._result.timeout.connect(self._on_result)
         self.interactive: Interactive | None = None
-        self.title, self.count, self.note = Label(), Label(), Label()
+        self._morph: Morph | None = None
+        self.stage = False
+        self.title, self.question, self.count, self.note = Label(), Label(), Label(), Label()
+        self.question.setWordWrap(True)
+        self.question.setAccessibleName(tr("Question"))
+        self.question.hide()
         self.title.setWordWrap(True)
         self.title.setAccessibleName(tr("Question of the lesson"))
         self.count.setObjectName("muted")
@@ -50,10 +68,14 @@ class LessonPage(QWidget):
         self.note.setWordWrap(True)
         self.note.setMinimumWidth(1)  # gives way to the buttons
         self.text, self.knobs, self.prediction = LessonText(), Knobs(), PredictionBox()
+        self.ending = Ending()
+        self.ending.chosen.connect(self.wanted)
+        self.ending.kept.connect(lesson_player.keep)
         self.knobs.turned.connect(self._on_turned)
         self.knobs.reset.connect(lesson_player.reset)
-        self.prediction.placed.connect(lesson_player.predict)
+        self.prediction.placed.connect(self._on_placed)
         self.prediction.skipped.connect(lesson_player.skip)
+        self.prediction.moved.connect(self._on_guess)
         self.back, self.next = QPushButton(tr("‹ Back")), QPushButton(tr("Next ›"))
         self.open, self.leave = QPushButton(tr("Open in the full app")), QPushButton(tr("Leave"))
         self._build()
@@ -63,11 +85,12 @@ class LessonPage(QWidget):
         self._body.setSpacing(8)
         self._body.addWidget(self.knobs)
         words = QWidget()
-        beside = QVBoxLayout(words)
+        self._beside = beside = QVBoxLayout(words)
         beside.setContentsMargins(0, 0, 8, 0)
         beside.setSpacing(12)
         beside.addWidget(self.text)
         beside.addWidget(self.prediction)
+        beside.addWidget(self.ending)
         beside.addStretch(1)
         self.words = QScrollArea()
         self.words.setWidget(words)
@@ -107,6 +130,7 @@ class LessonPage(QWidget):
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(10)
         column.addLayout(top)
+        column.addWidget(self.question)
         column.addLayout(self._both, 1)
         column.addLayout(bar)
 
@@ -123,23 +147,56 @@ class LessonPage(QWidget):
         self._picture(lesson.interactive)
         step, seen = lesson_player.step, lesson_player.seen
         if self.interactive is not None and not lesson_player.busy:
-            self.interactive.show_step(seen)
-            self.interactive.draw(view)
-            self.interactive.setAccessibleDescription(self.interactive.summary(view))
+            self._draw_picture(view, self.interactive)
         lesson_player.score()
         placed = lesson_player.placed.get(lesson_player.place)
+        answered = placed if placed is None or not lesson_player.reveal.playing else Placed(placed.guess)
         self.title.setText(lesson.title)
         self.count.setText(tr("{place} of {count}").format(place=lesson_player.place + 1, count=len(lesson.steps)))
-        self.text.show_text(seen.text if lesson_player.covered else step.text, lesson.words, view.theme, view.scale)
-        self.text.setVisible(not lesson_player.covered)
-        self.prediction.show_prediction(step.predict, placed)
-        if placed is not None and placed.value is not None and self._shown_result != placed:
+        reads = not lesson_player.covered and not lesson_player.finished
+        asks = step.predict is not None and not lesson_player.finished
+        heads = spoken(step.predict.ask if asks and step.predict is not None else step.text)
+        self.question.setText("" if lesson_player.finished else heads)
+        self.question.setVisible(self.stage and not lesson_player.finished)
+        reads = reads and not lesson_player.reveal.playing and (asks or not self.stage)  # no text during motion
+        scale = self._unit * STAGE_TEXT if self.stage else view.scale
+        self.text.show_text(step.text if reads else "", lesson.words, view.theme, scale)
+        self.text.setVisible(reads)
+        self.prediction.show_prediction(None if lesson_player.finished else step.predict, answered)
+        if lesson_player.reveal.playing:
+            self.prediction.result.hide()
+        elif placed is not None and placed.value is not None and self._shown_result != placed:
             self._shown_result = placed
             self._result.start()
-        self.knobs.setVisible(bool(seen.knobs) and not lesson_player.covered)
+        self.ending.setVisible(lesson_player.finished)
+        if lesson_player.finished:
+            self.ending.show_lesson(lesson, lesson_player.placed, self.following, view.theme, view.scale)
+        self.knobs.setVisible(bool(seen.knobs) and not lesson_player.covered and not lesson_player.finished)
         if seen.knobs:
             self.knobs.show_knobs(seen.knobs, view.wanted, bool(lesson_player.turned))
         self._say_where(view)
+
+    def _draw_picture(self, view: View, picture: Interactive) -> None:
+        """The interactive at its step: on its way there while an answer is played, and without what would give an
+        answer away while a question is open."""
+        lesson_player = self._lesson_player
+        picture.hidden = lesson_player.hidden
+        picture.show_step(lesson_player.seen)
+        placed, predict = lesson_player.placed.get(lesson_player.place), lesson_player.step.predict
+        guess = self.prediction.guess if placed is None else placed.guess
+        ghost = predict is not None and predict.kind == "ghost"
+        picture.show_ghost(guess if ghost else None, asks=ghost and lesson_player.covered)
+        picture.draw(view)
+        if picture.ready and self._morph is not None:
+            lesson_player.play_change()
+        if self._morph is not None and lesson_player.changing:
+            self._morph.blend(lesson_player.reveal.eased)
+        elif self._morph is not None and picture.ready:
+            self._morph.blend(1.0)
+            self._morph = None
+        picture.hide_parts(lesson_player.hidden, view.theme, view.scale)
+        picture.hold(lesson_player.covered)
+        picture.setAccessibleDescription(PARTLY_HIDDEN if lesson_player.hidden else picture.summary(view))
 
     def _say_where(self, view: View) -> None:
         lesson_player, lesson = self._lesson_player, self._lesson_player.lesson
@@ -147,6 +204,7 @@ class LessonPage(QWidget):
         last = lesson_player.place + 1 == len(lesson.steps)
         self.back.setEnabled(lesson_player.place > 0)
         self.next.setText(tr("Finish") if last and not lesson_player.covered else tr("Next ›"))
+        self.next.setVisible(not lesson_player.finished)
         progress = (
             tr("Update {head} of {update}…").format(head=view.head, update=lesson_player.seen.update)
             if lesson_player.busy
@@ -157,14 +215,24 @@ class LessonPage(QWidget):
         note = lesson_player.problem or warned or progress or waiting
         self.note.setText(note)
         self.note.setVisible(bool(note))
-        here = lesson.id, lesson_player.place, lesson_player.covered
+        here = lesson.id, lesson_player.place, lesson_player.covered, lesson_player.finished
         if here != self._shown:
             self._shown = here
             self.take_focus()
 
+    def set_stage(self, on: bool) -> None:
+        """Stand before a class, or on a desk."""
+        if on != self.stage:
+            self.stage = on
+            self._beside.removeWidget(self.text)
+            self._beside.insertWidget(1 if on else 0, self.text)  # before a class the number comes first
+            self.redraw.emit()
+
     def take_focus(self) -> None:
         """Give the keyboard to the question that stands open, or else to nobody in particular: keys walk on."""
-        if self._lesson_player.covered:
+        if self._lesson_player.finished:
+            self.ending.take_focus()
+        elif self._lesson_player.covered:
             self.prediction.take_focus()
         else:
             self.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -172,6 +240,8 @@ class LessonPage(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()
+        if self.stage:
+            self.redraw.emit()
 
     def _arrange(self) -> None:
         """Words stand beside the picture, whose size then never changes; below it only where the page is narrow.
@@ -194,13 +264,14 @@ class LessonPage(QWidget):
         if wanted is not None:
             self.interactive = wanted(self._workspace)
             self.interactive.touched.connect(self.redraw)
+            self.interactive.guessed.connect(self._on_guessed)
             self._body.insertWidget(0, self.interactive, 1)
         self._both.setStretch(0, PICTURE if self.interactive is not None else 0)
         self._arrange()
         self._lesson_player.interactive = self.interactive
 
     def _clear(self) -> None:
-        self._shown = None
+        self._shown = self._morph = None
         old, self.interactive, self._lesson_player.interactive = self.interactive, None, None
         if old is not None:
             old.let_go()
@@ -209,10 +280,41 @@ class LessonPage(QWidget):
             old.deleteLater()
 
     def _dress(self, view: View) -> None:
-        self.title.setFont(view.theme.font("number", view.scale * 1.1))
-        self.count.setFont(view.theme.font("body", view.scale))
-        self.note.setFont(view.theme.font("body", view.scale))
-        self.prediction.set_look(view.theme, view.scale)
+        theme, unit = view.theme, self._unit
+        self.title.setObjectName("muted" if self.stage else "")
+        self.title.setFont(
+            theme.font("body", STAGE_TEXT * unit * 1.15) if self.stage else theme.font("number", view.scale * 1.1)
+        )
+        self.question.setFont(theme.font("number", STAGE_QUESTION * unit))
+        for label in (self.count, self.note):
+            label.setFont(theme.font("body", STAGE_TEXT * unit if self.stage else view.scale))
+        if self.stage:
+            self.prediction.set_look(theme, STAGE_TEXT * unit, unit)
+        else:
+            self.prediction.set_look(theme, view.scale)
+        for button in (self.open, self.leave):
+            button.setVisible(not self.stage)
+
+    @property
+    def _unit(self) -> float:
+        """Pixels of this page for a pixel of a screen of 1080 lines."""
+        return max(self.height(), 400) / 1080
+
+    @Slot(float)
+    def _on_placed(self, guess: float) -> None:
+        """Keep the picture that the answer begins from."""
+        self._morph = None if self.interactive is None else Morph(self.interactive)
+        self._lesson_player.predict(guess)
+
+    @Slot()
+    def _on_guess(self) -> None:
+        """The ghost in the picture goes with the prediction."""
+        self.redraw.emit()
+
+    @Slot(float)
+    def _on_guessed(self, guess: float) -> None:
+        """The ghost was dragged in the picture itself."""
+        self.prediction.put(guess)
 
     @Slot()
     def _on_result(self) -> None:

@@ -60,8 +60,10 @@ class LessonPanel(Panel):
         self._lesson_player = lesson_player
         self.page = LessonPage(self.workspace, lesson_player)
         self.page.redraw.connect(self.redraw)
+        self.page.wanted.connect(self._on_wanted)
         self._stack.addWidget(self.page)
         lesson_player.changed.connect(self.redraw)
+        lesson_player.led_on.connect(self._on_led_on)
         lesson_player.ended.connect(self._on_ended)
 
     def load(self) -> None:
@@ -92,6 +94,7 @@ class LessonPanel(Panel):
         given = self._lesson_player is not None and self._lesson_player.lesson is not None
         self._stack.setCurrentIndex(1 if given else 0)
         if self.page is not None:
+            self.page.following = self._following()
             self.page.draw(view)
         if not given:
             progress = self._lesson_player.progress if self._lesson_player is not None else None
@@ -105,6 +108,28 @@ class LessonPanel(Panel):
         return tr("Lesson {number}, step {place} of {count}: {title}").format(
             number=lesson.number, place=self._lesson_player.place + 1, count=len(lesson.steps), title=lesson.title
         )
+
+    def _following(self) -> Lesson | None:
+        """The lesson after the one that is open, in their order; None after the last."""
+        open_ = None if self._lesson_player is None else self._lesson_player.lesson
+        if open_ not in self.lessons:
+            return None
+        place = self.lessons.index(open_) + 1
+        return self.lessons[place] if place < len(self.lessons) else None
+
+    @Slot(str)
+    def _on_wanted(self, id: str) -> None:
+        """The end of a lesson leads on to the lesson ``id``, or to the list."""
+        if id:
+            self.open(id)
+        elif self._lesson_player is not None:
+            self._lesson_player.leave()
+            self.list.setFocus()
+
+    @Slot()
+    def _on_led_on(self) -> None:
+        following = self._following()
+        self._on_wanted("" if following is None else following.id)
 
     @Slot(str)
     def _on_ended(self, sentence: str) -> None:

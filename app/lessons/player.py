@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.lessons.interactives.base import Interactive
 from app.lessons.prediction import Placed
 from app.lessons.progress import LessonProgress
+from app.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
 from app.lessons.saved_state import LessonDocks, LessonGuest, SavedState
 from app.lessons.scorer import Scorer
 from app.training.controller import Controller
@@ -38,12 +39,16 @@ class LessonPlayer(QObject):
         problem: why a step cannot be shown, in a sentence, or empty.
         warned: somebody went on without a prediction; doing so once more skips it.
         interactive: the lesson's own picture, set by the page that shows it.
+        reveal: how much of an answer has been played.
+        finished: the last step has been left; the page says how it went and leads on.
 
     Signals:
         changed: any of these.
         ended: the lesson is over; the sentence to say, or empty.
+        led_on: somebody goes on from the end of a lesson, to the next one.
     """
 
+    led_on = Signal()
     changed = Signal()
     ended = Signal(str)
 
@@ -63,8 +68,12 @@ class LessonPlayer(QObject):
         self.problem = ""
         self.interactive: Interactive | None = None
         self._runs = self._guest.runs
+        self.answering = False
         self._target: LessonStep | None = None
-        self.warned = False
+        self.warned = self.finished = False
+        self._film: tuple[int, int] | None = None
+        self.reveal = Reveal(parent=self)
+        self.reveal.played.connect(self._on_played)
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(TURNED_MS)
@@ -88,9 +97,21 @@ class LessonPlayer(QObject):
 
     @property
     def seen(self) -> LessonStep:
-        """The step that the page shows: this one, or the one before while this one is covered."""
-        assert self.lesson is not None
-        return self.lesson.steps[self.place - 1] if self.covered else self.step
+        """The step that the page shows: this one, or while its question is open what the question speaks of."""
+        step = self.step
+        return step.opening if self.covered and step.opening is not None else step
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Parts of the interactive that would give an answer away."""
+        predict = self.step.predict
+        asked = predict.hides if self.covered and predict is not None else ()
+        return frozenset((*self.seen.hides, *asked))
+
+    @property
+    def changing(self) -> bool:
+        """Whether the picture of an answer is on its way from what it was to what it is."""
+        return self.reveal.playing and self._film is None
 
     @property
     def busy(self) -> bool:
@@ -120,7 +141,9 @@ class LessonPlayer(QObject):
         """One step further. A question that stands open is asked for once, and then skipped."""
         if self.lesson is None:
             return
-        if self.covered:
+        if self.reveal.playing:
+            self.reveal.finish()
+        elif self.covered:
             if self.warned:
                 self.skip()
             else:
@@ -128,19 +151,28 @@ class LessonPlayer(QObject):
                 self.changed.emit()
         elif self.place + 1 < len(self.lesson.steps):
             self._enter(self.place + 1)
+        elif not self.finished:
+            self.finished = True
+            self.changed.emit()
         else:
-            self.leave()
+            self.led_on.emit()
 
     def back(self) -> None:
-        """The step before."""
-        if self.lesson is not None and self.place > 0:
+        """The step before; from the end of the lesson to its last step."""
+        if self.lesson is not None and self.finished:
+            self.finished = False
+            self.changed.emit()
+        elif self.lesson is not None and self.place > 0:
             self._enter(self.place - 1)
 
     def predict(self, guess: float | None) -> None:
         """Place a prediction, or none; the run answers."""
         if self.lesson is not None and self.covered:
+            opening, step = self.seen, self.step
             self.placed[self.place] = Placed(guess)
-            self._show()
+            asked = step.predict is not None and step.predict.start is not None
+            self._film = (opening.update, step.update) if asked and step.update > opening.update else None
+            self._show(reveals=True)
 
     def skip(self) -> None:
         """Leave the question unanswered; it is remembered as skipped."""
@@ -155,7 +187,7 @@ class LessonPlayer(QObject):
         if self.lesson is None:
             return
         wanted = {**self.turned, **changes}
-        self.lesson.settings_at(self._seen_place, wanted)
+        self.lesson.settings_of(self.seen, wanted)
         self.turned = wanted
         if not self._later.isActive():
             self._later.start()
@@ -178,24 +210,24 @@ class LessonPlayer(QObject):
 
     # -- how it gets there ---------------------------------------------------------------------------------------------
 
-    @property
-    def _seen_place(self) -> int:
-        return self.place - 1 if self.covered else self.place
-
     def _enter(self, place: int) -> None:
-        self.place, self.turned, self.warned = place, {}, False
+        self.place, self.turned, self.warned, self.finished = place, {}, False, False
         self._show()
 
     @Slot()
-    def _show(self) -> None:
-        """Bring the run to the step that is to be seen."""
+    def _show(self, *, reveals: bool = False) -> None:
+        """Bring the run to the step that is to be seen; ``reveals``: an answer is about to be played."""
         if self.lesson is None:
             return
+        if not reveals:
+            self._film = None
+            self.reveal.finish()
+        self.answering = reveals
         self.problem, self.warned = "", False
         self._target = self.seen  # from here on nothing is scored before the run has come so far
         self._guest.layout.show(self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive))
         try:
-            settings = self.lesson.settings_at(self._seen_place, self.turned)
+            settings = self.lesson.settings_of(self.seen, self.turned)
             name = tr("Lesson {number}").format(number=self.lesson.number)
             run = self._runs.show(settings, name) if not self.seen.recorded else self._runs.play(self.seen.recorded)
             if run.head < self.seen.update:
@@ -212,21 +244,51 @@ class LessonPlayer(QObject):
             return
         self._target = None
         self._player.rest()
-        self._workspace.move_to(target.update)
-        if target.update:
-            self._workspace.show_stage(Stage[target.stage.upper()], target.passed)
         self._workspace.select(row=target.row)
         if target.explain is not None:
             self._workspace.show_explanation(target.explain)
         assert self.lesson is not None
         self._scorer.reach(self.lesson, self.place, covered=self.covered)
+        if self.answering and self._film is not None:
+            self.reveal.play(FILM_SECONDS)
+        if not self.reveal.playing:
+            self._film = None
+            self._stand_at(target)
+        self.changed.emit()
+
+    def _stand_at(self, target: LessonStep) -> None:
+        """The cursor where a step has it."""
+        self._workspace.move_to(target.update)
+        if target.update:
+            self._workspace.show_stage(Stage[target.stage.upper()], target.passed)
+
+    def play_change(self) -> None:
+        """The page has kept what its charts showed: let them change into what they show now."""
+        if self.answering and self._film is None and not self.reveal.playing:
+            self.reveal.play(CHANGE_SECONDS)
+        self.answering = False
+
+    @Slot()
+    def _on_played(self) -> None:
+        """The cursor of a film follows the clock."""
+        if self.lesson is None:
+            return
+        if self._film is not None and self._target is None:
+            first, last = self._film
+            if self.reveal.playing:
+                self._workspace.move_to(first + round((last - first) * self.reveal.share))
+            else:
+                self._film = None
+                self._stand_at(self.seen)
+        self._workspace.request_frame()
         self.changed.emit()
 
     def score(self) -> None:
         """Hold an open prediction against the run, once both the run and the interactive have arrived."""
         placed = self.placed.get(self.place) if self.lesson is not None else None
         ready = self.interactive is None or self.interactive.ready
-        if self.lesson is None or placed is None or placed.value is not None or self.busy or not ready or self.problem:
+        waits = self.busy or not ready or bool(self.problem) or self._film is not None
+        if self.lesson is None or placed is None or placed.value is not None or waits:
             return
         self.placed[self.place], self.problem = self._scorer.score(self.lesson, self.place, placed, self.interactive)
         self.changed.emit()
@@ -244,6 +306,8 @@ class LessonPlayer(QObject):
 
     def _rest(self) -> None:
         self._target, self.turned, self.problem = None, {}, ""
+        self._film, self.answering, self.finished = None, False, False
+        self.reveal.finish()
         self._later.stop()
 
     @Slot()

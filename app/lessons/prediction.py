@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.lessons.inputs import Options
-from app.lessons.value import Value
-from app.plotting.numbers import shown
+from app.lessons.value import Value, plain
 from app.theme.labels import Label
 from app.theme.tokens import Theme
-from grpo_core.lessons import SIGNS, Prediction, as_told, direction, holds, spoken
+from grpo_core.lessons import SIGNS, Prediction, as_told, direction, spoken
+from grpo_core.lessons import holds as in_range
 from grpo_core.text import tr
 
 DIRECTIONS = (tr("▲ up"), tr("● the same"), tr("▼ down"))
 _SIGN_OF = (1, 0, -1)
+COUNTER, LARGEST = 28, 176
+"""Pixels of the type role "counter" at 100 %, and of the number of an answer on a screen of 1080 lines."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,13 @@ class Placed:
         guess: a number, a sign of ``SIGNS``, or the place of a choice; None where it was skipped.
         value: what the run computed; None as long as it is being computed.
         right: whether the two agree.
+        close: whether a number just misses.
     """
 
     guess: float | None
     value: float | None = None
     right: bool = False
+    close: bool = False
 
 
 def in_words(prediction: Prediction, guess: float | None) -> str:
@@ -45,19 +51,46 @@ def in_words(prediction: Prediction, guess: float | None) -> str:
     return repr(guess)
 
 
-def verdict(prediction: Prediction, placed: Placed) -> str:
-    """The sentence of the result, once the run has computed it."""
+def result_text(prediction: Prediction, value: float) -> str:
+    """What the run computed: the number with its name, and the text of the choice that holds it."""
+    number = plain(value)
+    if prediction.number:
+        number = tr("{name}: {value}").format(name=prediction.number, value=number)
+    choice = next((choice.text for choice in prediction.choices if in_range(choice, value)), "")
+    if choice and prediction.number:
+        return tr("{choice} ({number})").format(choice=choice, number=number)
+    return choice or number  # a choice whose number has no name stands for itself: the number is a code
+
+
+def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) -> str:
+    """The sentence of the result, once the run has computed it; ``for_class`` says nothing of a skipped question."""
     if placed.value is None:
         return tr("The run is being computed.")
     if placed.value != placed.value:
         return tr("This run has no such number, so nothing can be scored.")
-    whole = prediction.kind == "choice" and placed.value.is_integer()
-    value = shown(int(placed.value) if whole else placed.value)
+    result = result_text(prediction, placed.value)
+    if placed.guess is None and for_class:
+        return tr("This run: {result}.").format(result=result)
     if placed.guess is None:
-        return tr("Skipped. This run: {value}.").format(value=value)
+        return tr("Skipped. This run: {result}.").format(result=result)
     if placed.right:
-        return tr("Right. This run: {value}.").format(value=value)
-    return tr("Not this time. This run: {value}.").format(value=value)
+        return tr("Right. This run: {result}.").format(result=result)
+    if placed.close:
+        return tr("Close. This run: {result}.").format(result=result)
+    return tr("Not this time. This run: {result}.").format(result=result)
+
+
+def guess_text(prediction: Prediction, placed: Placed) -> str:
+    """What a class had predicted, in a few words; nothing where nobody did."""
+    if placed.guess is None:
+        return ""
+    if placed.right:
+        return tr("as predicted")
+    if prediction.kind in ("number", "ghost"):
+        return tr("predicted: {guess}").format(guess=plain(placed.guess))
+    options = DIRECTIONS if prediction.kind == "direction" else tuple(c.text for c in prediction.choices)
+    place = _SIGN_OF.index(round(placed.guess)) if prediction.kind == "direction" else round(placed.guess)
+    return tr("predicted: {guess}").format(guess=options[place])
 
 
 def lesson_of(prediction: Prediction, placed: Placed) -> str:
@@ -74,24 +107,30 @@ class PredictionBox(QWidget):
 
     Attributes:
         input: where the guess is placed, None without a question.
+        number, name: before a class the number of the answer alone, and what it is called.
 
     Signals:
         placed: a guess was placed (a number, a sign, or the place of a choice).
         skipped: the question was skipped.
+        moved: the guess is another one, not placed yet.
     """
 
     placed = Signal(float)
     skipped = Signal()
+    moved = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._prediction: Prediction | None = None
         self._look: tuple[Theme, float] | None = None
+        self._stage = 0.0
+        self.name, self.number = Label(), Label()
+        self.name.setObjectName("muted")
         self.input: Options | Value | None = None
         self.ask, self.result, self.sentence = Label(), Label(), Label()
         self.ask.setAccessibleName(tr("Question"))
         self.result.setAccessibleName(tr("Result"))
-        for label in (self.ask, self.result, self.sentence):
+        for label in (self.ask, self.name, self.result, self.sentence):
             label.setWordWrap(True)
         self.place, self.skip = QPushButton(tr("Place prediction")), QPushButton(tr("Skip"))
         self.place.setProperty("primary", True)
@@ -108,7 +147,7 @@ class PredictionBox(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(8)
-        for widget in (self.ask, self.result, self.sentence):
+        for widget in (self.ask, self.name, self.number, self.result, self.sentence):
             self._column.addWidget(widget)
         self._column.addLayout(row)
 
@@ -121,6 +160,9 @@ class PredictionBox(QWidget):
             return
         open_ = placed is None
         self.ask.setObjectName("" if open_ else "muted")
+        self.ask.setVisible(not self._stage)
+        self.input.setVisible(open_ or not self._stage)
+        self._show_number(prediction, placed)
         if self._look is not None:
             self.ask.setFont(
                 self._look[0].font("strong" if open_ else "body", self._look[1] * (1.15 if open_ else 1.0))
@@ -133,9 +175,26 @@ class PredictionBox(QWidget):
         if placed is None:
             return
         self._restore(prediction, placed)
-        self.result.setText(verdict(prediction, placed))
+        alone = bool(self.number.text())
+        self.result.setText(
+            guess_text(prediction, placed) if alone else verdict(prediction, placed, for_class=bool(self._stage))
+        )
         self.sentence.setText(lesson_of(prediction, placed))
-        self.sentence.setVisible(bool(self.sentence.text()))
+        for label in (self.result, self.sentence):
+            label.setVisible(bool(label.text()))
+
+    def _show_number(self, prediction: Prediction, placed: Placed | None) -> None:
+        """Before a class: the number of the answer, as large as the column allows."""
+        value = None if placed is None else placed.value
+        alone = bool(self._stage and prediction.number) and value is not None and not math.isnan(value)
+        for label in (self.name, self.number):
+            label.setVisible(alone)
+        self.name.setText(prediction.number if alone else "")
+        self.number.setText(plain(value) if alone and value is not None else "")
+        if alone and self._look is not None:
+            theme, room = self._look[0], max(self.width() - 8, 40)
+            wide = QFontMetrics(theme.font("counter", 100 / COUNTER)).horizontalAdvance(self.number.text())
+            self.number.setFont(theme.font("counter", min(LARGEST * self._stage, 100 * room / max(wide, 1)) / COUNTER))
 
     def _restore(self, prediction: Prediction, placed: Placed) -> None:
         """The guess of a step that is shown again, and the run's answer."""
@@ -178,25 +237,37 @@ class PredictionBox(QWidget):
         if self._look is not None:
             self.input.set_look(*self._look)
 
+    @property
+    def guess(self) -> float | None:
+        """What would be placed now; None before anything was chosen."""
+        return None if self.input is None else self.input.guess
+
+    def put(self, guess: float) -> None:
+        """Move the mark of a number that is still open to ``guess``."""
+        if isinstance(self.input, Value) and self.input.open:
+            self.input.put(guess)
+
     def take_focus(self) -> None:
         """Give the keyboard to the question."""
         if self.input is not None and self.input.open:
             self.input.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
-        if (theme, scale) == self._look:
+    def set_look(self, theme: Theme, scale: float, stage: float = 0.0) -> None:
+        """Other colours, another size; ``stage``: pixels of a page of 1080 lines before a class, 0 at a desk."""
+        if (theme, scale) == self._look and stage == self._stage:
             return
-        self._look = theme, scale
+        self._look, self._stage = (theme, scale), stage
         self.ask.setFont(theme.font("strong", scale * 1.15))
         self.result.setFont(theme.font("strong", scale * 1.15))
-        self.sentence.setFont(theme.font("body", scale * 1.15))
+        self.sentence.setFont(theme.font("strong" if stage else "body", scale * (1.45 if stage else 1.15)))
+        self.name.setFont(theme.font("body", scale * 1.15))
         if self.input is not None:
             self.input.set_look(theme, scale)
 
     @Slot()
     def _on_changed(self) -> None:
         self.place.setEnabled(self.input is not None and self.input.guess is not None)
+        self.moved.emit()
 
     @Slot()
     def _on_place(self) -> None:
@@ -210,4 +281,4 @@ def _right(prediction: Prediction, value: float) -> frozenset[int]:
     """The places of the options that the run says are right."""
     if prediction.kind == "direction":
         return frozenset({_SIGN_OF.index(direction(prediction, value))}) if value == value else frozenset()
-    return frozenset(n for n, choice in enumerate(prediction.choices) if holds(choice, value))
+    return frozenset(n for n, choice in enumerate(prediction.choices) if in_range(choice, value))

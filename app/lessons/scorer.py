@@ -10,7 +10,7 @@ from app.lessons.prediction import Placed, in_words
 from app.lessons.progress import LessonProgress, PredictionEntry
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
-from grpo_core.lessons import Lesson, answered, right
+from grpo_core.lessons import Lesson, answered, close, right
 from grpo_core.text import tr
 
 NAN = float("nan")
@@ -36,6 +36,7 @@ class Scorer:
         except (GrpoError, IndexError, KeyError) as error:
             value, problem = NAN, tr("The prediction cannot be scored: {error}").format(error=error)
         good = placed.guess is not None and right(predict, placed.guess, value)
+        near = placed.guess is not None and close(predict, placed.guess, value)
         self._add(
             PredictionEntry(
                 when=datetime.now().isoformat(timespec="seconds"), lesson=lesson.id, step=place + 1, ask=predict.ask,
@@ -43,7 +44,7 @@ class Scorer:
                 skipped=placed.guess is None,
             )
         )  # fmt: skip
-        return replace(placed, value=value, right=good), problem
+        return replace(placed, value=value, right=good, close=near), problem
 
     def _answer(self, lesson: Lesson, place: int, picture: Interactive | None) -> float:
         run, step = self._workspace.run, lesson.steps[place]

@@ -21,6 +21,11 @@ GRAIN = 200
 _TYPED = "0123456789.,-"
 
 
+def plain(value: float) -> str:
+    """A number of a prediction as it is read: counts from 2 on without decimals."""
+    return shown(int(value)) if value.is_integer() and abs(value) >= 2 else shown(value)
+
+
 class Value(Input):
     """A number: a mark that is dragged along a scale, or the height of a ghost bar; it can also be typed.
 
@@ -40,7 +45,7 @@ class Value(Input):
     def put(self, guess: float) -> None:
         """Put the mark at ``guess``, or at the nearer end of the scale."""
         self.guess = min(max(guess, self.low), self.high)
-        self.tell(shown(self.guess))
+        self.tell(plain(self.guess))
 
     def close_with(self, value: float) -> None:
         self.value = value
@@ -77,7 +82,7 @@ class Value(Input):
         if self.value is not None and not math.isnan(self.value):
             self._paint_mark(painter, self.value, tr("this run"), below=False)
         if self.guess is not None:
-            self._paint_mark(painter, self.guess, "you" if self.value is not None else "", below=True)
+            self._paint_mark(painter, self.guess, tr("you") if self.value is not None else "", below=True)
         elif self.open:
             painter.setPen(theme.ink("muted"))
             painter.setFont(theme.font("small", self.factor))
@@ -109,7 +114,7 @@ class Value(Input):
         line = Qt.PenStyle.DashLine if guess else Qt.PenStyle.SolidLine
         painter.setPen(QPen(theme.colour("text" if guess else "accent"), theme.ring_width, line))
         painter.setBrush(Qt.BrushStyle.NoBrush if guess else theme.colour("accent"))
-        text = f"{who} {shown(number)}".strip()
+        text = f"{who} {plain(number)}".strip()
         if self.bar:
             left = at.x() + size * (0.5 if guess else 2.1)
             zero = self._at(0.0 if self.low <= 0 <= self.high else self.low).y()

@@ -110,6 +110,7 @@ class Dock(QDockWidget):
     Attributes:
         panel: what it holds; None until it is made.
         low: stands in the strip of low rows, with a grip instead of a title bar.
+        bare: has no title bar even alone, as a lesson before a class.
 
     Signals:
         wanted: its place can be seen, so that the panel has to be made; carries the panel's id.
@@ -123,6 +124,7 @@ class Dock(QDockWidget):
         self.setWhatsThis(spec.help)
         self.panel: Panel | None = None
         self.low = spec.area is Area.STRIP
+        self.bare = False
         self._id = spec.id
         self.setWidget(Placeholder())
         if self.low:
@@ -187,7 +189,7 @@ class Dock(QDockWidget):
             return
         dress_tabs(window)
         tabbed = bool(window.tabifiedDockWidgets(self)) and not self.isFloating()
-        wanted = self._blank if tabbed else self._title
+        wanted = self._blank if tabbed or self.bare else self._title
         if wanted is not shown:
             shown.hide()
             self.setTitleBarWidget(wanted)

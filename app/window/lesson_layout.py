@@ -27,6 +27,7 @@ class LessonLayout:
 
     Attributes:
         panels: what stands beside the lesson; None while no lesson has the window.
+        alone: a class looks on: the lesson stands without the bars above it.
     """
 
     def __init__(self, window: QMainWindow, docks: Mapping[str, Dock], users: SavedDocks) -> None:
@@ -35,6 +36,7 @@ class LessonLayout:
         self._crowded = False
         self._share = SHARE
         self.panels: tuple[str, ...] | None = None
+        self.alone = False
 
     def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, again: bool = False) -> None:
         """Give the window to the lesson, with a ``picture`` of its own or without, and ``panels``.
@@ -53,6 +55,7 @@ class LessonLayout:
             if dock is not lesson:
                 dock.hide()
         self._place(lesson, beside, waiting)
+        lesson.bare = self.alone
         self._titles()
         self._spare_bars()
 
@@ -95,20 +98,22 @@ class LessonLayout:
             dock.refresh_title()
 
     def _spare_bars(self) -> None:
-        """In large type the bars at the top take a third of the window: the lesson does without."""
-        if not self._crowded:
+        """In large type the bars at the top take a third of the window: the lesson does without, as before a class."""
+        if not (self._crowded or self.alone):
             for bar in self._bars:
                 bar.show()
             self._bars = []
-        elif not self._bars:
+        else:
             there = [*self._window.findChildren(QToolBar), *self._window.findChildren(QWidget, TIMELINE.id)]
-            self._bars = [bar for bar in there if bar.isVisible() and bar.objectName() != "rows"]
-            for bar in self._bars:
-                bar.hide()
+            for bar in there:
+                if bar.isVisible() and bar.objectName() != "rows":
+                    self._bars.append(bar)
+                    bar.hide()
 
     def give_back(self) -> None:
         """Every dock as it was before the lesson."""
         self.panels = None
+        self._docks[LESSON.id].bare = False
         for bar in self._bars:
             bar.show()
         self._bars = []

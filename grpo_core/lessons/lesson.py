@@ -71,6 +71,10 @@ class Prediction:
         within: how far off a number may be; for a direction, how large a change still is "the same".
         low, high: the range of a number or a bar.
         choices: of a choice.
+        number: what the answer is called, such as "Gradient norm"; empty for a choice whose number is only a code.
+        start: the update at which the run of this step is shown while the question is open; None where the step
+            before is shown meanwhile.
+        hides: parts of the interactive that would reveal the answer; they are hidden while the question is open.
         reveal: a sentence shown with the result, as long as the answer lies in ``holds``.
         holds: the range in which that sentence is true, ends included. Outside, the run is believed instead.
     """
@@ -82,6 +86,9 @@ class Prediction:
     low: float = 0.0
     high: float = 1.0
     choices: tuple[Choice, ...] = ()
+    number: str = ""
+    start: int | None = None
+    hides: tuple[str, ...] = ()
     reveal: str = ""
     holds: tuple[float, float] = (-math.inf, math.inf)
 
@@ -102,10 +109,12 @@ class LessonStep:
         row: the completion that is selected, counted from 0.
         show: what the interactive shows, in its own words.
         state: what the interactive is set to, in its own words.
+        hides: parts of the interactive that stay hidden here, because a later question asks about them.
         knobs: settings that can be turned here.
         panels: panels beside the lesson.
         explain: the number that is explained beside it.
         predict: what is asked before.
+        opening: what is shown while that question is open; None without a question.
     """
 
     text: str
@@ -119,10 +128,12 @@ class LessonStep:
     row: int | None = None
     show: str = ""
     state: Mapping[str, Any] = field(default_factory=dict)
+    hides: tuple[str, ...] = ()
     knobs: tuple[str, ...] = ()
     panels: tuple[str, ...] = ()
     explain: Quantity | None = None
     predict: Prediction | None = None
+    opening: LessonStep | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +170,14 @@ class Lesson:
         Raises:
             SettingsError: a knob stands where it may not.
         """
-        step = self.steps[place]
+        return self.settings_of(self.steps[place], turned)
+
+    def settings_of(self, step: LessonStep, turned: Mapping[str, Any] | None = None) -> Settings:
+        """What the run of ``step`` runs under, knobs that were ``turned`` included.
+
+        Raises:
+            SettingsError: a knob stands where it may not.
+        """
         return (step.base or self.start).replace({**step.settings, **(turned or {})})
 
     @property

@@ -61,6 +61,20 @@ def right(prediction: Prediction, guess: float, value: float) -> bool:
     return abs(guess - value) <= prediction.within
 
 
+CLOSE = 3.0
+"""A number is close up to this many times the distance at which it still is right."""
+
+
+def close(prediction: Prediction, guess: float, value: float) -> bool:
+    """Whether a number ``guess`` just misses: not right, but no further off than ``CLOSE`` times what still counts.
+
+    Directions and choices are right or wrong, never close.
+    """
+    if prediction.kind not in ("number", "ghost") or math.isnan(value):
+        return False
+    return prediction.within < abs(guess - value) <= CLOSE * prediction.within
+
+
 def direction(prediction: Prediction, value: float) -> int:
     """−1, 0 or 1: which way a change ``value`` goes."""
     return 0 if abs(value) <= prediction.within else (1 if value > 0 else -1)

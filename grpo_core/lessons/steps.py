@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -34,11 +35,13 @@ class Offer:
         shows: the words of a step's ``show``.
         checks: the numbers that it answers with.
         state: the keys of a step's ``state``.
+        parts: what a question can hide of it.
     """
 
     shows: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     state: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +107,7 @@ class Steps:
             if key not in self._offer.state:
                 raise state.error(key, f"the interactive knows {', '.join(self._offer.state) or 'no state'}")
         self._state |= state.plain()
+        before = self._last
         recorded = t.word("recorded", ("", *self._vocabulary.recorded), self._last.recorded)
         passed = t.whole("pass", 0) - 1
         row = t.whole("row", 0, low=0)
@@ -112,7 +116,7 @@ class Steps:
             update=_updates(t, self._last.update), settings=dict(self._changed), recorded=recorded,
             stage=t.word("stage", STAGES, self._last.stage), passed=passed, row=row - 1 if row else self._last.row,
             show=t.word("show", self._offer.shows, self._last.show) if "show" in t else self._last.show,
-            state=dict(self._state),
+            state=dict(self._state), hides=self._known_parts(t),
             knobs=self._known_knobs(t, here) if "knobs" in t else self._knobs,
             panels=self._known_panels(t) if "panels" in t else self._panels,
             explain=_quantity(t.table("explain")) if "explain" in t else None,
@@ -121,6 +125,8 @@ class Steps:
         if recorded and (settings.plain() or step.knobs):
             raise t.error("recorded", "a recorded run is what it is: it has neither “settings” nor “knobs”")
         t.done()
+        if step.predict is not None:
+            self._last = step = dataclasses.replace(step, opening=_opening(step, step.predict, before))
         return step
 
     def _text(self, t: Table, key: str, default: Any = MISSING) -> str:
@@ -165,10 +171,19 @@ class Steps:
         prediction = Prediction(
             kind=kind, ask=self._text(t, "ask"), answer=self._answer(t.table("answer")),
             within=t.number("within", 0.0 if kind in ("choice", "direction") else MISSING), low=low, high=high,
-            choices=choices, reveal=self._text(t, "reveal", ""), holds=t.pair("holds", (-math.inf, math.inf)),
+            choices=choices, number=t.said("number", ""), start=t.whole("start") if "start" in t else None,
+            hides=self._known_parts(t), reveal=self._text(t, "reveal", ""),
+            holds=t.pair("holds", (-math.inf, math.inf)),
         )  # fmt: skip
         t.done()
         return prediction
+
+    def _known_parts(self, t: Table) -> tuple[str, ...]:
+        parts = t.texts("hides", ())
+        for part in parts:
+            if part not in self._offer.parts:
+                raise t.error("hides", f"the interactive can hide {', '.join(self._offer.parts) or 'nothing'}")
+        return parts
 
     def _answer(self, t: Table) -> Answer:
         given = [key for key in ("metric", "quantity", "check") if key in t]
@@ -185,6 +200,16 @@ class Steps:
         if answer.check and (answer.update, answer.since) != (None, None):
             raise t.error("check", "a check is of what the interactive shows and has neither “update” nor “since”")
         return answer
+
+
+def _opening(step: LessonStep, predict: Prediction, before: LessonStep) -> LessonStep:
+    """What is shown while the question of ``step`` is open: its own run at the start that the question names, or else
+    the step before as it was."""
+    if predict.start is None:
+        return before
+    return dataclasses.replace(
+        step, text=before.text, update=predict.start, stage="update", passed=-1, row=None, explain=None, predict=None
+    )
 
 
 def _updates(t: Table, before: int) -> int:

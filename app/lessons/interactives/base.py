@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QSize, Signal
-from PySide6.QtWidgets import QLayout, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QComboBox,
+    QLayout,
+    QLineEdit,
+    QScrollBar,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.experiments.runner import Poll
+from app.lessons.cover import Cover
 from app.lessons.interactives.experiments import Experiments
+from app.plotting.bar_chart import BarChart
 from app.theme.labels import Label
+from app.theme.tokens import Theme
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import LessonStep, Offer
 
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
+CONTROLS = (QAbstractSlider, QAbstractSpinBox, QComboBox, QLineEdit)
+"""What changes a picture; scroll bars, which are sliders to Qt, do not."""
 
 
 class Interactive(QWidget):
@@ -27,19 +43,25 @@ class Interactive(QWidget):
     Attributes:
         offer: the words of a lesson file that it understands.
         step: the step that it shows.
+        hidden: names of ``offer.parts`` that may not be seen now.
 
     Signals:
         touched: something was dragged; answers are other ones now.
+        guessed: a prediction was dragged to this height in the picture.
     """
 
     touched = Signal()
+    guessed = Signal(float)
     offer = Offer()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.workspace = workspace
         self.step = LessonStep(text="")
+        self.hidden: frozenset[str] = frozenset()
         self._experiments: list[Experiments[Any, Any]] = []
+        self._covers: dict[QWidget, Cover] = {}
+        self._held: dict[QWidget, str] = {}
 
     def show_step(self, step: LessonStep) -> None:
         """Take the state that a step of the lesson wants; what is dragged meanwhile stays until another step comes."""
@@ -54,6 +76,57 @@ class Interactive(QWidget):
     def shows(self) -> str:
         """Which of its pictures the step wants to be seen: one of ``offer.shows``, by default the first."""
         return self.step.show or (self.offer.shows[0] if self.offer.shows else "")
+
+    # -- while a question is open --------------------------------------------------------------------------------------
+
+    def parts(self) -> Mapping[str, Sequence[QWidget]]:
+        """The widgets behind each name of ``offer.parts``; a part that is only data has none."""
+        return {}
+
+    def hide_parts(self, names: frozenset[str], theme: Theme, scale: float) -> None:
+        """Cover these parts, and no others. Called after each :meth:`draw`, which may have shown them again."""
+        wanted = {widget for name, widgets in self.parts().items() if name in names for widget in widgets}
+        for widget in wanted - set(self._covers):
+            self._covers[widget] = Cover(widget)
+        for widget, cover in self._covers.items():
+            if widget in wanted:
+                cover.put(theme, scale)
+            else:
+                cover.lift()
+
+    def hold(self, on: bool) -> None:
+        """Whether nothing can be turned or dragged: an experiment would answer the question that is open."""
+        if not on:
+            for widget, drag in self._held.items():
+                if isinstance(widget, BarChart):
+                    widget.set_drag(drag)
+                else:
+                    widget.setEnabled(True)
+            self._held = {}
+            return
+        for widget in self.findChildren(QWidget):
+            if widget in self._held or widget in self.ghosts():
+                continue
+            if isinstance(widget, BarChart) and widget.drag:
+                self._held[widget] = widget.drag
+                widget.set_drag("")
+            elif self._turns(widget) and widget.isEnabled():
+                self._held[widget] = ""
+                widget.setEnabled(False)
+
+    def _turns(self, widget: QWidget) -> bool:
+        checks = isinstance(widget, QAbstractButton) and widget.isCheckable()
+        return checks or (isinstance(widget, CONTROLS) and not isinstance(widget, QScrollBar))
+
+    def show_ghost(self, guess: float | None, *, asks: bool) -> None:
+        """The predicted height that the next :meth:`draw` shows as a ghost; None for none.
+
+        ``asks``: a height is being asked for, so that the ghost can be dragged.
+        """
+
+    def ghosts(self) -> Sequence[QWidget]:
+        """The charts on which a prediction itself is dragged."""
+        return ()
 
     # -- building ------------------------------------------------------------------------------------------------------
 

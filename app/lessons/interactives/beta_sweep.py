@@ -7,15 +7,19 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QSignalBlocker, Slot
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll
 from app.lessons.interactives.base import Interactive, note_label
+from app.panels.calm import CalmSlider
 from app.plotting.axis import Scale
 from app.plotting.legend import Entry
 from app.plotting.line_chart import LineChart
-from app.plotting.line_data import Line, LinePicture
+from app.plotting.line_data import Line, LinePicture, PointSet
+from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -40,9 +44,9 @@ PICTURES = {"kl": (tr("KL from reference"), 2.5), "reward": (tr("Expected reward
 LEGEND = (Entry(tr("theory π ∝ π_ref exp(r/β)"), "reference", "line"), Entry(tr("mean of 16 runs"), "text", "dot"))
 
 
-def over_beta(theory: np.ndarray, curves: Mapping[str, np.ndarray], high: float) -> LinePicture:
+def over_beta(theory: np.ndarray, curves: Mapping[str, np.ndarray], high: float, place: int) -> LinePicture:
     """One measure over the grid of β, on an axis from 0 to ``high``: theory (n,) dotted, and a dot at every β of the
-    curves (n,), NaN where a value is not known yet."""
+    curves (n,), NaN where a value is not known yet; large dots at the β of index ``place``."""
     x = np.arange(len(BETAS), dtype=float)
     lines = [
         Line(name=name, label=name, meaning=meaning, x=x, y=values, marker="o", size=8)
@@ -50,9 +54,14 @@ def over_beta(theory: np.ndarray, curves: Mapping[str, np.ndarray], high: float)
     ]
     # theory lies on the curves that arrive where it says
     dotted = Line(name="theory", title=tr("theory"), meaning="reference", x=x, y=theory, z=25)
+    heights = np.array([theory[place], *(values[place] for values in curves.values())])
+    here = PointSet(
+        name="here", meaning="text", size=13, filled=False, x=np.full(len(heights), float(place)), y=heights
+    )
     return LinePicture(
         x=Scale(label=tr("KL weight β"), low=-0.3, high=len(BETAS) - 0.7), y=Scale(low=0, high=high),
-        lines=(*lines, dotted), x_ticks=[(float(n), f"{beta:g}") for n, beta in enumerate(BETAS)],
+        lines=(*lines, dotted), points=(here,), marks=np.array([float(place)]),
+        x_ticks=[(float(n), f"{beta:g}") for n, beta in enumerate(BETAS)],
         x_name=lambda place: f"β {BETAS[min(max(round(place), 0), len(BETAS) - 1)]:g}",
     )  # fmt: skip
 
@@ -70,6 +79,7 @@ class BetaSweep(Interactive):
         self._base = Settings()
         self._names: tuple[str, ...] = ()
         self.trained = self.experiments(self._trained)
+        self.place = BETAS.index(0.5)
         self.plots: dict[str, LineChart] = {}
         self.twins: list[TwinStack] = []
         column = QVBoxLayout(self)
@@ -80,7 +90,17 @@ class BetaSweep(Interactive):
             self.plots[key] = plot
             self.twins.append(TwinStack(plot, LEGEND))
             column.addWidget(self.twins[-1], 1)
-        self.foot = note_label("muted")
+        self.slider = CalmSlider()
+        self.slider.setRange(0, len(BETAS) - 1)
+        self.slider.setPageStep(1)
+        self.slider.setAccessibleName(tr("KL weight β"))
+        self.slider.valueChanged.connect(self._on_slid)
+        self.beta, self.here, self.foot = Label(), note_label(), note_label("muted")
+        row = QHBoxLayout()
+        row.addWidget(self.beta)
+        row.addWidget(self.slider, 1)
+        column.addLayout(row)
+        column.addWidget(self.here)
         column.addWidget(self.foot)
 
     # -- state ---------------------------------------------------------------------------------------------------------
@@ -116,16 +136,40 @@ class BetaSweep(Interactive):
         for twin, (key, plot) in zip(self.twins, self.plots.items(), strict=True):
             twin.set_look(view.theme, view.scale)
             curves = {name: self._values(name, key) for name in self._names}
-            plot.show_picture(over_beta(np.array([told[key] for told in theory]), curves, PICTURES[key][1]))
+            heights = np.array([told[key] for told in theory])
+            plot.show_picture(over_beta(heights, curves, PICTURES[key][1], self.place))
             twin.set_summary(self.summary(view))
             twin.refresh()
-        self.twins[1].setVisible(self.height() > 320 * view.scale)
+        self.twins[1].setVisible(self.height() > 380 * view.scale)
+        with QSignalBlocker(self.slider):
+            self.slider.setValue(self.place)
+        self.beta.setFont(view.theme.font("strong", view.scale))
+        self.beta.setFixedWidth(self.beta.fontMetrics().horizontalAdvance("β = 0.000"))
+        self.beta.setText(f"β = {BETAS[self.place]:g}")
+        self.here.setFont(view.theme.font("strong", view.scale))
+        self.here.setText(self._at_beta(theory[self.place]))
         self.foot.setText(self.summary(view))
 
     def _values(self, name: str, key: str) -> np.ndarray:
         """ "kl" or "reward" of a curve at every β (n,), mean of its runs; NaN where it is not known yet."""
         known = [means[key] for means in self.trained.results((self._base, name))]
         return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])
+
+    def _at_beta(self, theory: Mapping[str, float]) -> str:
+        """KL and reward of every curve at the β of the slider, and those of theory."""
+        kl, reward = shown(theory["kl"], 2), shown(theory["reward"], 2)
+        parts = [tr("theory: KL {kl}, reward {reward}").format(kl=kl, reward=reward)]
+        for name in self._names:
+            found = [float(self._values(name, key)[self.place]) for key in ("kl", "reward")]
+            if not math.isnan(found[0]):
+                kl, reward = (shown(value, 2) for value in found)
+                parts.append(tr("{name}: KL {kl}, reward {reward}").format(name=name, kl=kl, reward=reward))
+        return "; ".join(parts) + "."
+
+    @Slot(int)
+    def _on_slid(self, place: int) -> None:
+        self.place = place
+        self.touched.emit()
 
     def summary(self, view: View) -> str:
         gaps = [f"{name}: {self._gap(name):.3f}" for name in self._names if not math.isnan(self._gap(name))]

@@ -16,6 +16,8 @@ from grpo_core.text import tr
 
 Key = Qt.Key
 ESTIMATE = tr(", estimate")
+SHRINKS = 0.1
+"""The scale follows a smaller ledger only where its longest bar would take less than this share of the width."""
 MODELS = ("policy", "critic", "reference", "reward model")
 COLOURS = {"policy": "policy", "critic": "text", "reference": "reference", "reward model": "reward"}
 STRENGTHS = {"weights": 0.85, "gradients": 0.6, "optimizer states": 0.35}
@@ -37,6 +39,7 @@ class BillPicture(QWidget):
 
     Attributes:
         chosen: the block that is open, by its place in the ledger.
+        longest: bytes of a bar that fills the width; held while blocks are switched off, so that bars can be compared.
 
     Signals:
         opened: another block is open.
@@ -50,6 +53,7 @@ class BillPicture(QWidget):
         self.blocks: list[Block] = []
         self._off: list[Block] = []
         self.chosen = 0
+        self.longest = 1.0
         self._areas: list[QRectF] = []
         self.setAccessibleName(tr("Memory by model and part"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -62,6 +66,9 @@ class BillPicture(QWidget):
         on = {block.model for block in blocks}
         self.blocks = sorted(blocks, key=lambda block: _row(block.model))
         self._off = [block for block in all_of_them if block.model not in on]
+        longest = max((sum(block.bytes for block in row) for row in self._rows().values()), default=0.0)
+        if longest and not SHRINKS * self.longest <= longest <= self.longest:
+            self.longest = longest
         self.chosen = min(self.chosen, max(len(self.blocks) - 1, 0))
         self.setAccessibleDescription(
             "; ".join(f"{b.title}{ESTIMATE if b.estimate else ''}: {size_of([b])}" for b in self.blocks)
@@ -109,7 +116,6 @@ class BillPicture(QWidget):
         metrics = painter.fontMetrics()
         left = max((metrics.horizontalAdvance(WORDS.get(name, name)) for name in rows), default=0) + 18 * self.factor
         right = metrics.horizontalAdvance("0000.0 GiB") + 10 * self.factor
-        longest = max((sum(block.bytes for block in row) for row in rows.values()), default=1.0) or 1.0
         pitch = (self.height() - 4) / max(len(rows), 1)
         high, wide = min(pitch * 0.72, 64 * self.factor), max(self.width() - left - right, 40.0)
         self._areas = [QRectF() for _ in self.blocks]
@@ -120,7 +126,7 @@ class BillPicture(QWidget):
             middle = int(Qt.AlignmentFlag.AlignVCenter)
             painter.drawText(QRectF(6 * self.factor, top, left, high), middle, WORDS.get(name, name))
             for block in row:
-                area = QRectF(x, top, wide * block.bytes / longest, high)
+                area = QRectF(x, top, wide * block.bytes / self.longest, high)
                 self._paint_block(painter, block, area, off)
                 x = area.right()
             painter.setPen(theme.ink("muted" if off else "text"))

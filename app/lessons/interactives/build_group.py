@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.lessons.interactives.bar_pictures import signed_bars
 from app.lessons.interactives.base import Interactive
 from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
 from app.plotting.ranges import round_step
 from app.theme.labels import Label
@@ -26,6 +28,9 @@ from grpo_core.text import tr
 
 LOWEST = 1.0
 """An axis of rewards reaches at least this far."""
+GHOST = BarSeries(name=tr("your prediction"), key="guess", meaning="text", style="outline", width=0.7)
+GHOST_REACH = 4.0
+"""Where the axis of the advantages ends at least while one is predicted."""
 
 
 def of_group(objective: Objective, rewards: np.ndarray) -> np.ndarray:
@@ -52,6 +57,9 @@ class BuildGroup(Interactive):
         self._objective = Objective()
         self.above = BarChart(tr("Rewards"), drag="bar", walks=True)
         self.below = BarChart(tr("Advantages"), walks=True)
+        self._guess: float | None = None
+        self._asks = False
+        self.below.dragged.connect(self._on_guessed)
         self.foot = Label()
         self.above.dragged.connect(self._on_dragged)
         self.above.picked.connect(self.touched)
@@ -74,6 +82,16 @@ class BuildGroup(Interactive):
         self._before = self._taken
         self.rewards = self._taken = np.array(state.get("rewards", [0.0] * 8), dtype=float)
 
+    def show_ghost(self, guess: float | None, *, asks: bool) -> None:
+        self._guess, self._asks = guess, asks
+
+    def ghosts(self) -> Sequence[QWidget]:
+        return (self.below,)
+
+    @Slot(int, float)
+    def _on_guessed(self, place: int, height: float) -> None:
+        self.guessed.emit(round(height, 3))
+
     @property
     def now(self) -> np.ndarray:
         """Advantages (G,) of the rewards as they stand."""
@@ -93,9 +111,14 @@ class BuildGroup(Interactive):
         most = largest_possible(self._objective, count) if bounded else float(np.abs(now).max(initial=0.0))
         reach = _up(max(most * 1.15, 1e-3))
         levels = np.full(count, most) if bounded else None
-        self.below.show_picture(
-            signed_bars(self.below, now, -reach, reach, up="push_up", down="push_down", levels=levels)
-        )
+        if self._asks or self._guess is not None:
+            reach = max(reach, _up(max(GHOST_REACH, abs(self._guess or 0.0))))
+        self.below.set_drag("bar" if self._asks else "")
+        picture = signed_bars(self.below, now, -reach, reach, up="push_up", down="push_down", levels=levels)
+        ghost = np.full(count, np.nan)
+        ghost[-1] = math.nan if self._guess is None else self._guess
+        series = (*picture.series, GHOST.with_heights(ghost))
+        self.below.show_picture(dataclasses.replace(picture, series=series))
         for plot in (self.above, self.below):
             plot.set_summary(f"{plot.title}: {', '.join(plot.picture.notes)}.")
         self.foot.setText(self._words(now, most if bounded else None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -80,7 +80,10 @@ def side(objective: Objective, sign: int, ratio: np.ndarray, clipped: np.ndarray
 class Clip(Interactive):
     """The four quadrants and one slider: the inner pass."""
 
-    offer = Offer(checks=("clipped_corners", "largest_ratio", "smallest_ratio", "clipped_share"))
+    offer = Offer(
+        checks=("clipped_corners", "largest_ratio", "smallest_ratio", "clipped_share"),
+        parts=("quadrants", "words", "pass"),
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -106,6 +109,11 @@ class Clip(Interactive):
         drag.addWidget(self.name)
         drag.addWidget(self.slider, 1)
         self.lay_out((grid, 1), drag, self.foot, spacing=6)
+
+    def parts(self) -> Mapping[str, Sequence[QWidget]]:
+        return {
+            "quadrants": tuple(self.sides.values()), "words": (self.foot,), "pass": (self.name, self.slider),
+        }  # fmt: skip
 
     # -- what it shows -------------------------------------------------------------------------------------------------
 

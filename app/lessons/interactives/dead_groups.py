@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -71,7 +71,9 @@ def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture
 class DeadGroups(Interactive):
     """Tiles above; below, the share of dead groups over the chance of a right answer: counted, and expected."""
 
-    offer = Offer(checks=("dead", "dead_change", "dead_change_from_eight", "expected"))
+    offer = Offer(
+        checks=("dead", "dead_change", "dead_change_from_eight", "expected"), parts=("curve", "tiles", "words")
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -82,6 +84,7 @@ class DeadGroups(Interactive):
         self.curve = LineChart(tr("Dead groups"))
         self.slider = CalmSlider()
         self.slider.setRange(0, 100)
+        self.slider.setObjectName("chance")
         self.slider.setAccessibleName(tr("Chance of a right answer"))
         self.slider.valueChanged.connect(self._on_slid)
         self.name, self.foot = Label(tr("Chance of a right answer p")), Label()
@@ -91,6 +94,9 @@ class DeadGroups(Interactive):
         drag.addWidget(self.name)
         drag.addWidget(self.slider, 1)
         self.lay_out((self.tiles, 3), drag, self.foot, (self.curve, 2), spacing=6)
+
+    def parts(self) -> Mapping[str, Sequence[QWidget]]:
+        return {"curve": (self.curve,), "tiles": (self.tiles,), "words": (self.foot,)}
 
     # -- what it shows -------------------------------------------------------------------------------------------------
 

@@ -1,9 +1,10 @@
-"""What was recorded and what is reported: a model's answers over its training, and cited results beside them."""
+"""What was recorded and what is reported: a model's answers at an update, their whole history, and cited results."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
@@ -13,57 +14,110 @@ from app.help.published import PARTS
 from app.help.published_view import WHOSE, PublishedView
 from app.lessons.interactives.base import Interactive, note_label, pages
 from app.panels.evolution import EvolutionPanel
-from app.workspace.answers import watched
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.workspace.answers import GLYPHS, watched
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import Offer
+from grpo_core.record import Step
+from grpo_core.text import tr
 
-ANSWERS = "answers"
+ANSWERS, EVOLUTION = "answers", "evolution"
+COLUMNS = (
+    Column("right", "", chars=3, kind="text", help=tr("◆ right, ◇ wrong")),
+    Column("prompt", tr("Prompt"), chars=12, kind="text"),
+    Column("answer", tr("Likeliest answer now"), chars=24, kind="text"),
+)
+LARGER = 1.3
+"""Times the usual type: eight lines are all that there is to see."""
 CHOSEN = 1
 """The prompt whose answers are listed at first: one that has to change."""
 
 
 class Reported(Interactive):
-    """The panel Evolution on the lesson's run, or a page of cited text."""
+    """The answers of the update under the cursor, all of them over the whole run, or a page of cited text."""
 
-    offer = Offer(shows=(ANSWERS, *PARTS), checks=("right",))
+    offer = Offer(shows=(ANSWERS, EVOLUTION, *PARTS), checks=("right", "all_right_at", "relapses"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
+        self.answers = TableTwin(COLUMNS, title=tr("Answers at this update"))
         self.evolution = EvolutionPanel(workspace)
         self.evolution.place = CHOSEN
         self.page = PublishedView()
         self.page.refused.connect(self._on_refused)
         self.note = note_label("muted")
-        pictures, self._stack = pages(self.evolution, self.page)
+        pictures, self._stack = pages(self.answers, self.evolution, self.page)
         self.lay_out((pictures, 1), self.note, spacing=6)
 
     def draw(self, view: View) -> None:
-        answers = self.shows == ANSWERS
-        self._stack.setCurrentWidget(self.evolution if answers else self.page)
+        recorded = self.shows in (ANSWERS, EVOLUTION)
+        pictures = {ANSWERS: self.answers, EVOLUTION: self.evolution}
+        self._stack.setCurrentWidget(pictures.get(self.shows, self.page))
         self.note.setFont(view.theme.font("body", view.scale))
         self.note.setText(view.run.read_only)
-        self.note.setVisible(answers and bool(view.run.read_only))
-        if answers:
+        self.note.setVisible(recorded and bool(view.run.read_only))
+        if self.shows == ANSWERS:
+            self.answers.set_look(view.theme, view.scale * LARGER)
+            self.answers.set_rows(self._rows(view))
+        elif self.shows == EVOLUTION:
             self.evolution.on_frame()
         else:
             self.page.show_part(self.shows, view.theme, view.scale)
 
+    def _rows(self, view: View) -> list[list[object]]:
+        """A row for every watched prompt at the update shown."""
+        step, origin = view.step.step, view.run.origin
+        if step is None or step.watched_tokens is None:
+            return []
+        answers = [watched(step, place, origin) for place in range(len(origin.watched))]
+        return [
+            [GLYPHS[judged.right], prompt, text] for prompt, (text, judged) in zip(origin.watched, answers, strict=True)
+        ]
+
     def summary(self, view: View) -> str:
+        recorded = RECORDED if view.run.read_only else ""
+        if self.shows == EVOLUTION:
+            return f"{self.evolution.summary(view)} {recorded}".strip()
         if self.shows != ANSWERS:
             return f"{PARTS[self.shows]}. {WHOSE}"
-        return f"{self.evolution.summary(view)} {RECORDED if view.run.read_only else ''}".strip()
+        count, right = len(view.run.origin.watched), self._right()
+        if math.isnan(right):
+            return recorded
+        told = tr("Update {step}: {right} of {count} answers are right.").format(
+            step=view.cursor.step, right=round(right), count=count
+        )
+        return f"{told} {recorded}".strip()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
-        return {"right": self._right}
+        return {"right": self._right, "all_right_at": self._all_right_at, "relapses": self._relapses}
 
     def _right(self) -> float:
         """Watched prompts that are answered right at the update shown."""
-        view = self.workspace.view
-        step, origin = view.step.step, view.run.origin
+        right = self._right_at(self.workspace.view.step.step)
+        return math.nan if right is None else float(sum(right))
+
+    def _right_at(self, step: Step | None) -> list[bool] | None:
+        """Which watched prompts are answered right before ``step``; None where that is not recorded."""
+        origin = self.workspace.view.run.origin
         if step is None or step.watched_tokens is None:
-            return math.nan
-        return float(sum(watched(step, place, origin)[1].right is True for place in range(len(origin.watched))))
+            return None
+        return [watched(step, place, origin)[1].right is True for place in range(len(origin.watched))]
+
+    def _history(self) -> list[list[bool]]:
+        """The same of every update of the run, in order."""
+        run = self.workspace.view.run
+        known = (self._right_at(run.step(update)) for update in range(1, run.head + 1))
+        return [right for right in known if right is not None]
+
+    def _all_right_at(self) -> float:
+        """The first update before which every watched prompt is answered right; NaN without one."""
+        return next((float(n) for n, right in enumerate(self._history(), start=1) if all(right)), math.nan)
+
+    def _relapses(self) -> float:
+        """How often a prompt that was answered right was answered wrong before the next update."""
+        return float(sum(a and not b for one, two in pairwise(self._history()) for a, b in zip(one, two, strict=True)))
 
     @Slot(str)
     def _on_refused(self, sentence: str) -> None:

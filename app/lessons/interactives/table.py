@@ -6,6 +6,7 @@ from app.lessons.interactives.advantage_histogram import AdvantageHistogram
 from app.lessons.interactives.base import Interactive
 from app.lessons.interactives.beta_sweep import BetaSweep
 from app.lessons.interactives.build_group import BuildGroup
+from app.lessons.interactives.climb import Climb
 from app.lessons.interactives.clip import Clip
 from app.lessons.interactives.credit import Credit
 from app.lessons.interactives.dead_groups import DeadGroups
@@ -19,9 +20,12 @@ from app.lessons.interactives.one_update import OneUpdate
 from app.lessons.interactives.ratio_explorer import RatioExplorer
 from app.lessons.interactives.reported import Reported
 from app.lessons.interactives.step_credit import StepCredit
+from app.lessons.interactives.sweet_spot import SweetSpot
 from app.lessons.interactives.temperature import Temperature
 
 INTERACTIVES: dict[str, type[Interactive]] = {
+    "climb": Climb,
+    "sweet_spot": SweetSpot,
     "one_update": OneUpdate,
     "build_group": BuildGroup,
     "dead_groups": DeadGroups,

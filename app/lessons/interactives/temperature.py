@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,7 @@ class Temperature(Interactive):
         shows=SHOWS,
         checks=(*GROUP_CHECKS, *PASS_CHECKS, "reward_over_cold", "reward_over_one", "language_best", "language_rise"),
         state=("scored_at",),
+        parts=("curves", "live", "reward", "words"),
     )  # fmt: skip
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -97,6 +98,14 @@ class Temperature(Interactive):
         for twin in self.twins[name]:
             row.addWidget(twin, 1)
         self._stack.addWidget(page)
+
+    def parts(self) -> Mapping[str, Sequence[QWidget]]:
+        live, reward = list(GROUP_CHECKS).index("live"), list(GROUP_CHECKS).index("reward")
+        return {
+            "live": [self.twins[name][live] for name in self.plots],
+            "reward": [self.twins[name][reward] for name in self.plots],
+            "words": [self.note],
+        }
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -145,7 +154,7 @@ class Temperature(Interactive):
             self._draw()
         except SettingsError as error:
             self.problem = str(error)
-        said = self._told()
+        said = "" if "words" in self.hidden else self._told()
         for twin in self.twins[self.shows]:
             twin.set_look(view.theme, view.scale)
             twin.set_summary(said)
@@ -190,6 +199,8 @@ class Temperature(Interactive):
         here: list[float], top: float = 0.0, sampled_at: float | None = None,
     ) -> None:  # fmt: skip
         """Draw parts over temperature; where charts stand one below the other the last names the axis for all."""
+        if "curves" in self.hidden:  # the point that was measured stands alone
+            values = {}
         open_ended = parts[0] in (DISTINCT, PRAISED)
         plot.show_picture(
             over_temperature(

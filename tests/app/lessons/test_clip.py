@@ -17,7 +17,7 @@ Key = Qt.Key
 @pytest.fixture
 def clip(pupil: Pupil) -> Clip:
     pupil.open("clipping")
-    pupil.walk_to(3)
+    pupil.walk_to(4)
     assert isinstance(pupil.picture, Clip)
     return pupil.picture
 

@@ -119,6 +119,8 @@ def test_answers_are_distinct_by_every_token_and_by_length() -> None:
 
 def test_dragging_moves_the_point_and_leaves_the_curve(pupil: Pupil) -> None:
     pupil.open("temperature")
+    pupil.walk_to(4)
+    pupil.press(Qt.Key.Key_S)
     picture = pupil.picture
     assert isinstance(picture, Temperature)
     plots = picture.plots["groups"]

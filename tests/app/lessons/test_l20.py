@@ -17,7 +17,7 @@ from app.lessons.interactives.reported import CHOSEN, Reported
 from app.panels.registry import lesson_panels
 from app.resources import resource
 from app.training.controller import State
-from app.workspace.answers import watched
+from app.workspace.answers import GLYPHS, watched
 from grpo_core.lessons import LessonError
 from grpo_core.lessons.reading import read_lesson
 from grpo_core.metrics import METRICS
@@ -61,7 +61,7 @@ def test_what_the_lesson_says_is_in_the_file() -> None:
 
 
 def test_it_is_walked_by_keyboard_and_nothing_is_computed(pupil: Pupil) -> None:
-    known(pupil, "reported", {2: 8, 3: 1, 4: 2, 7: 0})
+    known(pupil, "reported", {2: 6, 3: 21, 4: 0, 5: 1, 6: 2, 9: 0})
     assert pupil.driver.program.controller.state is State.IDLE
     picture = pupil.picture
     assert isinstance(picture, Reported)
@@ -72,7 +72,7 @@ def test_it_is_walked_by_keyboard_and_nothing_is_computed(pupil: Pupil) -> None:
         assert told.count("not computed here") == sum(entry.part == part for entry in published())
         assert PARTS[part] in picture.summary(pupil.driver.program.workspace.view)
         pupil.press(Key.Key_Left)
-    assert picture.evolution.isVisible()
+    assert picture.answers.isVisible()
     assert picture.note.text() == RECORDED
 
 
@@ -89,8 +89,17 @@ def test_the_same_prompts_answers_are_scrubbed_through(pupil: Pupil) -> None:
     pupil.press(Key.Key_Comma)
     pupil.driver.settle()
     assert workspace.cursor.step == 11
-    assert "6 of 8 right before update 11" in picture.evolution.note.text()
+    assert picture.summary(workspace.view).startswith("Update 11: 6 of 8 answers are right.")
     assert pupil.lesson_player.place == 0
+
+
+def test_the_first_pictures_show_the_answers_of_one_update_and_nothing_of_later_ones(pupil: Pupil) -> None:
+    pupil.open("reported")
+    picture = pupil.picture
+    assert isinstance(picture, Reported)
+    assert not picture.evolution.isVisible()
+    assert [row[0] == GLYPHS[True] for row in picture._rows(pupil.driver.program.workspace.view)] == right(1)
+    assert picture.answer("all_right_at") == next(n for n in range(1, 33) if all(right(n)))
 
 
 def test_leaving_gives_the_users_run_back_and_the_file_stays(pupil: Pupil) -> None:
@@ -154,6 +163,6 @@ def test_beyond_its_end_it_says_so(pupil: Pupil) -> None:
     assert lesson.steps != lesson_of("reported").steps
     pupil.lesson_player.open(lesson)
     pupil.wait()
-    pupil.next()
+    pupil.walk_to(3)
     pupil.press(Key.Key_S)
     assert pupil.lesson_player.problem == RECORDED

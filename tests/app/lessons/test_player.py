@@ -49,7 +49,10 @@ def test_a_lesson_is_walked_to_its_end_and_the_run_agrees_with_every_sentence(pu
     assert progress.reached[lesson.id].done
     assert len(progress.history) == len(asked)
     assert progress.score(lesson.id) == (sum(result.right for result in placed), len(asked))
-    pupil.next()  # past the end
+    pupil.next()  # past the last step
+    assert pupil.lesson_player.finished
+    assert str(sum(result.right for result in placed)) in pupil.page.ending.result.text()
+    pupil.press(Key.Key_Escape)
     assert pupil.lesson_player.lesson is None
 
 

@@ -1,0 +1,66 @@
+"""A cover over a part of a picture that would give an answer away; the part keeps its place in the layout."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
+
+from app.theme.tokens import LIGHT, RADIUS, Theme
+from grpo_core.text import tr
+
+
+class Cover(QWidget):
+    """Stands where a widget was, which is hidden from eyes and screen readers alike.
+
+    Attributes:
+        target: the widget that it stands for.
+    """
+
+    def __init__(self, target: QWidget) -> None:
+        super().__init__(target.parentWidget())
+        self.target = target
+        self._theme, self._scale = LIGHT, 1.0
+        self._shown_before = False
+        self.setAccessibleName(tr("Hidden until the question is answered"))
+        self.hide()
+
+    def put(self, theme: Theme, scale: float) -> None:
+        """Cover the target, or follow it where it is covered already."""
+        self._theme, self._scale = theme, scale
+        if not self.target.isHidden():
+            self._retain(True)
+            self._shown_before = True
+            self.target.hide()
+        self.setGeometry(self.target.geometry())
+        self.setVisible(self._shown_before)
+        self.raise_()
+        self.update()
+
+    def lift(self) -> None:
+        """Show the target again."""
+        if self._shown_before:
+            self._shown_before = False
+            self._retain(False)
+            self.target.show()
+        self.hide()
+
+    def _retain(self, on: bool) -> None:
+        policy = self.target.sizePolicy()
+        policy.setRetainSizeWhenHidden(on)
+        self.target.setSizePolicy(policy)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme = QPainter(self), self._theme
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.colour("border"), max(self._scale, 1.0), Qt.PenStyle.DashLine))
+        painter.setBrush(theme.colour("surface"))
+        radius = RADIUS * self._scale
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), radius, radius)
+        painter.setPen(theme.ink("muted"))
+        painter.setFont(theme.font("body", self._scale))
+        words, metrics = tr("Hidden until the question is answered"), painter.fontMetrics()
+        room = self.rect().adjusted(6, 0, -6, 0)
+        wrapped = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
+        if room.contains(metrics.boundingRect(room, wrapped, words)):
+            painter.drawText(QRectF(room), wrapped, words)

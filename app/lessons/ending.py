@@ -1,0 +1,100 @@
+"""The end of a lesson: how it went, what to look at once more, and where it leads on to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from app.lessons.prediction import Placed
+from app.theme.labels import Label
+from app.theme.tokens import Theme
+from grpo_core.lessons import Lesson, spoken
+from grpo_core.text import tr
+
+MOST = 3
+"""Questions that are named."""
+
+
+class Ending(QWidget):
+    """What stands in the place of the words after the last step.
+
+    Signals:
+        chosen: the lesson of this id is to be opened next; empty for the list of lessons.
+        kept: the lesson's run is to go on in the whole program.
+    """
+
+    chosen = Signal(str)
+    kept = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._following = ""
+        self.result, self.missed = Label(), Label()
+        self.result.setAccessibleName(tr("Result of the lesson"))
+        self.following, self.all = QPushButton(), QPushButton(tr("All lessons"))
+        self.free = QPushButton(tr("Go on with this run"))
+        self.following.setProperty("primary", True)
+        self.free.setToolTip(tr("The lesson's run in the whole program, with all panels and all settings (O)."))
+        self.following.clicked.connect(self._on_following)
+        self.all.clicked.connect(self._on_all)
+        self.free.clicked.connect(self.kept)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(12)
+        for label in (self.result, self.missed):
+            label.setWordWrap(True)
+            column.addWidget(label)
+        column.addWidget(self.following)
+        row = QHBoxLayout()
+        for button in (self.all, self.free):
+            row.addWidget(button)
+        row.addStretch(1)
+        column.addLayout(row)
+        for button in (self.following, self.all, self.free):
+            button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.hide()
+
+    def show_lesson(
+        self, lesson: Lesson, placed: Mapping[int, Placed], following: Lesson | None, theme: Theme, scale: float
+    ) -> None:
+        """Say how the predictions of ``lesson`` (by step, from 0) went, and offer ``following``."""
+        self.result.setFont(theme.font("number", scale))
+        self.missed.setFont(theme.font("body", scale * 1.15))
+        self.result.setText(result_of(lesson, placed))
+        missed = [
+            spoken(step.predict.ask)
+            for place, step in enumerate(lesson.steps)
+            if step.predict is not None and place in placed and not placed[place].right
+        ]
+        self.missed.setVisible(bool(missed))
+        if missed:
+            self.missed.setText(tr("Look at these once more (Left walks back):") + "\n\n" + "\n\n".join(missed[:MOST]))
+        self._following = "" if following is None else following.id
+        self.following.setVisible(following is not None)
+        if following is not None:
+            self.following.setText(tr("Next lesson: {title}").format(title=following.title))
+
+    def take_focus(self) -> None:
+        """Give the keyboard to the way on."""
+        (self.following if self._following else self.all).setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot()
+    def _on_following(self) -> None:
+        self.chosen.emit(self._following)
+
+    @Slot()
+    def _on_all(self) -> None:
+        self.chosen.emit("")
+
+
+def result_of(lesson: Lesson, placed: Mapping[int, Placed]) -> str:
+    """How many of the lesson's predictions were right, and how many were close, in a sentence."""
+    right = sum(one.right for one in placed.values())
+    close = sum(one.close for one in placed.values())
+    if close:
+        return tr("The end. Of {count} predictions {right} were right and {close} close.").format(
+            count=lesson.asked, right=right, close=close
+        )
+    return tr("The end. Of {count} predictions {right} were right.").format(count=lesson.asked, right=right)

@@ -1,0 +1,87 @@
+"""Pictures between two others: bars that grow, lines that are drawn, for the seconds of a reveal."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from PySide6.QtWidgets import QWidget
+
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarPicture, BarSeries
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line, LinePicture
+
+
+class Morph:
+    """The charts of a widget on their way from what they showed to what they show now.
+
+    A chart that was not drawn anew between two frames still holds the picture in between, so that the picture it is on
+    its way to is kept beside it.
+    """
+
+    def __init__(self, widget: QWidget) -> None:
+        """Keep what every chart inside ``widget`` shows now."""
+        self._widget = widget
+        self._before: dict[QWidget, BarPicture | LinePicture] = {}
+        self._before.update({chart: chart.picture for chart in widget.findChildren(BarChart)})
+        self._before.update({chart: chart.picture for chart in widget.findChildren(LineChart)})
+        self._between: dict[QWidget, tuple[object, BarPicture | LinePicture]] = {}
+
+    def blend(self, share: float) -> None:
+        """Show in every chart what lies ``share`` (0 to 1) of the way to the picture it was drawn with last."""
+        for bars in self._widget.findChildren(BarChart):
+            target, before = self._target(bars, bars.picture), self._before.get(bars)
+            if isinstance(target, BarPicture) and target is not before:
+                bars.show_picture(between_bars(before if isinstance(before, BarPicture) else None, target, share))
+                self._between[bars] = bars.picture, target
+        for lines in self._widget.findChildren(LineChart):
+            aim, earlier = self._target(lines, lines.picture), self._before.get(lines)
+            if isinstance(aim, LinePicture) and aim is not earlier:
+                lines.show_picture(between_lines(earlier if isinstance(earlier, LinePicture) else None, aim, share))
+                self._between[lines] = lines.picture, aim
+
+    def _target(self, chart: QWidget, shown: BarPicture | LinePicture) -> BarPicture | LinePicture:
+        between, target = self._between.get(chart, (None, shown))
+        return target if between is shown else shown
+
+
+def between_bars(before: BarPicture | None, after: BarPicture, share: float) -> BarPicture:
+    """Bars ``share`` of the way from one picture to another; those without a counterpart grow from 0."""
+    if not after.count or share >= 1:
+        return after
+    same = before is not None and before.count == after.count and before.label == after.label
+    known = {(s.name, s.style): s for s in before.series} if same and before is not None else {}
+    series = [_bar(known.get((s.name, s.style)), s, share) for s in after.series]
+    return dataclasses.replace(after, series=tuple(series), notes=())
+
+
+def _bar(before: BarSeries | None, after: BarSeries, share: float) -> BarSeries:
+    if not after.is_bar or not len(after.heights):
+        return after
+    old = np.zeros_like(after.heights, dtype=float)
+    if before is not None and len(before.heights) == len(old):
+        old = np.nan_to_num(np.asarray(before.heights, dtype=float))
+    return after.with_heights(old + (after.heights - old) * share, low=None, high=None)
+
+
+def between_lines(before: LinePicture | None, after: LinePicture, share: float) -> LinePicture:
+    """Lines ``share`` of the way: those with the same points move there, others are drawn from left to right."""
+    if share >= 1:
+        return after
+    known = {} if before is None else before.by_name
+    lines = [_line(known.get(line.name), line, share) for line in after.lines]
+    return dataclasses.replace(after, lines=tuple(lines))
+
+
+def _line(before: Line | None, after: Line, share: float) -> Line:
+    if before is not None and len(before.x) == len(after.x) and np.array_equal(before.x, after.x):
+        if np.array_equal(before.y, after.y, equal_nan=True):
+            return after
+        if np.isfinite(before.y).any():
+            return dataclasses.replace(after, y=before.y + (after.y - before.y) * share, low=None, high=None)
+    if not len(after.x):
+        return after
+    low, high = float(np.nanmin(after.x)), float(np.nanmax(after.x))
+    there = after.x <= low + (high - low) * share
+    return dataclasses.replace(after, y=np.where(there, after.y, np.nan))
