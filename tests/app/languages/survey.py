@@ -160,7 +160,8 @@ def _panel(widget: QWidget) -> str:
 def main(home: str, what: str) -> None:
     application = QApplication(sys.argv[:1])
     language.arrange(application)
-    program = Application(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
+    wanted = Preferences(theme="light", speed=None, reduced_motion=True)  # what is looked at stands still
+    program = Application(application, find_paths({"GRPO_LAB_HOME": home}), wanted)
     program.window.resize(1920, 1080)
     program.window.show()
     program.startup.welcome()
