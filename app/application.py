@@ -26,6 +26,7 @@ from app.controllers.presenter import Presenter
 from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
 from app.controllers.recorded_runs import RecordedRuns
+from app.controllers.run_files import RunFiles
 from app.controllers.runs import RunsController
 from app.controllers.session_files import SessionFiles
 from app.controllers.shutdown import ShutdownController
@@ -64,9 +65,9 @@ class Application(QObject):
         workspace, controller, player, run_manager: the model, the worker's representative, the transport, the runs.
         window, messages: the main window and its message bar.
         actions: the commands as actions.
-        panels, layouts, runs, recorded_runs, recent_files, session_files, exporter, exports, background_runs,
-        breakpoints, lessons, lesson_recovery, presenter, prompts, structural, zooming, startup, shutdown: what the
-        commands do, by subject.
+        panels, layouts, runs, recorded_runs, run_files, recent_files, session_files, exporter, exports,
+        background_runs, breakpoints, lessons, lesson_recovery, presenter, prompts, structural, zooming, startup,
+        shutdown: what the commands do, by subject.
     """
 
     def __init__(
@@ -139,6 +140,7 @@ class Application(QObject):
             preferences, self.recent_files, self,
         )  # fmt: skip
         self.prompts = PromptReading(self.messages, self)
+        self.run_files = RunFiles(self.messages, self.run_manager, self)
         self.structural = StructuralChanges(
             workspace, self.run_manager, self.player, self.prompts, self.layouts, self.messages, self
         )
@@ -146,8 +148,8 @@ class Application(QObject):
             workspace, self.run_manager, self.layouts, self.recent_files, self.messages, self
         )
         self.runs = RunsController(
-            window, workspace, self.run_manager, self.layouts, self.recent_files, self.session_files, self.prompts,
-            self.structural, self.recorded_runs,
+            window, workspace, self.run_manager, self.layouts, self.recent_files, self.run_files,
+            self.session_files, self.prompts, self.structural, self.recorded_runs,
         )  # fmt: skip
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
         self.exports = ExportController(window, workspace, self.panels, self.exporter, self)
@@ -176,12 +178,12 @@ class Application(QObject):
 
     def _make_ends(self) -> None:
         self.startup = Startup(
-            self.workspace, self.run_manager, self.runs, self.lessons, self.presenter, self.preferences, self.messages,
-            self,
+            self.workspace, self.run_manager, self.runs, self.run_files, self.lessons, self.presenter,
+            self.preferences, self.messages, self,
         )  # fmt: skip
         closers = (
-            self.background_runs.close, self.startup.close, self.prompts.close, self.session_files.close,
-            self.exporter.close, self.presenter.close, self.recorded_runs.close,
+            self.background_runs.close, self.startup.close, self.prompts.close, self.run_files.close,
+            self.session_files.close, self.exporter.close, self.presenter.close, self.recorded_runs.close,
         )  # fmt: skip
         self.shutdown = ShutdownController(
             self.window, self.workspace, self.controller, self.player, self.lessons.player, self.preferences,

@@ -13,6 +13,7 @@ from app.controllers.layouts import LayoutsController
 from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
 from app.controllers.recorded_runs import RecordedRuns
+from app.controllers.run_files import RunFiles
 from app.controllers.session_files import SessionFiles
 from app.controllers.structural_changes import StructuralChanges
 from app.examples import example
@@ -38,11 +39,11 @@ class RunsController:
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, run_manager: RunManager, layouts: LayoutsController,
-        recent_files: RecentFiles, session_files: SessionFiles, prompts: PromptReading, structural: StructuralChanges,
-        recorded_runs: RecordedRuns,
+        recent_files: RecentFiles, files: RunFiles, session_files: SessionFiles, prompts: PromptReading,
+        structural: StructuralChanges, recorded_runs: RecordedRuns,
     ) -> None:  # fmt: skip
         self._window, self._workspace, self._run_manager = window, workspace, run_manager
-        self._layouts, self._recent_files = layouts, recent_files
+        self._layouts, self._recent_files, self._files = layouts, recent_files, files
         self._session_files, self._prompts, self._structural = session_files, prompts, structural
         self._recorded_runs = recorded_runs
 
@@ -112,7 +113,7 @@ class RunsController:
             self.open_path(Path(name))
 
     def open_path(self, path: Path) -> None:
-        """Open a run file, a session, or a run that another program recorded, or say why it cannot be opened."""
+        """Open a run file, a session, or a run that another program recorded, beside the window, or say why not."""
         if path.suffix.lower() == SUFFIX:
             self._session_files.open(path)
         elif exists(path) and path.suffix.lower() != OWN_SUFFIX:
@@ -122,8 +123,7 @@ class RunsController:
 
     def _open_own(self, path: Path) -> None:
         """Open a run file, or say why it cannot be opened."""
-        if self._attempt(lambda: self._run_manager.open(path)):
-            self._recent_files.remember(path)
+        self._files.open(path, lambda _: self._recent_files.remember(path))
 
     def open_example(self) -> None:
         """A language model's run that was recorded, in the layout made for it; it is read, not computed."""
@@ -138,10 +138,12 @@ class RunsController:
         name, _ = QFileDialog.getSaveFileName(self._window, tr("Save run as"), suggestion, RUNS)
         if name:
             target = Path(name) if Path(name).suffix else Path(name).with_suffix(".grpo")
-            if self._attempt(lambda: self._run_manager.save_as(run, target)):
-                sentence = tr("The run is saved as {target}.").format(target=target)
-                self._window.messages.say(sentence, Severity.INFO)
-                self._recent_files.remember(target)
+            self._files.save_as(run, target, lambda _: self._on_saved(target))
+
+    def _on_saved(self, target: Path) -> None:
+        sentence = tr("The run is saved as {target}.").format(target=target)
+        self._window.messages.say(sentence, Severity.INFO)
+        self._recent_files.remember(target)
 
     # -- end ---------------------------------------------------------------------------------------------------------
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QFileDialog
@@ -16,7 +16,7 @@ from app.controllers.presenter import Presenter
 from app.controllers.recent_files import RecentFiles
 from app.messages.message import Severity
 from app.plotting.numbers import in_bytes
-from app.sessions.file_task import FileTasks
+from app.sessions.file_task import FileTasks, TaskPoll
 from app.settings.store import PreferenceStore
 from app.training.controller import Controller
 from app.window.layouts import LAYOUTS
@@ -33,6 +33,9 @@ from grpo_core.text import tr
 SESSIONS = tr("GRPO Lab sessions (*{suffix})").format(suffix=SUFFIX)
 BUSY = "session"
 LONGEST_NOTES = 1_000_000
+OpenedSession: TypeAlias = tuple[Manifest, list[RunHandle | str | None]]
+"""What a session says, and its runs in the same order: a sentence for one that cannot be read, None for those that only
+hold the first updates of a branch."""
 
 
 class SessionFiles(QObject):
@@ -80,7 +83,8 @@ class SessionFiles(QObject):
         runs = [run for run in open_here if not run.is_recorded]
         manifest, paths = self._manifest(runs), [run.path for run in runs]
         title = tr("Saving {name}").format(name=target.name)
-        self.tasks.start(title, partial(save_session, target, manifest, paths), partial(self._on_saved, target))
+        work = partial(_saved_session, target, manifest, paths)
+        self.tasks.start(title, work, partial(self._on_saved, target))
         run = self._workspace.run if player.saved is None else player.saved.run
         if len(runs) < len(open_here):
             sentence = tr(
@@ -139,13 +143,13 @@ class SessionFiles(QObject):
             self._waiting.append(path)
             return
         title = tr("Opening {name}").format(name=path.name)
-        work = partial(_session_with_prompts, path, self._run_manager.folder)
+        work = partial(_opened_session, path, self._run_manager.folder)
         self._opening = self.tasks.start(title, work, partial(self._on_opened, path))
 
-    def _on_opened(self, path: Path, contents: tuple[Manifest, tuple[Path, ...]]) -> None:
-        manifest, copies = contents
+    def _on_opened(self, path: Path, contents: OpenedSession) -> None:
+        manifest, read = contents
         blank = self._workspace.run
-        handles = self._open_runs(manifest, copies)
+        handles = [self._adopted(run) for run in read]
         if manifest.shown is None and manifest.settings is not None:
             handles.append(self._new_run(manifest.settings))
         elif manifest.shown is not None and (front := handles[manifest.shown]) is not None:
@@ -158,16 +162,12 @@ class SessionFiles(QObject):
         self._window.messages.say(sentence, Severity.INFO)
         self._recent_files.remember(path)
 
-    def _open_runs(self, manifest: Manifest, copies: tuple[Path, ...]) -> list[RunHandle | None]:
-        """The runs of the session, opened; None for those that only hold the first updates of a branch."""
-        handles: list[RunHandle | None] = []
-        for run, copy in zip(manifest.runs, copies, strict=True):
-            try:
-                handles.append(self._run_manager.open(copy) if run.listed else None)
-            except GrpoError as error:
-                self._window.messages.say(str(error), Severity.ERROR)
-                handles.append(None)
-        return handles
+    def _adopted(self, read: RunHandle | str | None) -> RunHandle | None:
+        """A run of the session, shown; None, and the sentence, where it could not be read."""
+        if isinstance(read, str):
+            self._window.messages.say(read, Severity.ERROR)
+            return None
+        return None if read is None else self._run_manager.adopt(read)
 
     def _new_run(self, settings: Settings) -> RunHandle | None:
         """A new run under the session's settings; None, and a sentence, where its prompts cannot be used."""
@@ -221,9 +221,24 @@ class SessionFiles(QObject):
         self.tasks.close()
 
 
-def _session_with_prompts(path: Path, folder: Path, cancelled: Callable[[], bool]) -> tuple[Manifest, tuple[Path, ...]]:
-    """As :func:`open_session`; the prompts of the new run that it shows are at hand then."""
-    manifest, copies = open_session(path, folder, cancelled)
+def _saved_session(target: Path, manifest: Manifest, runs: list[Path], poll: TaskPoll) -> Manifest:
+    """As :func:`save_session`."""
+    return save_session(target, manifest, runs, poll, poll.tell)
+
+
+def _opened_session(path: Path, folder: Path, poll: TaskPoll) -> OpenedSession:
+    """As :func:`open_session`, with its runs read; the prompts of the new run that it shows are at hand then."""
+    manifest, copies = open_session(path, folder, poll, poll.tell)
     if manifest.shown is None and manifest.settings is not None:
-        read_ahead(manifest.settings, cancelled)
-    return manifest, copies
+        read_ahead(manifest.settings, poll)
+    return manifest, [
+        _opened_run(copy) if run.listed else None for run, copy in zip(manifest.runs, copies, strict=True)
+    ]
+
+
+def _opened_run(path: Path) -> RunHandle | str:
+    """A run of the session, or the sentence why it cannot be read."""
+    try:
+        return RunHandle.open(path)
+    except GrpoError as error:
+        return str(error)

@@ -11,15 +11,16 @@ from PySide6.QtCore import QObject, Slot
 
 from app.controllers.lessons import LessonController
 from app.controllers.presenter import Presenter
+from app.controllers.run_files import RunFiles
 from app.controllers.runs import OWN_SUFFIX, RunsController
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTask, Work
 from app.settings.files import exists
 from app.settings.store import PreferenceStore
+from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
-from grpo_core.errors import GrpoError
 from grpo_core.runs import library
 from grpo_core.text import tr
 
@@ -32,11 +33,13 @@ class Startup(QObject):
     """The first things that one window does."""
 
     def __init__(
-        self, workspace: Workspace, run_manager: RunManager, runs: RunsController, lessons: LessonController,
-        presenter: Presenter, preferences: PreferenceStore, messages: MessageBar, parent: QObject | None = None,
+        self, workspace: Workspace, run_manager: RunManager, runs: RunsController, files: RunFiles,
+        lessons: LessonController, presenter: Presenter, preferences: PreferenceStore, messages: MessageBar,
+        parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._workspace, self._run_manager, self._runs = workspace, run_manager, runs
+        self._files = files
         self._lessons, self._presenter = lessons, presenter
         self._preferences, self._messages = preferences, messages
         self._searches: list[FileTask] = []
@@ -59,20 +62,18 @@ class Startup(QObject):
             self.reopen(Path(last))
 
     def reopen(self, path: Path) -> None:
-        """Show a run of an earlier session, paused; the untouched new run makes room for it.
+        """Show a run of an earlier session, paused; the new run makes room for it, if it is untouched by then.
 
         Where it cannot be opened, the reason is said and the new run stays.
         """
         if path.suffix.lower() != OWN_SUFFIX:
             self._runs.open_path(path)
             return
-        blank = self._workspace.run
-        try:
-            self._run_manager.open(path)
-        except GrpoError as error:
-            self._messages.say(str(error))
-            return
-        if blank is not None and blank.head == 0:
+        self._files.open(path, partial(self._make_room, self._workspace.run))
+
+    def _make_room(self, blank: RunHandle | None, opened: RunHandle) -> None:
+        workspace = self._workspace
+        if blank in workspace.runs and blank not in (opened, workspace.training) and not blank.head:
             self._run_manager.close_run(blank)
 
     def present(self, name: str) -> None:

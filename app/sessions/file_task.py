@@ -1,11 +1,17 @@
-"""Work on files that would keep the window waiting, done one at a time in a thread of its own."""
+"""Work on files that would keep the window waiting, done one at a time in a thread of its own.
+
+A disk or a network drive may not answer at all, and nobody can end a thread that waits for it. So a task that does not
+hear that it was cancelled is left behind after some seconds, and no program waits for it at its end.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
-from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
@@ -14,13 +20,41 @@ from grpo_core.text import tr
 
 PATIENCE_MS = 300
 """Nothing is said of a wait that is shorter."""
+PROGRESS_MS = 500
+"""Between two looks at how far a task is."""
+DEAF_MS = 5000
+"""Within that time a task has to hear that it was cancelled; then it is left behind."""
 
-Work: TypeAlias = Callable[[Callable[[], bool]], object]
-"""Does the work; polls the function that it is given and raises ``Cancelled`` when that turns true."""
+
+class TaskPoll:
+    """What a task is given: called, it says whether the task is to be given up; ``tell`` says how far it is.
+
+    Attributes:
+        fraction: of the task that is done, from 0 to 1; None where that is not known.
+    """
+
+    def __init__(self) -> None:
+        self.fraction: float | None = None
+        self._cancelled = threading.Event()
+
+    def __call__(self) -> bool:
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        """From now on it says that the task is to be given up."""
+        self._cancelled.set()
+
+    def tell(self, fraction: float) -> None:
+        """So much is done."""
+        self.fraction = fraction
 
 
-class FileTask(QThread):
-    """Runs ``work`` once: a thread that is asked to stop, never killed.
+Work: TypeAlias = Callable[[TaskPoll], object]
+"""Does the work; polls what it is given and raises ``Cancelled`` when that turns true."""
+
+
+class FileTask(QObject):
+    """Runs ``work`` once, in a thread that is asked to stop, never killed.
 
     Signals:
         done: what it returned.
@@ -32,23 +66,39 @@ class FileTask(QThread):
 
     def __init__(self, work: Work, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self.poll = TaskPoll()
         self._work = work
+        self._thread = threading.Thread(target=self._run, name="files", daemon=True)
 
-    def run(self) -> None:
-        try:
-            result = self._work(self.isInterruptionRequested)
-        except Cancelled:
-            self.failed.emit("")
-        except GrpoError as error:
-            self.failed.emit(str(error))
-        except OSError as error:
-            self.failed.emit(tr("The file could not be reached: {strerror}.").format(strerror=error.strerror or error))
-        else:
-            self.done.emit(result)
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
 
     def cancel(self) -> None:
         """Ask it to stop; ``failed`` follows unless it is done already."""
-        self.requestInterruption()
+        self.poll.cancel()
+
+    def wait(self, seconds: float = DEAF_MS / 1000) -> bool:
+        """Wait for the end of the thread, but no longer than that; whether it has ended."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        with suppress(RuntimeError):  # the window that would hear of it is gone, as at the end of the program
+            try:
+                result = self._work(self.poll)
+            except Cancelled:
+                self.failed.emit("")
+            except GrpoError as error:
+                self.failed.emit(str(error))
+            except OSError as error:
+                sentence = tr("The file could not be reached: {strerror}.")
+                self.failed.emit(sentence.format(strerror=error.strerror or error))
+            except BaseException:
+                self.failed.emit(tr("The work on the file was broken off by an unexpected error."))
+                raise
+            else:
+                self.done.emit(result)
 
 
 class FileTasks(QObject):
@@ -73,9 +123,11 @@ class FileTasks(QObject):
         self._finish: Callable[[Any], object] | None = None
         self._title = ""
         self._patience = QTimer(self)
-        self._patience.setSingleShot(True)
-        self._patience.setInterval(PATIENCE_MS)
         self._patience.timeout.connect(self.say_at_work)
+        self._deaf = QTimer(self)
+        self._deaf.setSingleShot(True)
+        self._deaf.setInterval(DEAF_MS)
+        self._deaf.timeout.connect(self._on_deaf)
 
     @property
     def busy(self) -> bool:
@@ -94,30 +146,64 @@ class FileTasks(QObject):
         self._task = FileTask(work, self)
         self._task.done.connect(self._on_done)
         self._task.failed.connect(self._on_failed)
-        self._patience.start()
+        self._patience.start(PATIENCE_MS)
         self._task.start()
         return True
 
     @Slot()
     def say_at_work(self) -> None:
-        """Say that the task is at work, with a button that cancels it."""
+        """Say that the task is at work and how far it is, with a button that cancels it."""
+        task = self._task
+        if task is None:
+            return
+        if self._patience.isActive():
+            self._patience.setInterval(PROGRESS_MS)
         stop = self.close if self._abandon else self.cancel
         cancel = BarAction(text=tr("Cancel"), run=stop, closes=False)
-        text = tr("{doing} …").format(doing=self._title)
+        if task.poll():
+            text = tr("{doing} is being cancelled …").format(doing=self._title)
+        elif task.poll.fraction is None:
+            text = tr("{doing} …").format(doing=self._title)
+        else:
+            text = tr("{doing}: {percent:.0f} % …").format(doing=self._title, percent=100 * task.poll.fraction)
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=self._message))
 
     def cancel(self) -> None:
         """Give up what is being written or read; nothing of it is left."""
         if self._task is not None:
             self._task.cancel()
+            if not self._deaf.isActive():
+                self._deaf.start()
 
     def close(self) -> None:
         """Give up at once what is half done; it leaves nothing, and nothing follows."""
         if self._task is not None:
-            self._task.done.disconnect(self._on_done)
-            self._task.failed.disconnect(self._on_failed)
-            self._task.cancel()
-            self._clear()
+            task = self._detached()
+            if not self._abandon:
+                task.wait()
+
+    @Slot()
+    def _on_deaf(self) -> None:
+        """It does not hear that it was cancelled: perhaps a disk does not answer."""
+        if self._task is None:
+            return
+        self._detached()
+        sentence = tr(
+            "{doing} was cancelled. It did not hear that for {seconds:g} seconds and was left behind; perhaps the disk "
+            "does not answer."
+        )
+        self._messages.say(sentence.format(doing=self._title, seconds=DEAF_MS / 1000))
+        self.ended.emit()
+
+    def _detached(self) -> FileTask:
+        """The task, of which nothing more is heard; it stays until its thread has ended, however late that is."""
+        task = self._task
+        assert task is not None
+        task.done.disconnect(self._on_done)
+        task.failed.disconnect(self._on_failed)
+        task.cancel()
+        self._forget()
+        return task
 
     @Slot(object)
     def _on_done(self, result: object) -> None:
@@ -140,10 +226,14 @@ class FileTasks(QObject):
         self.ended.emit()
 
     def _clear(self) -> None:
+        """The task has come to its end."""
+        task = self._task
+        self._forget()
+        if task is not None and task.wait():
+            task.deleteLater()
+
+    def _forget(self) -> None:
         self._patience.stop()
+        self._deaf.stop()
         self._messages.remove(self._message)
-        self._finish = None
-        if self._task is not None:
-            self._task.wait()
-            self._task.deleteLater()
-            self._task = None
+        self._finish = self._task = None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from app.examples import RECORDED, is_example
 from app.plotting.pyramid import Pyramid
 from app.workspace.onsets import Onsets, changes, leaves_zero
 from grpo_core.config import Settings
-from grpo_core.errors import RunFileError
+from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.metrics import METRICS
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Origin, Step
@@ -31,6 +32,16 @@ KEPT_TOKENS = 4_000_000
 """Tokens of all of these together, where there are several: some 100 bytes a token."""
 
 
+class Poll(Protocol):
+    """What a long reading is given."""
+
+    def __call__(self) -> bool:
+        """Whether to give up."""
+
+    def tell(self, fraction: float) -> None:
+        """So much is done, from 0 to 1."""
+
+
 class RunHandle:
     """A run that is open in the window.
 
@@ -39,6 +50,7 @@ class RunHandle:
         title: what the list of runs shows.
         origin: the run before its first update.
         path: its file; the file exists from the first update on.
+        resolved: the same without links, by which two names of one file are known.
         branched_at: update of the parent that it goes on from, None for a run of its own.
         parent: the run it goes on from, as long as that is open in this window.
         head: last computed update.
@@ -60,6 +72,7 @@ class RunHandle:
         self.title = title
         self.origin = origin
         self.path = path
+        self.resolved = path.resolve()
         self.branched_at: int | None = None
         self.head = 0
         self.series: dict[str, Pyramid] = {name: Pyramid() for name in METRICS}
@@ -82,18 +95,31 @@ class RunHandle:
         self.elsewhere: Callable[[int], Step | None] = _nowhere
 
     @classmethod
-    def open(cls, path: Path) -> RunHandle:
-        """A run from its file.
+    def open(cls, path: Path, poll: Poll | None = None) -> RunHandle:
+        """A run from its file, which may be opened in a thread and used in another afterwards.
+
+        Args:
+            path: of the file.
+            poll: says whether to give up, and is told how far the reading is.
 
         Raises:
             RunFileError: the file cannot be read; the message says why.
+            Cancelled: ``poll`` said so.
         """
         reader = RunReader.open(path)
+        try:
+            return cls._read(path, reader, poll)
+        except BaseException:
+            reader.close()
+            raise
+
+    @classmethod
+    def _read(cls, path: Path, reader: RunReader, poll: Poll | None) -> RunHandle:
         title = tr("Recorded example") if is_example(path) else reader.meta.title
         handle = cls(title=title or path.stem, origin=reader.origin, path=path)
         handle._lineage = Lineage(reader, path.parent)
         handle.own_thinned, handle.thinned = reader.thinned, handle._lineage.thinned()
-        handle.extend({name: reader.series(name) for name in METRICS}, reader.last)
+        handle.extend(_all_series(reader, poll), reader.last)
         handle.changes = list(reader.settings_changes()) or handle.changes
         handle.branched_at = reader.meta.parent[1] if reader.meta.parent else None
         handle.read_only = _hindrance(path, reader.newer)
@@ -258,6 +284,18 @@ class RunHandle:
             self._lineage = None
         if self.parent is not None:
             self.parent.let_go()
+
+
+def _all_series(reader: RunReader, poll: Poll | None) -> dict[str, np.ndarray]:
+    """Every scalar of a run, by name."""
+    series = {}
+    for count, name in enumerate(METRICS):
+        if poll is not None:
+            if poll():
+                raise Cancelled(tr("The run was not opened."))
+            poll.tell(count / len(METRICS))
+        series[name] = reader.series(name)
+    return series
 
 
 def _nowhere(number: int) -> Step | None:

@@ -97,16 +97,32 @@ class RunManager(QObject):
         return RunHandle(title=title, origin=learners.origin(settings), path=path)
 
     def open(self, path: Path) -> RunHandle:
-        """A run from a file, at its last update; training goes on meanwhile.
+        """A run from a file, at its last update; training goes on meanwhile. Waits until the file is read.
 
         Raises:
             RunFileError: with a sentence that says what was wrong.
         """
-        already = next((run for run in self._workspace.runs if run.path.resolve() == path.resolve()), None)
-        if already is not None and not self._moved_on(already):
+        ours = self.trained_from(path)
+        if ours is not None:
+            self._show(ours)
+            return ours
+        return self.adopt(RunHandle.open(path))
+
+    def trained_from(self, path: Path) -> RunHandle | None:
+        """The run at ``path`` that this window trains or is about to; None where the file is to be asked."""
+        for run in self._workspace.runs:
+            ours = run is self._workspace.training and self._controller.state is not State.FAILED
+            if run.path == path and (ours or not run.head):
+                return run
+        return None
+
+    def adopt(self, run: RunHandle) -> RunHandle:
+        """Show a run that was read from its file; or the one that is open already, unless the file has moved on."""
+        already = next((other for other in self._workspace.runs if other.resolved == run.resolved), None)
+        if already is not None and not self._moved_on(already, run.head):
+            run.let_go()
             self._show(already)
             return already
-        run = RunHandle.open(path)
         self._show(run)
         if already is not None:
             self.close_run(already)
@@ -121,10 +137,10 @@ class RunManager(QObject):
         if before is not None and before is not self._workspace.training and not before.head and not before.saved:
             self.close_run(before)
 
-    def _moved_on(self, run: RunHandle) -> bool:
-        """Whether another window has written, or writes, the file of a run that is open here."""
+    def _moved_on(self, run: RunHandle, on_disk: int) -> bool:
+        """Whether another window has written, or writes, the file of a run that is open here, up to ``on_disk``."""
         ours = run is self._workspace.training and self._controller.state is not State.FAILED
-        return not ours and run.path.exists() and (bool(run.read_only) or run.on_disk > run.head)
+        return not ours and (bool(run.read_only) or on_disk > run.head)
 
     def branch(self, step: int) -> RunHandle:
         """A new run that goes on from update ``step`` of the active one, with the settings of the controls.
@@ -163,10 +179,20 @@ class RunManager(QObject):
         return run
 
     def save_as(self, run: RunHandle, target: Path) -> None:
-        """Copy a run's file to ``target``.
+        """Copy a run's file to ``target``, and wait for that.
 
         Raises:
             RunFileError: with a sentence that says what was wrong.
+        """
+        self.commit(run)
+        copy_run(run.path, target)
+        self.mark_saved(run)
+
+    def commit(self, run: RunHandle) -> None:
+        """Have everything of a run in its file, so that it can be copied.
+
+        Raises:
+            GrpoError: it has no file yet, or none of its own.
         """
         if run.is_recorded:
             raise GrpoError(tr("A recorded run is not copied: it stays where its trainer wrote it."))
@@ -178,7 +204,9 @@ class RunManager(QObject):
                     title=run.title
                 )
             )
-        copy_run(run.path, target)
+
+    def mark_saved(self, run: RunHandle) -> None:
+        """The user has a copy of a run."""
         run.saved = True
         self.runs_changed.emit()
 

@@ -23,7 +23,7 @@ _LOOK_EVERY = 1000
 
 
 class RunConnection(sqlite3.Connection):
-    """A connection on which each statement has its allowance. Used by one thread."""
+    """A connection on which each statement has its allowance. Used by one thread at a time."""
 
     _end = 0.0
 
@@ -76,6 +76,7 @@ def connected(path: Path, mode: str) -> RunConnection:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}",
         uri=True, timeout=2.0, isolation_level=None, cached_statements=32, factory=RunConnection,
+        check_same_thread=False,  # a run is opened beside the window, which then has it
     )  # fmt: skip
     try:
         connection.guard(size)

@@ -21,7 +21,7 @@ from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.metrics import METRICS
 from grpo_core.runs import library
 from grpo_core.runs.database import explained
-from grpo_core.runs.files import replacing
+from grpo_core.runs.files import replacing, size_of
 from grpo_core.runs.manifest import LONGEST_NAME, Manifest, SessionError, SessionRun, manifest_text
 from grpo_core.runs.meta import RunMeta
 from grpo_core.runs.run_file import RunReader, copy_run
@@ -41,8 +41,16 @@ def _never() -> bool:
     return False
 
 
+def _nobody(fraction: float) -> None:
+    pass
+
+
 def save_session(
-    path: Path, manifest: Manifest, runs: Sequence[Path], cancelled: Callable[[], bool] = _never
+    path: Path,
+    manifest: Manifest,
+    runs: Sequence[Path],
+    cancelled: Callable[[], bool] = _never,
+    progress: Callable[[float], object] = _nobody,
 ) -> Manifest:
     """Writes a session file; what stood at ``path`` is replaced only once the new one is whole.
 
@@ -51,6 +59,7 @@ def save_session(
         manifest: what the window shows; its ``runs`` are filled in here.
         runs: run files, also ones that are being written. Those that a branch among them reaches back to come along.
         cancelled: polled between pieces.
+        progress: told how much is done, from 0 to 1.
 
     Returns:
         The manifest as written.
@@ -70,12 +79,13 @@ def save_session(
     with zip_explained(path, "written"), replacing(path) as temporary, temporary.open("wb") as whole:
         with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             archive.writestr(zipfile.ZipInfo(MANIFEST), text, zipfile.ZIP_DEFLATED)  # without the clock's date
+            pouring = _Pouring(sum(map(size_of, files)), cancelled, progress)
             for number, file in enumerate(files, 1):
                 with tempfile.TemporaryDirectory(prefix=".grpo-session-", dir=path.parent) as room:
                     copy = Path(room, "run.grpo")
                     copy_run(file, copy)
                     with copy.open("rb") as source, archive.open(entry_name(number), "w", force_zip64=True) as writing:
-                        _pour(source, writing, cancelled)
+                        pouring.pour(source, writing)
         whole.flush()
         os.fsync(whole.fileno())
     return manifest
@@ -91,8 +101,19 @@ def read_manifest(path: Path) -> Manifest:
         return checked(path, archive)
 
 
-def open_session(path: Path, folder: Path, cancelled: Callable[[], bool] = _never) -> tuple[Manifest, tuple[Path, ...]]:
+def open_session(
+    path: Path,
+    folder: Path,
+    cancelled: Callable[[], bool] = _never,
+    progress: Callable[[float], object] = _nobody,
+) -> tuple[Manifest, tuple[Path, ...]]:
     """Copies the runs of a session into ``folder``, under names of their own; all of them or none.
+
+    Args:
+        path: of the session.
+        folder: where the copies go.
+        cancelled: polled between pieces.
+        progress: told how much is done, from 0 to 1.
 
     Returns:
         The manifest, and the copies in the order of its runs.
@@ -107,11 +128,12 @@ def open_session(path: Path, folder: Path, cancelled: Callable[[], bool] = _neve
         with reading(path) as archive:
             manifest = checked(path, archive)
             _check_room(path, archive, folder)
+            pouring = _Pouring(sum(entry.file_size for entry in archive.infolist()), cancelled, progress)
             for number, run in enumerate(manifest.runs, 1):
                 copies.append(library.new_path(folder, run.title))
                 with explained(copies[-1], "written"), replacing(copies[-1]) as temporary:
                     with archive.open(entry_name(number)) as source, temporary.open("wb") as writing:
-                        _pour(source, writing, cancelled)
+                        pouring.pour(source, writing)
                     spent += _check_run(path, temporary, number)
                 if spent > PROCESSOR_SECONDS:
                     raise SessionError(
@@ -181,8 +203,22 @@ def _check_run(path: Path, copy: Path, number: int) -> float:
     return time.thread_time() - begun
 
 
-def _pour(source: IO[bytes], target: IO[bytes], cancelled: Callable[[], bool]) -> None:
-    while piece := source.read(_PIECE):
-        if cancelled():
-            raise Cancelled(tr("The session was not finished; nothing of it is left."))
-        target.write(piece)
+class _Pouring:
+    """Copies the content of several files, and says how much of all of them is done."""
+
+    def __init__(self, total: int, cancelled: Callable[[], bool], progress: Callable[[float], object]) -> None:
+        self._total, self._done = max(total, 1), 0
+        self._cancelled, self._progress = cancelled, progress
+
+    def pour(self, source: IO[bytes], target: IO[bytes]) -> None:
+        """All of ``source`` into ``target``.
+
+        Raises:
+            Cancelled: it was given up.
+        """
+        while piece := source.read(_PIECE):
+            if self._cancelled():
+                raise Cancelled(tr("The session was not finished; nothing of it is left."))
+            target.write(piece)
+            self._done += len(piece)
+            self._progress(min(self._done / self._total, 1.0))

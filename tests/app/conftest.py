@@ -46,6 +46,17 @@ class Driver:
         training = self.program.controller.state in (State.IDLE, State.PAUSED, State.FAILED)
         return training and self.program.player.mode is Mode.RESTING
 
+    def open(self, path: Path) -> None:
+        """Open a file as the menu does, and wait until it is open, or its refusal is said."""
+        self.program.runs.open_path(path)
+        self.opened()
+
+    def opened(self) -> None:
+        """Wait until nothing is being opened or saved any more, then draw."""
+        program = self.program
+        self.qtbot.waitUntil(lambda: not (program.run_files.busy or program.session_files.busy), timeout=30_000)
+        self.settle()
+
     def run(self, updates: int) -> None:
         """So many updates from where the cursor is."""
         self.program.player.run_n(updates)

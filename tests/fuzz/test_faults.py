@@ -29,7 +29,7 @@ from tests.core.runs.conftest import largest_file, permissions_count  # noqa: F4
 
 def saved(driver: Driver, target: Path) -> None:
     driver.program.session_files.save(target)
-    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
+    driver.opened()
 
 
 def test_a_disk_that_fills_while_training_stops_the_run_and_loses_nothing_on_it(driver: Driver, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_run_whose_file_is_deleted_while_it_trains_stops_and_is_saved_under_an
     assert str(saved) in told
     with RunReader.open(saved) as reader:
         assert reader.last == driver.head
-    driver.program.runs.open_path(saved)
+    driver.open(saved)
     driver.run(2)
     assert driver.head == reader.last + 2
 
@@ -99,6 +99,7 @@ def test_a_clock_that_goes_backwards(qtbot: QtBot, tmp_path: Path, monkeypatch: 
     again = make(qtbot, tmp_path / "home")
     assert load_preferences(preferences)[1] == ()
     again.program.startup.reopen(found[0].path)
+    again.opened()
     again.run(1)
     assert again.head == 5
     take_down(again)
@@ -141,8 +142,8 @@ def test_a_home_with_a_long_and_foreign_name(qtbot: QtBot, tmp_path: Path) -> No
     saved(driver, home / "Übung & Lösung.grposession")
     driver.program.actions["branch"].trigger()
     driver.run(2)
-    driver.program.runs.open_path(home / "Übung & Lösung.grposession")
-    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
+    driver.open(home / "Übung & Lösung.grposession")
+    driver.opened()
     assert driver.head == 4
     driver.program.layout_files.save(driver.program.window, "東京 / 1")
     assert driver.program.layout_files.restore(driver.program.window, "東京 / 1") is None

@@ -36,6 +36,7 @@ def test_an_experiment_opens_one_of_its_runs(driver: Driver, spec: Any) -> None:
 
 def test_the_queue_opens_the_file_of_a_run(driver: Driver, tmp_path: Path) -> None:
     driver.program.window.panels.of(registry.QUEUE).open_wanted.emit(tmp_path / "gone.grpo")
+    driver.opened()
     assert "There is no run file at" in driver.messages[-1]
 
 

@@ -112,7 +112,7 @@ def test_a_session_whose_prompts_are_a_pipe_opens_with_a_sentence(driver: Driver
     path = tmp_path / "x.grposession"
     save_session(path, Manifest(settings=own(tmp_path / "mine.csv"), notes="Say this."), [])
     driver.program.session_files.open(path)
-    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
+    driver.opened()
     assert any("it is no ordinary file" in text for text in driver.messages)
     driver.run(1)
     assert driver.head == 1

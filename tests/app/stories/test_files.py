@@ -19,7 +19,7 @@ def test_save_as_copies_and_the_copy_opens_equal(driver: Driver, tmp_path: Path)
     assert run is not None
     target = tmp_path / "kept – ünï.grpo"
     driver.program.run_manager.save_as(run, target)
-    driver.program.runs.open_path(target)
+    driver.open(target)
     driver.settle()
     opened = driver.program.workspace.run
     assert opened is not None
@@ -35,7 +35,7 @@ def test_a_file_that_is_no_run_is_told_and_nothing_changes(driver: Driver, tmp_p
     broken = tmp_path / "broken.grpo"
     broken.write_bytes(content)
     before = driver.program.workspace.run
-    driver.program.runs.open_path(broken)
+    driver.open(broken)
     assert driver.program.workspace.run is before
     assert any("broken.grpo" in text for text in driver.messages)
 
@@ -49,7 +49,7 @@ def test_the_last_run_is_offered_again(qtbot: QtBot, qapp: QApplication, tmp_pat
     assert last is not None
     second = make(qtbot, tmp_path / "home")
     second.program.startup.reopen(Path(last))
-    second.settle()
+    second.opened()
     assert (second.head, len(second.program.workspace.runs)) == (4, 1)
     second.run(1)
     assert second.head == 5
@@ -61,7 +61,7 @@ def test_two_windows_cannot_write_one_run(qtbot: QtBot, driver: Driver, tmp_path
     run = driver.program.workspace.run
     assert run is not None
     other = make(qtbot, tmp_path / "other home")
-    other.program.runs.open_path(run.path)
+    other.open(run.path)
     other.settle()
     assert other.head == 3
     assert any("another window" in text for text in other.messages)
@@ -82,7 +82,7 @@ def test_a_run_that_was_killed_says_how_much_it_holds(driver: Driver, tmp_path: 
         part = run.path.with_name(run.path.name + ending)
         if part.exists():
             copy.with_name(copy.name + ending).write_bytes(part.read_bytes())
-    driver.program.runs.open_path(copy)
+    driver.open(copy)
     assert any("not closed properly" in text and "4 updates" in text for text in driver.messages)
     driver.run(1)
     assert driver.head == 5

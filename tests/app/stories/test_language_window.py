@@ -43,7 +43,7 @@ def written(path: Path, settings: Settings) -> Path:
 
 @pytest.fixture
 def language(driver: Driver, tmp_path: Path) -> Driver:
-    driver.program.runs.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
+    driver.open(written(tmp_path / "arithmetic.grpo", language_settings()))
     driver.program.layouts.choose("Language model")
     driver.settle()
     return driver
@@ -115,7 +115,7 @@ def test_the_strip_about_the_bandit_goes_with_the_bandit(driver: Driver, tmp_pat
     driver.program.startup.welcome()
     driver.settle()
     assert driver.messages
-    driver.program.runs.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
+    driver.open(written(tmp_path / "arithmetic.grpo", language_settings()))
     driver.settle()
     assert not any("ten actions" in message for message in driver.messages)
 
@@ -181,7 +181,7 @@ def test_the_cards_show_right_answers_and_the_last_measurement_beside_them(langu
 
 def test_a_reward_that_can_be_gamed_stands_beside_what_is_right(driver: Driver, tmp_path: Path) -> None:
     gameable = language_settings().replace({"task.problem": "gameable"})
-    driver.program.runs.open_path(written(tmp_path / "gameable.grpo", gameable))
+    driver.open(written(tmp_path / "gameable.grpo", gameable))
     driver.settle()
     assert {"accuracy", "reward_mean"} <= {card.name for card in panel(driver, "metrics").cards}
     history = panel(driver, "training_history")
@@ -204,7 +204,7 @@ def test_the_history_offers_what_the_run_has_and_joins_what_is_sparse(language: 
 def test_a_choice_of_series_outlives_a_look_at_another_run_of_the_same_kind(language: Driver, tmp_path: Path) -> None:
     history = panel(language, "training_history")
     history.boxes["length"].setChecked(True)
-    language.program.runs.open_path(written(tmp_path / "second.grpo", language_settings()))
+    language.open(written(tmp_path / "second.grpo", language_settings()))
     language.settle()
     assert history.boxes["length"].isChecked()
 
@@ -227,7 +227,7 @@ def test_every_panel_says_something_before_the_first_update(driver: Driver, monk
 def test_each_kind_of_run_keeps_its_own_tempo(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
     driver = make(qtbot, tmp_path / "home", speed=5.0)
     player, transport = driver.program.player, driver.program.transport
-    driver.program.runs.open_path(written(tmp_path / "arithmetic.grpo", language_settings()))
+    driver.open(written(tmp_path / "arithmetic.grpo", language_settings()))
     assert (player.speed, player.length) == (2.0, 150)
     assert (transport.speed.currentText(), transport.length.currentText()) == ("2 / s", "150 updates")
     player.set_speed(None)

@@ -221,7 +221,7 @@ def test_several_files_are_dropped_a_folder_and_one_that_is_gone(driver: Driver,
     copy = Qt.DropAction.CopyAction
     event = QDropEvent(QPointF(5, 5), copy, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
     driver.program.window.dropEvent(event)
-    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
+    driver.opened()
     assert len(driver.program.workspace.runs) == 3  # its own, and a copy from each session
     assert any("is a folder; choose a run file" in text for text in driver.messages)
     assert any("There is no run file at" in text for text in driver.messages)
@@ -235,7 +235,7 @@ def test_a_recent_file_that_is_gone_is_told_and_leaves_the_menu(driver: Driver, 
     menu = driver.program.window.findChild(QMenu, "menu File/Open recent")
     assert isinstance(menu, QMenu)
     menu.actions()[0].trigger()
-    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
+    driver.opened()
     driver.settle()
     assert driver.program.preferences.current.recent == ()
     assert any("x.grposession" in text and "no" in text for text in driver.messages[1:])

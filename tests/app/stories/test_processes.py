@@ -29,7 +29,12 @@ class Told(app.application.Application):
         super().__init__(*arguments, **named)
         QTimer.singleShot(0, self, self.begin)
 
+    def opened(self):
+        while self.run_files.busy:  # a run is read beside the window
+            QApplication.processEvents()
+
     def begin(self):
+        self.opened()
         {begin}
         print(*[line.text for line in self.window.messages.lines], sep="\\n")
         print("run", self.workspace.run.head, self.player.busy, flush=True)
@@ -118,7 +123,8 @@ def test_after_a_crash_the_interrupted_run_is_offered(tmp_path: Path) -> None:
     assert run.returncode == 9
     opened = """while not (offers := [line for line in self.window.messages.lines if "unexpectedly" in line.text]):
             QApplication.processEvents()  # the folder of runs is looked through in a thread
-        offers[0].buttons[0].click()"""
+        offers[0].buttons[0].click()
+        self.opened()"""
     out, error = started(tmp_path, begin=opened)
     assert complaints(error, tmp_path) == []
     assert "not closed properly" in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,14 @@ from tests.app.stories.hands import panel, row_of
 
 def saved(driver: Driver, target: Path) -> Path:
     driver.program.session_files.save(target)
-    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
+    driver.opened()
     driver.settle()
     return target
 
 
 def opened(driver: Driver, path: Path) -> None:
-    driver.program.runs.open_path(path)
-    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
+    driver.open(path)
+    driver.opened()
     driver.settle()
 
 
@@ -155,12 +156,13 @@ def test_a_session_can_be_dropped_on_the_window_and_is_among_the_recent_files(
     kept = tmp_path / "kept.grpo"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(kept), ""))
     driver.program.actions["save_as"].trigger()
+    driver.opened()
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path))])
     copy = Qt.DropAction.CopyAction
     event = QDropEvent(QPointF(5, 5), copy, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
     driver.program.window.dropEvent(event)
-    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
+    driver.opened()
     assert len(driver.program.workspace.runs) == 2
     menu = driver.program.window.findChild(QMenu, "menu File/Open recent")
     assert isinstance(menu, QMenu)
@@ -178,12 +180,12 @@ def test_the_menu_saves_and_opens_through_dialogs(
     driver.run(2)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "v1.2 Lecture"), ""))
     driver.program.actions["save_session"].trigger()
-    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
+    driver.opened()
     path = tmp_path / "v1.2 Lecture.grposession"
     assert path.exists()
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
     driver.program.actions["open_session"].trigger()
-    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
+    driver.opened()
     assert driver.head == 2
     assert any("You work on copies" in text for text in driver.messages)
 
@@ -246,10 +248,27 @@ def test_closing_while_a_session_is_written_leaves_the_old_one_or_a_whole_one(
     assert load_preferences(preferences)[0].recent == (str(path),)
 
 
+def test_a_long_saving_says_how_much_is_done(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on = threading.Event()
+
+    def slow(*arguments: Any) -> Manifest:
+        arguments[-1](0.25)
+        assert on.wait(60)
+        return save_session(*arguments)
+
+    monkeypatch.setattr("app.controllers.session_files.save_session", slow)
+    driver.run(2)
+    driver.program.session_files.save(tmp_path / "slow.grposession")
+    driver.qtbot.waitUntil(lambda: "Saving slow.grposession: 25 % …" in driver.messages, timeout=20_000)
+    on.set()
+    driver.opened()
+    assert not any("%" in text for text in driver.messages)
+
+
 def test_a_session_that_cannot_be_written_is_told(driver: Driver, tmp_path: Path) -> None:
     driver.run(1)
     driver.program.session_files.save(tmp_path / "no such folder" / "x.grposession")
-    driver.qtbot.waitUntil(lambda: not driver.program.session_files.busy, timeout=10_000)
+    driver.opened()
     assert any("There is no folder" in text for text in driver.messages)
     assert not driver.program.preferences.current.recent
 

@@ -114,7 +114,7 @@ def test_a_run_full_of_markup_is_shown_letter_by_letter(driver: Driver, tmp_path
         assert marked.count("<img") == 3
         connection.execute("UPDATE meta SET value = ? WHERE key = 'origin'", (marked,))
         connection.commit()
-    driver.program.runs.open_path(path)
+    driver.open(path)
     for dock in driver.program.window.docks.values():
         dock.show()
         dock.raise_()

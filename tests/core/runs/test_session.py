@@ -20,7 +20,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.runs import library
 from grpo_core.runs.manifest import FORMAT, VERSION, manifest_from, manifest_text
-from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.runs.run_file import RunReader, RunWriter, copy_run
 from grpo_core.runs.session import (
     SUFFIX,
     Manifest,
@@ -261,6 +261,19 @@ def test_a_byte_changed_in_a_run_is_noticed(session: Path) -> None:
     whole[len(whole) // 2] ^= 0xFF
     session.write_bytes(whole)
     assert "damaged" in refusal(session)
+
+
+def test_saving_and_opening_tell_how_much_is_done(run: Path, tmp_path: Path) -> None:
+    told: list[float] = []
+    path = tmp_path / "told.grposession"
+    copy = tmp_path / "second.grpo"
+    copy_run(run, copy)
+    save_session(path, Manifest(), [run, copy], progress=told.append)
+    saving, told[:] = [*told], []
+    open_session(path, tmp_path / "opened", progress=told.append)
+    for fractions in (saving, told):
+        assert fractions == sorted(fractions)
+        assert len(fractions) >= 2 and 0 < fractions[0] < 0.6 and fractions[-1] > 0.9
 
 
 def test_cancelling_leaves_nothing(session: Path, run: Path) -> None:

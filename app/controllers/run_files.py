@@ -1,0 +1,92 @@
+"""Opening and copying run files beside the window: a disk may be slow, and a file may come from anybody."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from PySide6.QtCore import QObject, Slot
+
+from app.messages.message import Severity
+from app.messages.message_bar import MessageBar
+from app.sessions.file_task import FileTasks, TaskPoll
+from app.workspace.run_handle import RunHandle
+from app.workspace.run_manager import RunManager
+from grpo_core.errors import GrpoError
+from grpo_core.runs.run_file import copy_run
+from grpo_core.text import tr
+
+WORKING = "run file"
+Then: TypeAlias = Callable[[RunHandle], object]
+"""What is done with a run once it is shown, or saved."""
+
+
+class RunFiles(QObject):
+    """Opens and copies runs one after the other, in the order in which that was asked for.
+
+    Attributes:
+        tasks: the reading and writing, in a thread, with a message that can cancel it.
+    """
+
+    def __init__(self, messages: MessageBar, run_manager: RunManager, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._messages, self._run_manager = messages, run_manager
+        self._waiting: deque[Callable[[], None]] = deque()
+        self.tasks = FileTasks(messages, WORKING, self)
+        self.tasks.ended.connect(self._on_ended)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run is being opened or copied, or waits for that."""
+        return self.tasks.busy or bool(self._waiting)
+
+    def open(self, path: Path, then: Then) -> None:
+        """Show the run at ``path``, then do ``then``; where it cannot be opened, the reason is said."""
+        self._waiting.append(partial(self._open, path, then))
+        self._next()
+
+    def save_as(self, run: RunHandle, target: Path, then: Then) -> None:
+        """Copy a run's file to ``target``, then do ``then``; where that cannot be done, the reason is said."""
+        self._waiting.append(partial(self._save_as, run, target, then))
+        self._next()
+
+    def close(self) -> None:
+        """The program closes: what has not been opened or copied is given up."""
+        self._waiting.clear()
+        self.tasks.close()
+
+    @Slot()
+    def _on_ended(self) -> None:
+        self._next()
+
+    def _next(self) -> None:
+        while self._waiting and not self.tasks.busy:
+            self._waiting.popleft()()
+
+    def _open(self, path: Path, then: Then) -> None:
+        ours = self._run_manager.trained_from(path)
+        if ours is not None:  # what its file holds is behind what is shown
+            self._run_manager.show(ours)
+            then(ours)
+            return
+        title = tr("Opening {name}").format(name=path.name)
+        self.tasks.start(title, partial(RunHandle.open, path), lambda run: then(self._run_manager.adopt(run)))
+
+    def _save_as(self, run: RunHandle, target: Path, then: Then) -> None:
+        try:
+            self._run_manager.commit(run)
+        except GrpoError as error:
+            self._messages.say(str(error), Severity.ERROR)
+            return
+
+        def copied(poll: TaskPoll) -> None:
+            copy_run(run.path, target)
+
+        def finish(_: None) -> None:
+            self._run_manager.mark_saved(run)
+            then(run)
+
+        self.tasks.start(tr("Saving {name}").format(name=target.name), copied, finish)

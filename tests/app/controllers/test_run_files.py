@@ -1,0 +1,154 @@
+"""Run files are opened and copied beside the window: it draws meanwhile, and what does not answer is left behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QFileDialog
+
+from app.sessions import file_task
+from app.workspace.run_handle import RunHandle
+from grpo_core.config import Settings
+from grpo_core.errors import Cancelled
+from grpo_core.learners import learner
+from grpo_core.runs.run_file import RunReader, RunWriter
+from tests.app.conftest import Driver
+
+
+def a_run(path: Path, updates: int = 3) -> Path:
+    training = learner(Settings())
+    with RunWriter.create(path, Settings(), title=path.stem) as writer:
+        for _ in range(updates):
+            writer.append(next(training))
+    return path
+
+
+class SlowDisk:
+    """A disk on which opening a run takes until ``answers`` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.answers, self.asked = threading.Event(), threading.Event()
+        opened = RunReader.open
+
+        def slow(path: Path) -> RunReader:
+            if threading.current_thread() is not threading.main_thread():
+                self.asked.set()
+                self.answers.wait(60)
+            return opened(path)
+
+        monkeypatch.setattr(RunReader, "open", slow)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowDisk]:
+    made = SlowDisk(monkeypatch)
+    yield made
+    made.answers.set()
+
+
+def test_the_window_trains_and_draws_while_a_slow_disk_is_waited_for(
+    driver: Driver, disk: SlowDisk, tmp_path: Path
+) -> None:
+    first, second = a_run(tmp_path / "first.grpo"), a_run(tmp_path / "second.grpo", 5)
+    driver.program.runs.open_path(first)
+    driver.program.runs.open_path(second)
+    driver.qtbot.waitUntil(lambda: "Opening first.grpo …" in driver.messages, timeout=20_000)
+    driver.run(4)
+    assert driver.head == 4
+    disk.answers.set()
+    driver.opened()
+    assert [run.title for run in driver.program.workspace.runs[1:]] == ["first", "second"]
+    assert driver.head == 5
+    assert not [text for text in driver.messages if text.startswith("Opening")]
+    workspace = driver.program.workspace
+    workspace.move_to(2)  # the file is read on in the window's thread
+    driver.settle()
+    assert workspace.view.step.step is not None and workspace.view.step.step.step == 2
+    driver.run(1)
+
+
+def test_a_disk_that_never_answers_is_left_behind_after_some_seconds_and_the_next_file_opens(
+    driver: Driver, disk: SlowDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = a_run(tmp_path / "remote.grpo")
+    tasks = driver.program.run_files.tasks
+    tasks._deaf.setInterval(50)
+    driver.program.runs.open_path(path)
+    driver.qtbot.waitUntil(disk.asked.is_set, timeout=20_000)
+    tasks.say_at_work()
+    cancel = driver.program.window.messages.lines[-1].buttons[0]
+    cancel.click()
+    driver.qtbot.waitUntil(lambda: not driver.program.run_files.busy, timeout=20_000)
+    assert any("was left behind; perhaps the disk does not answer" in text for text in driver.messages)
+    monkeypatch.undo()
+    driver.open(a_run(tmp_path / "here.grpo", 2))
+    assert driver.head == 2
+    disk.answers.set()
+    driver.settle()
+    assert len(driver.program.workspace.runs) == 2, "what comes too late is not shown"
+
+
+def test_the_program_ends_though_a_disk_does_not_answer(
+    driver: Driver, disk: SlowDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_task.FileTask.wait, "__defaults__", (0.05,))
+    driver.program.runs.open_path(a_run(tmp_path / "remote.grpo"))
+    driver.qtbot.waitUntil(disk.asked.is_set, timeout=20_000)
+    driver.program.shutdown.close()
+    driver.qtbot.waitUntil(lambda: driver.program.window.may_close, timeout=20_000)
+
+
+def test_opening_can_be_cancelled_between_two_series_and_says_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = a_run(tmp_path / "long.grpo")
+    poll = file_task.TaskPoll()
+    told: list[float] = []
+    monkeypatch.setattr(poll, "tell", told.append)
+    RunHandle.open(path, poll).let_go()
+    assert told == sorted(told) and 0.9 < told[-1] < 1
+    poll.cancel()
+    with pytest.raises(Cancelled):
+        RunHandle.open(path, poll)
+
+
+def test_a_run_that_is_open_already_is_shown_once(driver: Driver, tmp_path: Path) -> None:
+    path = a_run(tmp_path / "a.grpo")
+    link = tmp_path / "link.grpo"
+    try:
+        link.symlink_to(path)
+    except OSError:
+        pytest.skip("links cannot be made here")
+    for name in (path, path, link):
+        driver.open(name)
+    assert [run.title for run in driver.program.workspace.runs[1:]] == ["a"]
+
+
+def test_a_copy_is_written_beside_the_window_and_remembered(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "copy.grpo"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(target), ""))
+    driver.run(3)
+    driver.program.runs.ask_save()
+    driver.opened()
+    assert f"The run is saved as {target}." in driver.messages
+    assert str(target) in driver.program.recent_files.paths
+    assert driver.program.workspace.run is not None and driver.program.workspace.run.saved
+    with RunReader.open(target) as reader:
+        assert reader.last == 3
+
+
+def test_a_copy_into_a_folder_that_is_not_there_is_refused_with_a_sentence(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "none" / "copy.grpo"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(target), ""))
+    driver.run(3)
+    driver.program.runs.ask_save()
+    driver.opened()
+    assert any("There is no folder" in text for text in driver.messages)
+    assert driver.program.workspace.run is not None and not driver.program.workspace.run.saved
