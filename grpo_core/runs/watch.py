@@ -2,7 +2,8 @@
 
 On POSIX a file can be deleted, moved or replaced while it is open. SQLite then goes on writing into a file without a
 name, without an error, and all of it is gone with the last handle. That handle still reads everything, so what has been
-written can be saved under another name, as long as somebody looks.
+written can be saved under another name, as long as somebody looks. Of a file that was cut short it reads what lies
+before the cut (``salvage.py``).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from grpo_core.runs.connection import RunConnection
 from grpo_core.runs.database import opened
 from grpo_core.runs.files import replacing
 from grpo_core.runs.library import free_name
+from grpo_core.runs.salvage import salvage
 from grpo_core.text import tr
 
 
@@ -33,11 +35,21 @@ class LostFileError(RunFileError):
 
 
 class FileWatch:
-    """Looks after the file of one writing connection."""
+    """Looks after the file of one writing connection.
+
+    Attributes:
+        short: it has been found to be cut short.
+    """
 
     def __init__(self, path: Path, connection: RunConnection, run_id: str) -> None:
         self._path, self._connection, self._id = path, connection, run_id
         self._device, self._number, self._size = self._state() or (0, 0, 0)
+        self.short = False
+
+    def cut_short(self) -> bool:
+        """Whether the very file has fewer bytes than at the last look."""
+        device, number, size = self._state() or (self._device, self._number, self._size)
+        return (device, number) == (self._device, self._number) and size < self._size
 
     def changed(self) -> str:
         """What has happened to the file, in words that follow its name; empty where it is the same."""
@@ -48,13 +60,22 @@ class FileWatch:
         if (device, number) != (self._device, self._number) and not self._is_ours():
             return tr("has been replaced by another file")
         if size < self._size:
+            self.short = True
             return tr("has been cut short by another program")
         self._device, self._number, self._size = state
         return ""
 
     def lost(self, what: str, committed: int) -> LostFileError:
         """The error that says ``what`` has :meth:`changed`, and where all that the open handle holds is saved now."""
-        name, saved = self._path.name, self._saved()
+        name, saved = self._path.name, self._saved(committed)
+        if saved is None and self.short:
+            return LostFileError(
+                tr(
+                    "{name} {what}, and no update can be read in what is left of it. The run is paused; its updates up "
+                    "to {committed:,} are lost."
+                ).format(name=name, what=what, committed=committed),
+                None,
+            )
         if saved is None:
             return LostFileError(
                 tr(
@@ -63,15 +84,25 @@ class FileWatch:
                 ).format(name=name, what=what),
                 None,
             )
+        path, last = saved
+        if last < committed:
+            return LostFileError(
+                tr(
+                    "{name} {what}. The run is paused. Everything up to update {last:,} is saved as {saved}; updates "
+                    "{first:,} to {committed:,} are lost. Open that file to go on from there."
+                ).format(name=name, what=what, last=last, saved=path, first=last + 1, committed=committed),
+                path,
+            )
         return LostFileError(
             tr(
                 "{name} {what}. The run is paused, and everything up to update {committed:,} is saved as {saved}; open "
                 "that file to go on."
-            ).format(name=name, what=what, committed=committed, saved=saved),
-            saved,
+            ).format(name=name, what=what, committed=committed, saved=path),
+            path,
         )
 
-    def _saved(self) -> Path | None:
+    def _saved(self, committed: int) -> tuple[Path, int] | None:
+        """Where all that can be read lies now, and up to which update; None where nothing can be saved."""
         for folder in (self._path.parent, Path(tempfile.gettempdir())):
             if not folder.is_dir():
                 continue
@@ -79,13 +110,21 @@ class FileWatch:
             with suppress(RunFileError, sqlite3.Error, OSError):
                 target = free_name(folder / name)
                 with replacing(target) as temporary:
-                    with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
-                        self._connection.backup(copy)
-                        copy.execute("PRAGMA journal_mode=DELETE")
-                        copy.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")
-                    opened(temporary)[0].close()  # a file that was cut short gives no run
-                return target
+                    if self.short:
+                        last = salvage(self._connection, self._path.name, temporary)
+                    else:
+                        self._copy(temporary)
+                        last = committed
+                return target, last
         return None
+
+    def _copy(self, temporary: Path) -> None:
+        """All that the open handle reads, as one closed file."""
+        with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
+            self._connection.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")
+            copy.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")
+        opened(temporary)[0].close()  # a damaged file gives no run
 
     def _is_ours(self) -> bool:
         """Whether the file at the path is this very run although its number is another, as on some network drives."""

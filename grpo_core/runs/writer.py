@@ -207,10 +207,13 @@ class RunWriter:
             raise self._lost
         if not self._pending:
             return
-        sql = self._connection
-        with explained(self.path, "written"), transaction(sql):
-            self._pending.store(sql)
-            series.fold(sql, self._pending.last)
+        if self._watch.cut_short():  # writing on would fill the gap with zeros
+            self._look_after_the_file()
+        try:
+            self._write_waiting()
+        except RunFileError:
+            self._look_after_the_file()  # it may be the reason
+            raise
         self._pending.clear()
         self.committed = self._pending.last
         self._look_after_the_file()
@@ -221,11 +224,18 @@ class RunWriter:
         else:
             self.full = self._why_full(self.bytes < self.limit)
 
+    def _write_waiting(self) -> None:
+        """Everything that waits, in one transaction."""
+        sql = self._connection
+        with explained(self.path, "written"), transaction(sql):
+            self._pending.store(sql)
+            series.fold(sql, self._pending.last)
+
     def _look_after_the_file(self) -> None:
         """After each commit: is what was written still reached by the file's path?"""
         changed = self._watch.changed()
         if changed:
-            self._lost = self._watch.lost(changed, self.committed)
+            self._lost = self._watch.lost(changed, self._pending.last if self._watch.short else self.committed)
             raise self._lost
 
     def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None:

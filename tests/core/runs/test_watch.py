@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from grpo_core.config import Settings
-from grpo_core.errors import RunFileError
 from grpo_core.runs.files import files_of, lock_path
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.watch import LostFileError
@@ -93,17 +92,66 @@ def test_a_file_that_goes_away_is_said_to_and_what_it_held_is_saved(
         again.append(random_step(last + 1))
 
 
-def test_a_file_that_is_cut_short_is_said_to_be(tmp_path: Path) -> None:
-    path = tmp_path / "run.grpo"
-    with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
-        for step in random_steps(200):
-            writer.append(step)
-    writer = RunWriter.open(path)
-    os.truncate(path, 8192)
-    with pytest.raises(RunFileError, match=r"cut short|damaged"):
-        one_more(writer, 201)
-    with pytest.raises(RunFileError):
+@pytest.mark.parametrize("closed_before", [False, True], ids=["in one go", "opened again"])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
+def test_of_a_file_that_is_cut_short_the_updates_before_the_cut_are_saved_and_the_others_said_to_be_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float, closed_before: bool
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    path = tmp_path / "runs" / "run.grpo"
+    path.parent.mkdir()
+    writer = RunWriter.create(path, Settings(), origin=random_origin())
+    for step in random_steps(600):
+        writer.append(step)
+    writer.commit()
+    if closed_before:
         writer.close()
+        writer = RunWriter.open(path)
+    os.truncate(path, int(path.stat().st_size * share))
+    with pytest.raises(LostFileError, match="cut short by another program") as lost:
+        one_more(writer, 601)
+    saved, last = lost.value.saved, 0
+    if saved is not None:
+        assert str(saved) in str(lost.value)
+        with RunReader.open(saved) as reader:
+            last = reader.last
+            assert all(same(reader.step(number), random_step(number)) for number in range(1, last + 1))
+            assert len(reader.series("reward_mean")) == last
+        with RunWriter.open(saved) as again:
+            again.append(random_step(last + 1))
+        assert f"up to update {last} is saved" in str(lost.value)
+        assert f"updates {last + 1} to 601 are lost" in str(lost.value)
+    else:
+        assert "its updates up to 601 are lost" in str(lost.value)
+    if closed_before:
+        assert last > 600 * (share - 0.15)
+    with pytest.raises(LostFileError):
+        writer.close()
+    assert not lock_path(path).exists()
+
+
+def test_a_branch_that_is_cut_short_is_saved_as_a_branch(tmp_path: Path) -> None:
+    parent, path = tmp_path / "parent.grpo", tmp_path / "branch.grpo"
+    with RunWriter.create(parent, Settings(), origin=random_origin()) as writer:
+        for step in random_steps(40):
+            writer.append(step)
+    with RunReader.open(parent) as reader:
+        writer = RunWriter.create(path, Settings(), parent=(reader, 30))
+    for number in range(31, 200):
+        writer.append(random_step(number))
+    writer.close()
+    writer = RunWriter.open(path)
+    os.truncate(path, path.stat().st_size * 2 // 3)
+    with pytest.raises(LostFileError) as lost:
+        one_more(writer, 200)
+    with pytest.raises(LostFileError):
+        writer.close()
+    assert lost.value.saved is not None
+    with RunReader.open(lost.value.saved) as reader:
+        assert 80 < reader.last < 200
+        assert reader.meta.parent is not None and reader.meta.parent[1] == 30
+        assert all(same(reader.step(number), random_step(number)) for number in range(30, reader.last + 1))
+        assert len(reader.series("reward_mean")) == reader.last
 
 
 def test_a_file_whose_number_changes_though_it_is_the_same_is_no_loss(tmp_path: Path) -> None:

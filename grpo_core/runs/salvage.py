@@ -1,0 +1,105 @@
+"""Saving what can still be read of a run file that somebody has cut short while it was written.
+
+The open handle still reads what lies before the cut, what SQLite's log beside the file holds, and the pages that are in
+memory. Updates are taken in order, up to the first that cannot be read: a run without a gap can be gone on with.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import RunFileError
+from grpo_core.runs import series, thinning
+from grpo_core.runs.database import APPLICATION_ID, VERSION, explained, transaction
+from grpo_core.runs.meta import all_rows
+from grpo_core.runs.reader import RunReader
+from grpo_core.runs.schema import SCHEMA
+from grpo_core.text import tr
+
+_COLUMNS = {
+    "layout": "id, fields", "settings": "id, json", "snapshot": "step, kind, layout, crc, record",
+    "answer": "step, question, answer", "note": "step, created, text", "text": "id, text",
+    "series": "name, chunk, data", "tail": "step, data",
+}  # fmt: skip
+"""The tables of which as many rows are taken as can be read, and their columns."""
+
+
+def salvage(damaged: sqlite3.Connection, name: str, target: Path) -> int:
+    """Write what ``damaged`` still reads into a new run file; returns the number of the last update in it.
+
+    Args:
+        damaged: the connection that was writing when the file was cut short.
+        name: of its file, for the sentences.
+        target: where; nothing may be there yet.
+
+    Raises:
+        RunFileError: no update can be read any more, or ``target`` cannot be written.
+    """
+    with explained(target, "written"):
+        damaged.execute("PRAGMA writable_schema=ON")  # otherwise SQLite refuses a file that lacks pages altogether
+        meta = all_rows(damaged)
+        if thinning.KEY in meta:
+            raise RunFileError(tr("{name} was thinned out, and what is left of it is no run.").format(name=name))
+        first = int(meta.get("parent_step") or 0) + 1
+        with closing(sqlite3.connect(target, isolation_level=None)) as copy:
+            copy.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            copy.execute(f"PRAGMA user_version={VERSION}")
+            copy.executescript(SCHEMA)
+            with transaction(copy):
+                copy.executemany("INSERT INTO meta(key, value) VALUES (?, ?)", (meta | {"ended": 1}).items())
+                for table, columns in _COLUMNS.items():
+                    places = ", ".join("?" * len(columns.split(",")))
+                    insert = f"INSERT INTO {table}({columns}) VALUES ({places})"
+                    copy.executemany(insert, _readable(damaged, f"SELECT {columns} FROM {table}"))
+                copy.executemany(
+                    "INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)",
+                    _updates(damaged, first, _numbers(copy, "layout"), _numbers(copy, "settings")),
+                )
+                last = copy.execute("SELECT max(step) FROM step").fetchone()[0]
+                if last is None:
+                    raise RunFileError(tr("No update of {name} can be read any more.").format(name=name))
+                copy.execute("DELETE FROM settings WHERE id > ?", (last + 1,))
+    _make_series_whole(target)
+    with RunReader.open(target) as reader:
+        reader.step(reader.last)
+        return reader.last
+
+
+def _readable(damaged: sqlite3.Connection, query: str) -> Iterator[Any]:
+    """The rows of a query up to the first that cannot be read."""
+    with suppress(sqlite3.Error):
+        yield from damaged.execute(query)
+
+
+def _updates(damaged: sqlite3.Connection, first: int, layouts: set[int], settings: set[int]) -> Iterator[Any]:
+    """The rows of the updates from ``first`` on, up to the first that is not whole."""
+    number = first
+    while True:
+        query = f"SELECT step, layout, settings, crc, record FROM step WHERE step = {number}"
+        row = next(_readable(damaged, query), None)
+        if row is None or row[1] not in layouts or row[2] not in settings or zlib.crc32(row[4]) != row[3]:
+            return
+        yield row
+        number += 1
+
+
+def _numbers(copy: sqlite3.Connection, table: str) -> set[int]:
+    return {row[0] for row in copy.execute(f"SELECT id FROM {table}")}
+
+
+def _make_series_whole(target: Path) -> None:
+    """The series as far as the updates go: as they were read, or computed anew where that is not all of them."""
+    with RunReader.open(target) as reader:
+        try:
+            values = series.recorded(reader, reader.last)
+        except RunFileError:
+            values = series.rebuilt(reader)
+    connected = closing(sqlite3.connect(target, isolation_level=None))
+    with explained(target, "written"), connected as copy, transaction(copy):
+        series.store(copy, values)
+        copy.execute("UPDATE meta SET value = ? WHERE key = 'series'", (series.NAMES_JSON,))
