@@ -168,7 +168,7 @@ def test_a_session_can_be_dropped_on_the_window_and_is_among_the_recent_files(
     assert isinstance(menu, QMenu)
     assert [action.text() for action in menu.actions()] == ["Open Dropped.grposession", "Open kept.grpo"]
     menu.actions()[1].trigger()
-    driver.settle()
+    driver.opened()
     assert driver.program.workspace.run.path == kept  # type: ignore[union-attr]
     menu = driver.program.window.findChildren(QMenu, "menu File/Open recent")[-1]
     assert menu.actions()[0].text() == "Open kept.grpo"
