@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import RunFileError
 from grpo_core.runs import series, thinning
-from grpo_core.runs.database import APPLICATION_ID, VERSION, explained, transaction
+from grpo_core.runs.database import APPLICATION_ID, CHUNK, VERSION, explained, transaction
 from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.schema import SCHEMA
@@ -93,13 +93,30 @@ def _numbers(copy: sqlite3.Connection, table: str) -> set[int]:
 
 
 def _make_series_whole(target: Path) -> None:
-    """The series as far as the updates go: as they were read, or computed anew where that is not all of them."""
+    """The series as far as the updates go: as they were read, and computed anew where they were not."""
+    with explained(target, "written"), closing(sqlite3.connect(target, isolation_level=None)) as copy:
+        counts = [
+            _in_a_row(chunk for (chunk,) in copy.execute("SELECT chunk FROM series WHERE name = ?", (name,)))
+            for name in series.NAMES
+        ]
+        full = min(counts)
+        there = {step for (step,) in copy.execute("SELECT step FROM tail")}
+        with RunReader.open(target) as reader:
+            last = reader.last
+            absent = [n for n in range(max(reader.first, full * CHUNK + 1), last + 1) if n not in there]
+            computed = [(number, series.scalars(reader.step(number))) for number in absent]
+        with transaction(copy):
+            copy.execute("DELETE FROM series WHERE chunk >= ?", (full,))
+            copy.execute("DELETE FROM tail WHERE step > ? OR step <= ?", (last, full * CHUNK))
+            copy.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", computed)
+            series.fold(copy, last)
     with RunReader.open(target) as reader:
-        try:
-            values = series.recorded(reader, reader.last)
-        except RunFileError:
-            values = series.rebuilt(reader)
-    connected = closing(sqlite3.connect(target, isolation_level=None))
-    with explained(target, "written"), connected as copy, transaction(copy):
-        series.store(copy, values)
-        copy.execute("UPDATE meta SET value = ? WHERE key = 'series'", (series.NAMES_JSON,))
+        series.recorded(reader, last)
+
+
+def _in_a_row(chunks: Iterable[int]) -> int:
+    """How many of the numbers 0, 1, 2, … are there, up to the first that is not."""
+    there, count = set(chunks), 0
+    while count in there:
+        count += 1
+    return count
