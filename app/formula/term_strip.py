@@ -17,6 +17,8 @@ from grpo_core.text import tr
 
 ROOM = "−0.000"
 """Below each term there is always room for this much, so that nothing moves when digits change."""
+SMALLER = (1.0, 0.95, 0.9, 0.85, 0.8)
+"""Sizes of the letters, of those they have where there is room, that are tried before a formula takes a second line."""
 ASCENT, DESCENT = 1.165, 0.615
 """Room kept for a formula that waits to be typeset, in sizes of its letters: what the presets take."""
 
@@ -189,6 +191,8 @@ class TermStrip(QWidget):
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.waits = late
         self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
+        self._largest = pixels
+        self._fitted: tuple[object, ...] = ()
         self.buttons: list[TermButton] = []
         self.line_ascent = 0.0
         self._heights: dict[int, int] = {}
@@ -234,6 +238,20 @@ class TermStrip(QWidget):
             for button in self.buttons:
                 button.dress(theme, scale, self._pixels)
             self._arrange()
+
+    def fit(self, width: int) -> None:
+        """Letters small enough for one line of ``width`` pixels; of the full size where even the smallest need two."""
+        wanted = (width, self.theme, self.factor, self.waits, tuple(button.term for button in self.buttons))
+        if wanted == self._fitted:
+            return
+        self._fitted = wanted
+        for share in (*SMALLER, 1.0):
+            self._pixels = self._largest * share
+            for button in self.buttons:
+                button.dress(self.theme, self.factor, self._pixels)
+            if sum(button.size_needed().width() for button in self.buttons) <= width:
+                break
+        self._arrange()
 
     # -- layout -------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from app.messages.message_bar import MessageBar
 from app.theme.labels import plain_tip
 from grpo_core.text import tr
 
-WIDTH, MARGIN = 364, 12
+WIDTH, MARGIN = 344, 12
 """Pixels at 100 %: how wide the messages are, which is within the right side of the usual layouts, and how far from the
 edges of the window."""
 

@@ -7,6 +7,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
+    QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -106,12 +107,28 @@ class MetricCard(QWidget):
         self.setAccessibleName(name.format(title=title, value=self._value))
         self.update()
 
+    @property
+    def text_area(self) -> QRectF:
+        """Where title, value and chip are painted."""
+        return QRectF(self.rect()).adjusted(8, 6, -3, -6)
+
+    @property
+    def texts_needed(self) -> float:
+        """Pixels that the wider of title and value takes."""
+        assert self._theme is not None
+        small, large = self._theme.font("small", self._scale), self._theme.font("number", self._scale)
+        widths = (
+            QFontMetricsF(small).horizontalAdvance(self._title),
+            QFontMetricsF(large).horizontalAdvance(self._value),
+        )
+        return max(widths)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._theme is None:
             return
         theme, painter = self._theme, QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        area = QRectF(self.rect()).adjusted(10, 6, -6, -6)
+        area = self.text_area
         small, large = theme.font("small", self._scale), theme.font("number", self._scale)
         painter.setFont(small)
         painter.setPen(theme.colour("muted"))

@@ -148,6 +148,7 @@ class PipelinePanel(Panel):
         self.strip.set_look(view.theme, view.scale)
         self.area.setVisible(not view.run.why_no_step)
         self.strip.set_terms(objective_terms(settings.objective))
+        self.strip.fit(max(self.width() - 20, 200))
         place = self._place(view)
         self.strip.set_values(_values(view, *place) if place else {})
         self.strip.highlight(_highlighted(view))

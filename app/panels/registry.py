@@ -118,8 +118,10 @@ KL_OVER_BETA = PanelSpec(
     id="kl_over_beta", title=tr("KL over β"), factory=_kl_over_beta,
     size=(768, 220), in_lessons=True,
     help=tr("A sweep: the same training at several values of one setting."),
-    shown=at(Area.BOTTOM, LayoutVariant.BANDIT, LayoutVariant.LANGUAGE)
-    | at(Area.CENTRE, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE, rank=1),
+    area=Area.CENTRE, shown=at(
+        Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_BANDIT,
+        LayoutVariant.COMPARE_LANGUAGE, rank=1,
+    ),
 )  # fmt: skip
 
 
@@ -133,7 +135,7 @@ COMPARISON = PanelSpec(
     id="comparison", title=tr("Comparison"), factory=_comparison,
     size=(768, 260), in_lessons=True,
     help=tr("A race: several algorithms on the same task from the same seeds."),
-    shown=at(Area.BOTTOM, LayoutVariant.BANDIT, LayoutVariant.PRESENT_BANDIT)
+    area=Area.CENTRE, shown=at(Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.PRESENT_BANDIT, rank=2)
     | at(Area.CENTRE, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE),
 )  # fmt: skip
 
@@ -176,7 +178,7 @@ def _what_if(workspace: Workspace) -> WhatIfPanel:
 
 WHAT_IF = PanelSpec(
     id="what_if", title=tr("What if"), factory=_what_if,
-    size=(768, 260), in_lessons=True,
+    area=Area.CENTRE, size=(768, 260), in_lessons=True,
     help=tr("The update as it was, beside the update that other settings would have made of the same batch."),
     shown=at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE, rank=-2)
     | at(Area.BOTTOM, LayoutVariant.RECORDED),
@@ -214,7 +216,7 @@ EXPLAIN = PanelSpec(
     id="explain", title=tr("Explain"), factory=ExplainPanel,
     area=Area.RIGHT, eager=True, size=(560, 460), shows_recorded=True, in_lessons=True,
     help=tr("How the chosen number is computed: its formula, its inputs, and why it is what it is."),
-    shown=at(Area.RIGHT),
+    shown=at(Area.RIGHT) | at(Area.BOTTOM, LayoutVariant.LANGUAGE, rank=1),
 )  # fmt: skip
 
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Slot
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QMenu, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from app.panels import history_menu
 from app.panels.base import Panel
@@ -50,6 +50,9 @@ LABELS = {
     "accuracy_greedy": tr("held-out, greedy"),
     "accuracy_sampled": tr("held-out, sampled"),
 }
+
+SPACING, MARGINS = 8, 48
+"""Pixels between the boxes, and beside all of them."""
 
 
 class HistoryChart(Plot):
@@ -123,6 +126,7 @@ class TrainingHistoryPanel(Panel):
             plots.addWidget(twin, 1)
         self._run: RunHandle | None = None
         self._known: set[str] = set()
+        self.offered: frozenset[str] = frozenset()
         self._looked = 0
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -130,6 +134,7 @@ class TrainingHistoryPanel(Panel):
         top = QHBoxLayout()
         top.setContentsMargins(0, 0, 8, 0)
         top.addWidget(self._build_choice(), 1)
+        top.addWidget(self.more)
         top.addWidget(self.table)
         outer.addLayout(top)
         outer.addLayout(plots, 1)
@@ -138,7 +143,7 @@ class TrainingHistoryPanel(Panel):
         inside = QWidget()
         row = QHBoxLayout(inside)
         row.setContentsMargins(12, 0, 12, 0)
-        row.setSpacing(8)
+        row.setSpacing(SPACING)
         for name in (*UNIT, *NATS, *OTHER):
             box = QCheckBox(LABELS[name])
             box.setChecked(name in SHOWN)
@@ -148,6 +153,15 @@ class TrainingHistoryPanel(Panel):
             self.boxes[name] = box
             row.addWidget(box)
         row.addStretch(1)
+        self.more = QToolButton()
+        self.more.setText(tr("More"))
+        self.more.setAccessibleName(tr("More series"))
+        self.more.setProperty("quiet", True)
+        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self._left_over = QMenu(self.more)
+        self.more.setMenu(self._left_over)
+        self._left_over.triggered.connect(self._on_more)
+        self.more.hide()
         self.table = QToolButton()
         self.table.setText(tr("Table"))
         self.table.setCheckable(True)
@@ -177,15 +191,16 @@ class TrainingHistoryPanel(Panel):
         for box in self.boxes.values():
             box.setFont(view.theme.font("small", view.scale))
         area.setFixedHeight(inside.sizeHint().height())
+        self._fit_boxes()
         marks = np.array([first for first, _ in view.run.changes[1:]], dtype=float)
         for chart, twin in zip(self.charts, self.twins, strict=True):
-            wanted = [n for n in chart.names if self.boxes[n].isChecked() and not self.boxes[n].isHidden()]
+            wanted = [n for n in chart.names if self.boxes[n].isChecked() and n in self.offered]
             twin.setVisible(bool(wanted))
             if not wanted:
                 continue
             for curve in chart.curves:
                 curve.setVisible(curve.key in wanted)
-            chart.possible = frozenset(name for name in chart.names if not self.boxes[name].isHidden())
+            chart.possible = frozenset(name for name in chart.names if name in self.offered)
             chart.empty = tr("Each update adds a point. Press Run (Space) to begin.")
             twin.set_look(view.theme, view.scale)
             chart.set_marks(marks)
@@ -210,9 +225,35 @@ class TrainingHistoryPanel(Panel):
                 self._known.add(name)
         self._looked = len(run.series["reward_mean"])
         language = run.origin.settings.is_language
+        possible = {name for name in self.boxes if language or not METRICS[name].language}
+        self.offered = frozenset(self._known if run.head else possible)
+
+    def _fit_boxes(self) -> None:
+        """The boxes that have room; the other series are in a menu beside them, so that no box is cut."""
+        offered = [name for name in self.boxes if name in self.offered]
+        widths = [self.boxes[name].sizeHint().width() + SPACING for name in offered]
+        room = self.width() - self.table.sizeHint().width() - MARGINS
+        if sum(widths) > room:
+            room -= self.more.sizeHint().width() + SPACING
+        fitting = {name for n, name in enumerate(offered) if sum(widths[: n + 1]) <= room}
         for name, box in self.boxes.items():
-            possible = language or not METRICS[name].language
-            box.setVisible(name in self._known if run.head else possible)
+            if box.isHidden() == (name in fitting):
+                box.setVisible(name in fitting)
+        left = [name for name in offered if name not in fitting]
+        self.more.setVisible(bool(left))
+        if [action.data() for action in self._left_over.actions()] != left:
+            self._left_over.clear()
+            for name in left:
+                action = self._left_over.addAction(METRICS[name].title)
+                action.setCheckable(True)
+                action.setData(name)
+        for action in self._left_over.actions():
+            action.setChecked(self.boxes[action.data()].isChecked())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._fit_boxes()
 
     def summary(self, view: View) -> str:
         if not len(view.run.series["reward_mean"]):
@@ -262,6 +303,10 @@ class TrainingHistoryPanel(Panel):
         for twin in self.twins:
             if twin.shows_table is not wanted:
                 twin.toggle()
+
+    @Slot(QAction)
+    def _on_more(self, action: QAction) -> None:
+        self.boxes[action.data()].setChecked(action.isChecked())
 
     @Slot(bool)
     def _on_choice(self, shown_now: bool) -> None:

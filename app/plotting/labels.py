@@ -6,20 +6,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
 from app.plotting.ranges import push_apart
 from app.theme.tokens import Theme
 
+LEAD, SAMPLE, GAP = 1.4, 1.9, 0.4
+"""In heights of a line of text: how far a leader goes to the right, the sample after it, the room before the text."""
+
 
 @dataclass(frozen=True)
 class Word:
-    """Text with its left end and its middle at ``at``, in the plot's own pixels."""
+    """Text with its left end and its middle at ``at``, in the plot's own pixels.
+
+    Attributes:
+        meaning: its colour, by the theme's name.
+        end: the end of the line that it names; a leader goes from there to a sample of the line before the text.
+        style: of that sample.
+    """
 
     text: str
     at: QPointF
     meaning: str = "text"
+    end: QPointF | None = None
+    style: Qt.PenStyle = Qt.PenStyle.SolidLine
 
 
 class Words(QGraphicsItem):
@@ -56,6 +67,8 @@ class Words(QGraphicsItem):
         self._box = QRectF()
         for word in words:
             self._box = self._box.united(self._area(word))
+            if word.end is not None:
+                self._box = self._box.united(QRectF(word.end, word.at).normalized())
         self.update()
 
     def _area(self, word: Word) -> QRectF:
@@ -70,9 +83,23 @@ class Words(QGraphicsItem):
             return
         painter.setFont(self._font)
         for word in self._words:
+            if word.end is not None:
+                self._paint_leader(painter, word, word.end)
             painter.setPen(self._theme.ink(word.meaning))
             area = self._area(word)
             painter.drawText(QPointF(area.left(), area.top() + QFontMetricsF(self._font).ascent()), word.text)
+
+    def _paint_leader(self, painter: QPainter, word: Word, end: QPointF) -> None:
+        """A thin line from the end of the curve, and a sample of its kind of line beside the text."""
+        assert self._theme is not None
+        gap, sample = self.line * GAP, self.line * SAMPLE
+        right = QPointF(word.at.x() - gap, word.at.y())
+        left = QPointF(right.x() - sample, word.at.y())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(self._theme.faint(word.meaning, 0.6), 1))
+        painter.drawLine(end, left)
+        painter.setPen(self._theme.pen(word.meaning, 2.0, word.style))
+        painter.drawLine(left, right)
 
 
 class ReadOut(QGraphicsItem):
@@ -140,12 +167,26 @@ def paint_read_out(painter: QPainter, lines: Sequence[tuple[str, str]], theme: T
         painter.drawText(QPointF(pad, 0.7 * pad + metrics.ascent() + n * metrics.height()), text)
 
 
-def line_ends(ends: Sequence[tuple[str, str, QPointF]], words: Words, room: QRectF) -> list[Word]:
-    """The names of lines right of their (label, meaning, end) without overlap, within ``room``."""
-    heights = push_apart([point.y() for _, _, point in ends], words.line * 0.95, room.top(), room.bottom())
+def line_ends(
+    ends: Sequence[tuple[str, str, QPointF]], words: Words, room: QRectF, styles: Sequence[Qt.PenStyle] = ()
+) -> list[Word]:
+    """The names of lines right of their (label, meaning, end) without overlap, within ``room``.
+
+    With ``styles``, one each, a leader goes from the end of each line to a sample of it before its name, so that names
+    that had to move, or whose colours somebody cannot tell apart, still belong to one line.
+    """
+    line = words.line * (1.15 if styles else 0.95)
+    heights = push_apart([point.y() for _, _, point in ends], line, room.top(), room.bottom())
     placed = []
-    for (label, meaning, point), y in zip(ends, heights, strict=True):
+    for n, ((label, meaning, point), y) in enumerate(zip(ends, heights, strict=True)):
         if y is not None:
-            x = min(point.x() + 6, room.right() - words.width(label))
-            placed.append(Word(label, QPointF(x, y), meaning))
+            away = 2 + leader_width(words) if styles else 6
+            x = min(point.x() + away, room.right() - words.width(label))
+            led = {"end": point, "style": styles[n]} if styles else {}
+            placed.append(Word(label, QPointF(x, y), meaning, **led))  # type: ignore[arg-type]
     return placed
+
+
+def leader_width(words: Words) -> float:
+    """Pixels that a leader and the sample after it take."""
+    return words.line * (LEAD + SAMPLE + GAP)

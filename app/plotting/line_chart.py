@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.plotting.axis import Scale
 from app.plotting.items import Points
-from app.plotting.labels import Word, line_ends
+from app.plotting.labels import Word, leader_width, line_ends
 from app.plotting.line_data import NOTHING, Line, LinePicture, PointSet
 from app.plotting.line_item import LineItem
 from app.plotting.plot import CLICK, Plot
@@ -100,16 +100,18 @@ class LineChart(Plot):
         return self.picture.table()
 
     def _dress_margins(self) -> None:
-        self._margin = max((self.words.width(line.label) + 12 for line in self.picture.lines if line.label), default=0)
+        lead = leader_width(self.words) if self.picture.leaders else 0
+        widths = [self.words.width(line.label) + 12 + lead for line in self.picture.lines if line.label]
+        self._margin = max(widths, default=0)
         self.frame.layout.setContentsMargins(2, round(6 * self.factor), max(self._margin, round(10 * self.factor)), 2)
         self.frame.layout.activate()  # or the labels would be placed by the margin there was before
 
     def _place_words(self) -> None:
-        ends = [(line.label, line.label_meaning or line.meaning, line.end) for line in self.picture.lines if line.label]
-        placed = line_ends(
-            [(label, meaning, self.to_pixels(*end)) for label, meaning, end in ends if end is not None],
-            self.words, self._room(),
-        )  # fmt: skip
+        named = [(line, line.end) for line in self.picture.lines if line.label]
+        ended = [(line, self.to_pixels(*end)) for line, end in named if end is not None]
+        ends = [(line.label, line.label_meaning or line.meaning, point) for line, point in ended]
+        styles = [line.style or self.theme.pen(line.meaning).style() for line, _ in ended]
+        placed = line_ends(ends, self.words, self._room(), styles if self.picture.leaders else ())
         taken: list[QRectF] = []
         for tag in self.picture.tags:
             down = self.words.line * (-0.6 if tag.above else 0.6)

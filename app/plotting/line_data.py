@@ -149,6 +149,7 @@ class LinePicture:
         make_reading: makes the read-out at an x where it is another one than the values of the listed lines.
         make_table: makes the table where it is another one than a row for each place.
         ranked: whether the read-out has the highest line first.
+        leaders: whether each name at the right has a sample of its line before it and a leader from the line's end.
         subject: an axis with an open end starts afresh where this is another object than before.
     """
 
@@ -165,6 +166,7 @@ class LinePicture:
     make_reading: Callable[[float], list[tuple[str, str]]] | None = None
     make_table: Callable[[], tuple[list[Column], Rows]] | None = None
     ranked: bool = False
+    leaders: bool = False
     subject: object = None
 
     @property

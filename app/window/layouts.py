@@ -38,6 +38,9 @@ _KINDS = {
 THREE_COLUMNS, TWO_PICTURES = 1100, 560
 """Width from which the right side need not join the bottom tabs, and height that two pictures need, at 100 %."""
 
+RIGHT = 368
+"""Width of the right side at 100 %: the columns of a bandit's step detail."""
+
 
 def size_class(size: QSize, scale: float) -> int:
     """Which arrangement a layout has in a window of ``size``: 0, 1, 2 with ever larger type, or ever less room."""
@@ -152,7 +155,7 @@ def _neighbour(plan: Arrangement, area: Area) -> str:
 def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement, name: str, scale: float) -> None:
     """Fixed widths for the sides, the heights that low panels ask for, the rest to the pictures in the middle."""
     width = window.width()
-    left, right = round(256 * scale), round(388 * scale) if plan.right else 0
+    left, right = round(256 * scale), round(RIGHT * scale) if plan.right else 0
     columns = [docks[plan.left[0]], docks[plan.strip[0]], *(docks[id] for id in plan.right[:1])]
     sizes = [left, max(width - left - right, 300), *([right] if right else [])]
     window.resizeDocks(columns, sizes, Qt.Orientation.Horizontal)

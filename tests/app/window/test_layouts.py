@@ -46,12 +46,12 @@ def designed(panels: tuple[str, ...]) -> tuple[str, ...]:
     ("name", "language", "centre", "bottom", "right"),
     [
         (
-            "Bandit", False, "policy_bars", "training_history kl_over_beta comparison token_inspector",
+            "Bandit", False, "policy_bars kl_over_beta comparison", "training_history token_inspector",
             "step_detail explain",
         ),
         (
-            "Language model", True, "token_inspector",
-            "training_history evolution score_your_own kl_over_beta step_detail", "explain",
+            "Language model", True, "token_inspector kl_over_beta",
+            "training_history evolution score_your_own step_detail explain", "",
         ),
         (
             "Compare", False, "comparison kl_over_beta",
@@ -61,7 +61,7 @@ def designed(panels: tuple[str, ...]) -> tuple[str, ...]:
             "Compare", True, "comparison kl_over_beta",
             "what_if token_inspector training_history evolution score_your_own step_detail explain", "",
         ),
-        ("Present", False, "policy_bars", "training_history comparison explain", ""),
+        ("Present", False, "policy_bars comparison", "training_history explain", ""),
         ("Present", True, "token_inspector", "training_history evolution explain", ""),
     ],
 )  # fmt: skip

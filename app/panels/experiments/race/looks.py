@@ -45,8 +45,6 @@ SHORT = {
     "GRPO (DeepSeekMath)": "GRPO",
     "GRPO (TRL 1.16 defaults)": "GRPO (TRL)",
     "GRPO (verl 0.9 defaults)": "GRPO (verl)",
-    "REINFORCE + baseline": "+ baseline",
-    "REINFORCE + running mean": "+ running mean",
 }
 
 

@@ -43,7 +43,7 @@ def race_picture(
     ]  # fmt: skip
     return LinePicture(
         x=Scale(label=tr("completions drawn") if samples else tr("update"), low=0, whole=True),
-        y=scale_of(measure, results.plan.settings), ranked=True,
+        y=scale_of(measure, results.plan.settings), ranked=True, leaders=True,
         lines=(*lines, *(() if seed is None else (seed,))),  # where room is short the names of algorithms go first
     )  # fmt: skip
 

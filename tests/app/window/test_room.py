@@ -1,0 +1,126 @@
+"""Named states of the window: nothing is clipped, overlaps or is scrolled sideways."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtWidgets import QApplication, QCheckBox, QWidget
+
+from app.examples import example
+from app.plotting.labels import Word
+from tests.app.conftest import Driver
+from tests.app.stories.hands import panel
+
+STATES = [
+    (1280, 680, 1.0, "light"), (1366, 768, 1.0, "dark"), (1366, 768, 1.1, "light"), (1366, 768, 1.25, "light"),
+    (1920, 1080, 1.0, "projector"), (1920, 1080, 1.25, "contrast"),
+]  # fmt: skip
+
+
+def arranged(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
+    """A window of this size and look, with its docks as the layout has them."""
+    driver.program.look.set(theme, scale)
+    driver.program.window.resize(width, height)
+    driver.program.layouts.reset()
+    driver.settle()
+    QApplication.processEvents()
+    driver.settle()
+
+
+def box(widget: QWidget) -> QRect:
+    return QRect(widget.mapTo(widget.window(), QPoint()), widget.size())
+
+
+def seen(driver: Driver) -> dict[str, Any]:
+    """The panels that are in front."""
+    docks = driver.program.window.docks
+    return {name: dock.panel for name, dock in docks.items() if dock.panel is not None and dock.panel.seen}
+
+
+@pytest.mark.parametrize(("width", "height", "scale", "theme"), STATES)
+def test_a_bandit_shows_formula_cards_boxes_and_table_whole(
+    driver: Driver, width: int, height: int, scale: float, theme: str
+) -> None:
+    driver.run(20)
+    arranged(driver, width, height, scale, theme)
+    assert (driver.program.window.width(), driver.program.window.height()) == (width, height)
+    shown = seen(driver)
+    strip = shown["pipeline"].strip
+    assert len({term.y() for term in strip.buttons}) == 1, "the formula stands on one line"
+    assert strip.height() <= shown["pipeline"].area.viewport().height()
+    assert max(term.geometry().right() for term in strip.buttons) < shown["pipeline"].area.viewport().width()
+    for card in shown["metrics"].cards:
+        assert card.isVisible() and card.texts_needed <= card.text_area.width(), card.accessibleName()
+    history = shown["training_history"]
+    for check in history.findChildren(QCheckBox):
+        assert not check.isVisible() or box(history).contains(box(check)), check.text()
+    left = {action.data() for action in history._left_over.actions()}
+    assert left | {name for name, check in history.boxes.items() if check.isVisible()} == history.offered
+    table = panel(driver, "step_detail").table
+    assert table.horizontalScrollBar().maximum() == 0, "nothing is scrolled sideways"
+    last = [n for n in range(len(table.table.columns)) if not table.isColumnHidden(n)][-1]
+    assert table.columnViewportPosition(last) + table.columnWidth(last) <= table.viewport().width()
+    keys = {table.table.columns[n].key for n in range(last + 1) if not table.isColumnHidden(n)}
+    assert keys >= {"sample", "action", "advantage", "gradient", "reward", "ratio"}
+
+
+@pytest.mark.parametrize(("width", "height", "scale", "theme"), STATES)
+def test_panels_do_not_overlap_and_stay_in_the_window(
+    driver: Driver, width: int, height: int, scale: float, theme: str
+) -> None:
+    driver.run(3)
+    arranged(driver, width, height, scale, theme)
+    boxes = {name: box(shown) for name, shown in seen(driver).items()}
+    for (one, first), (other, second) in combinations(boxes.items(), 2):
+        assert not first.intersects(second), (one, other)
+    assert all(driver.program.window.rect().contains(place) for place in boxes.values()), boxes
+
+
+@pytest.mark.parametrize("width", [340, 352, 388])
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_a_narrow_step_table_has_its_pushes_whole(driver: Driver, width: int, scale: float) -> None:
+    driver.run(1)
+    driver.program.look.set(scale=scale)
+    table = panel(driver, "step_detail").table
+    shown: Any = driver.program.window.panels["step_detail"]
+    shown.resize(round(width * scale), round(300 * scale))
+    shown.redraw()
+    ends = [
+        table.columnViewportPosition(n) + table.columnWidth(n)
+        for n in range(len(table.table.columns)) if not table.isColumnHidden(n)
+    ]  # fmt: skip
+    assert "gradient" in shown.sums.places()
+    assert max(ends) <= table.width() - 2 * table.frameWidth() - table.verticalScrollBar().sizeHint().width()
+
+
+def test_a_language_models_completions_have_the_width_of_the_window(driver: Driver) -> None:
+    driver.program.run_manager.open(example())
+    arranged(driver, 1366, 768, 1.0, "light")
+    shown = seen(driver)
+    assert "explain" not in shown, "it is a tab below, and comes to the front when a number is asked for"
+    assert shown["token_inspector"].width() > 1000
+    shown["token_inspector"].grid.explain_current()
+    driver.settle()
+    assert {"explain", "token_inspector"} <= seen(driver).keys()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 680), (1366, 768)])
+def test_a_race_takes_the_centre_and_names_every_line_beside_its_kind(driver: Driver, width: int, height: int) -> None:
+    driver.run(1)
+    arranged(driver, width, height, 1.0, "light")
+    driver.program.actions["race"].trigger()
+    race = panel(driver, "comparison")
+    driver.qtbot.waitUntil(lambda: race.controller.results is not None and not race.busy, timeout=60_000)
+    driver.settle()
+    assert race.plot.height() > 110
+    assert "policy_bars" not in seen(driver) and "training_history" in seen(driver)
+    words: list[Word] = race.plot.words._words
+    assert len(words) == len(race.controller.results.digests)
+    assert all(word.end is not None for word in words)
+    looks = {(word.meaning, word.style) for word in words}
+    assert len(looks) == len(words), "two lines of one colour differ by their dashes"
+    heights = sorted(word.at.y() for word in words)
+    assert min(b - a for a, b in pairwise(heights)) >= race.plot.words.line
