@@ -1,15 +1,19 @@
 """LaTeX to a picture, in pure Python (ziamath), cached; None where it cannot be drawn.
 
-ziamath is imported at the first formula: 150 ms that the first window does not pay.
+The pieces of the objectives that presets have are shipped drawn. ziamath is imported at the first other formula: 150 ms
+that the first window does not pay.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import json
 import logging
 import os
 import tempfile
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -19,9 +23,13 @@ from PySide6.QtCore import QByteArray, QRectF, QSizeF, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
+from app.resources import resource
+
 log = logging.getLogger(__name__)
 KEPT = 512
 """Pictures that stay in memory; a screen has some dozens."""
+SIZE, INK = 18.0, "#012345"
+"""Letters in pixels, and the colour, in which every formula is drawn before it is scaled and tinted."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +53,16 @@ def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Pictu
 
     None if ziamath is missing or does not understand the formula: show its plain text then.
     """
-    drawn = _svg(latex, pixels, colour)
-    if drawn is None:
+    source = svg(latex)
+    if source is None:
         return None
-    source, baseline = drawn
-    renderer = QSvgRenderer(QByteArray(source.encode()))
+    renderer = QSvgRenderer(QByteArray(source.replace(INK, colour).encode()))
     box = renderer.viewBoxF()
     if not renderer.isValid() or box.isEmpty():
         return None
+    size = box.size() * (pixels / SIZE)
     image = QImage(
-        max(round(box.width() * ratio), 1), max(round(box.height() * ratio), 1),
+        max(round(size.width() * ratio), 1), max(round(size.height() * ratio), 1),
         QImage.Format.Format_ARGB32_Premultiplied,
     )  # fmt: skip
     image.fill(Qt.GlobalColor.transparent)
@@ -63,25 +71,52 @@ def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Pictu
     renderer.render(painter, QRectF(0, 0, image.width(), image.height()))
     painter.end()
     image.setDevicePixelRatio(ratio)
-    return Picture(image, box.size(), baseline)
+    return Picture(image, size, -box.top() * (pixels / SIZE))  # the box starts as far up as the formula reaches
 
 
-def _svg(latex: str, pixels: float, colour: str) -> tuple[str, float] | None:
-    """The formula as SVG and where its baseline is below the top; None on any failure."""
+@lru_cache(maxsize=KEPT)
+def svg(latex: str) -> str | None:
+    """The formula as SVG with letters of :data:`SIZE` pixels in :data:`INK`; shipped, or else drawn now.
+
+    None on any failure.
+    """
+    return shipped_drawings().get(latex) or drawn(latex)
+
+
+def drawn(latex: str) -> str | None:
+    """The same, drawn now."""
     ziamath = _ziamath()
     if ziamath is None or not latex.strip():
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            drawn = ziamath.Latex(latex, size=pixels, color=colour)
-            source: str = drawn.svg()
+            source: str = ziamath.Latex(latex, size=SIZE, color=INK).svg()
     # ziamath and its parser raise AssertionError, IndexError, KeyError and their own, by the kind of mistake.
     except Exception as error:
         log.warning("A formula could not be drawn and is shown as text: %s (%r)", latex, error)
         return None
-    # The view box starts as far above the baseline as the formula reaches.
-    return source, -float(source.split('viewBox="', 1)[1].split('"', 1)[0].split()[1])
+    return source
+
+
+@cache
+def shipped_drawings() -> dict[str, str]:
+    """The drawings that are shipped (``python -m tools.make_formulas``), by LaTeX; none where the file is not whole."""
+    try:
+        kept = json.loads(resource("formulas.json").read_text(encoding="utf-8"))
+        drawings: dict[str, str] = kept["drawings"]
+        whole = kept["digest"] == digest(drawings)
+    except (OSError, ValueError, TypeError, KeyError):
+        whole = False
+    if not whole:
+        log.warning("The shipped formulas are missing or damaged; they are drawn anew.")
+        return {}
+    return drawings
+
+
+def digest(drawings: Mapping[str, str]) -> str:
+    """SHA-256 of drawings, in hexadecimal."""
+    return hashlib.sha256(json.dumps(drawings, sort_keys=True).encode()).hexdigest()
 
 
 @cache

@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from app.formula.plain import plain_text
-from app.formula.render import Picture, picture
+from app.formula.render import Picture, picture, shipped_drawings
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.formula_term import Term
@@ -177,8 +177,8 @@ class TermStrip(QWidget):
         term_activated: the user wants the term with this key explained (double click, E, Return, Space).
         typeset: a strip that has waited is drawn now.
 
-    With ``late`` the room of the formula stays empty until it has been painted once: the first formula of a process
-    takes some 200 ms, and a window should be there before that.
+    With ``late`` the room of a formula that is not shipped drawn stays empty until it has been painted once: the first
+    formula that a process draws takes some 200 ms, and a window should be there before that.
     """
 
     term_activated = Signal(str)
@@ -211,6 +211,8 @@ class TermStrip(QWidget):
             button.hide()
             button.deleteLater()
         self.buttons = []
+        if terms and all(term.latex in shipped_drawings() for term in terms):
+            self.waits = False
         for term in terms:
             button = TermButton(term, self)
             button.dress(self.theme, self.factor, self._pixels)

@@ -106,7 +106,7 @@ class Controller(QObject):
         self._settings: Settings | None = None
         self._orders = count(1)
         self._order = 0
-        self._leaving = False
+        self._leaving = self._over = False
         self._mailbox = Mailbox()
         self._may_go_on = threading.Event()
         self._may_go_on.set()
@@ -176,8 +176,8 @@ class Controller(QObject):
 
     @Slot()
     def warm_up(self) -> None:
-        """Start what computes, so that the first run need not wait for it."""
-        if not self._leaving:
+        """Start what computes, so that the first run need not wait for it; not in a window that has been closed."""
+        if not self._over:
             self._start()
 
     def close_run(self) -> None:
@@ -317,6 +317,7 @@ class Controller(QObject):
 
         If not, ``finished`` comes later, and ``still_busy`` after five seconds without it.
         """
+        self._over = True
         if not self._worker.isRunning():
             return True
         self.go_on()

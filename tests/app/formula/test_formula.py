@@ -107,7 +107,7 @@ def test_formulas_are_drawn_without_a_home_folder() -> None:
         "from PySide6.QtGui import QGuiApplication\n"
         "app = QGuiApplication([])\n"
         "from app.formula.render import picture\n"
-        "assert picture('r', 16.0, '#000000') is not None\n"
+        "assert picture('r^{7}', 16.0, '#000000') is not None\n"
         "assert 'HOME' not in os.environ\n"
     )
     environment = {name: value for name, value in os.environ.items() if name not in ("HOME", "USERPROFILE")}

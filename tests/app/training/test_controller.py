@@ -46,6 +46,12 @@ def test_a_run_begins_paused_at_update_0_without_a_file(trainer: Trainer, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_window_that_was_closed_before_its_first_picture_starts_nothing_afterwards(trainer: Trainer) -> None:
+    assert trainer.shutdown()
+    trainer.warm_up()
+    assert not trainer._worker.isRunning(), "a thread that runs at the end of the program aborts it"
+
+
 def test_run_n_makes_exactly_n_updates_and_all_are_on_disk_when_it_rests(trainer: Trainer, tmp_path: Path) -> None:
     path = tmp_path / "a.grpo"
     trainer.begin(Settings(), path)
