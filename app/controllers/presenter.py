@@ -225,6 +225,8 @@ class Presenter(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:
             self.arrange_later()
+        elif event.type() == QEvent.Type.LayoutRequest:
+            QTimer.singleShot(0, self, self._lift)  # the layout raises Qt's own splitters over everything
         return False
 
     @Slot()

@@ -162,6 +162,7 @@ class LessonPage(QWidget):
         scale = self._unit * STAGE_TEXT if self.stage else view.scale
         self.text.show_text(step.text if reads else "", lesson.words, view.theme, scale)
         self.text.setVisible(reads)
+        self.words.setVisible(asks or lesson_player.finished or not self.stage or self.interactive is None)
         self.prediction.show_prediction(None if lesson_player.finished else step.predict, answered)
         if lesson_player.reveal.playing:
             self.prediction.result.hide()

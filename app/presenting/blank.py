@@ -76,6 +76,4 @@ class Blank(QWidget):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:
             self.setGeometry(self._window.rect())
-        elif event.type() == QEvent.Type.ChildAdded and not self.isHidden():
-            self.raise_()  # Qt adds splitters of its own while docks are arranged
         return False

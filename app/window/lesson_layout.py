@@ -33,7 +33,7 @@ class LessonLayout:
     def __init__(self, window: QMainWindow, docks: Mapping[str, Dock], users: SavedDocks) -> None:
         self._window, self._docks, self._users = window, docks, users
         self._bars: list[QWidget] = []
-        self._crowded = False
+        self._crowded, self._has_picture = False, True
         self._share = SHARE
         self.panels: tuple[str, ...] | None = None
         self.alone = False
@@ -44,7 +44,8 @@ class LessonLayout:
         ``again`` even if they stand there already.
         """
         self._users.borrow(LESSON.id)
-        crowded, share = scale >= CROWDED, SHARE if picture or not panels else WORDS_ALONE
+        self._has_picture = picture
+        crowded, share = self._is_crowded(scale), SHARE if picture or not panels else WORDS_ALONE
         if (tuple(panels), crowded, share) == (self.panels, self._crowded, self._share) and not again:
             self._docks[LESSON.id].raise_()
             return
@@ -90,7 +91,11 @@ class LessonLayout:
 
     def fits(self, scale: float) -> bool:
         """Whether the arrangement is the one for ``scale``; without a lesson there is none."""
-        return self.panels is None or self._crowded == (scale >= CROWDED)
+        return self.panels is None or self._crowded == self._is_crowded(scale)
+
+    def _is_crowded(self, scale: float) -> bool:
+        """Whether panels lie behind the lesson; before a class never where they are its only picture."""
+        return scale >= CROWDED and (self._has_picture or not self.alone)
 
     def _titles(self) -> None:
         """Among tabs the title bars go; alone they come back."""

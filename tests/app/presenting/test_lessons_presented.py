@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QRect
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import QLabel, QToolBar, QWidget
 
 from app.lessons.catalogue import lessons
 from app.lessons.speaker_notes import notes_of
@@ -29,8 +29,11 @@ def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_bl
     presenter.toggle_blank()
     program.window.docks["lesson"].raise_()
     driver.settle()
-    over = [one for one in program.window.children() if isinstance(one, QWidget)]
-    assert over[-1] is presenter.blank
+
+    def top() -> QWidget:
+        return [one for one in program.window.children() if isinstance(one, QWidget)][-1]
+
+    driver.qtbot.waitUntil(lambda: top() is presenter.blank, timeout=5000)
     presenter.toggle_blank()
     program.lessons.player.leave()
     settle(driver)
@@ -65,6 +68,64 @@ def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
             assert set(places(driver)) == {"lesson"}
     assert set(places(driver)) == before
     assert window.size().toTuple() == (1366, 768)
+
+
+def test_a_class_sees_one_question_one_picture_and_one_number(driver: Driver) -> None:
+    program, window = driver.program, driver.program.window
+    program.lessons.player.reveal.moves = False
+    start(driver)
+    program.lessons.player.open(lesson_of("build_group"), 1)
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy, timeout=20_000)
+    settle(driver)
+    page = program.lessons.panel.page
+    assert page is not None
+    question = lesson_of("build_group").steps[1].predict
+    assert question is not None
+    assert page.question.isVisible()
+    assert page.question.text() == question.ask
+    assert not page.prediction.ask.isVisible(), "it stands once"
+    program.lessons.player.skip()
+    settle(driver)
+    box = page.prediction
+    assert (box.number.text(), box.name.text()) == ("2.474", "Advantage of the right answer")
+    assert box.number.font().pixelSize() > 0.1 * page.height()
+    assert box.number.fontMetrics().horizontalAdvance(box.number.text()) <= box.width()
+    seen = [label.text() for label in page.findChildren(QLabel) if label.isVisible()]
+    assert not [text for text in seen if "Skipped" in text], "nobody in the class has skipped anything"
+    assert not page.open.isVisible()
+    bars = [bar for bar in window.findChildren(QToolBar) if bar.isVisible() and bar.objectName() != "rows"]
+    assert bars == []
+    assert not window.docks["lesson"].titleBarWidget().height()
+    program.lessons.player.next()
+    program.lessons.player.leave()
+    program.presenter.stop()
+    settle(driver)
+    assert program.transport.isVisible()
+
+
+@pytest.mark.parametrize("size", [(1024, 768), (1280, 720), (1920, 1080)])
+def test_before_a_class_type_is_at_least_two_percent_of_the_height_and_nothing_is_cut(
+    driver: Driver, size: tuple[int, int]
+) -> None:
+    program, window = driver.program, driver.program.window
+    program.lessons.player.reveal.moves = False
+    start(driver)
+    window.setWindowState(Qt.WindowState.WindowNoState)
+    window.resize(*size)
+    program.lessons.player.open(lesson_of("one_update"), 5)
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy, timeout=20_000)
+    program.look.set("projector", fitting_scale(window.rect(), LESSON_ROOM))
+    settle(driver)
+    page = program.lessons.panel.page
+    assert page is not None
+    program.lessons.player.predict(1.1)
+    settle(driver)
+    labels = [page.question, page.prediction.number, page.prediction.name, page.prediction.result,
+              page.prediction.sentence, page.text.label]  # fmt: skip
+    for label in labels:
+        assert label.isVisible()
+        assert label.font().pixelSize() >= 0.02 * page.height(), label.text()
+        assert label.height() + 1 >= (label.heightForWidth(label.width()) if label.wordWrap() else 0), label.text()
 
 
 def test_the_speaker_reads_the_next_question_and_notes_for_every_step(driver: Driver) -> None:
