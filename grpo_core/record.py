@@ -101,6 +101,11 @@ class Step:
         return len(self.part)
 
     @property
+    def there(self) -> np.ndarray:
+        """Tokens that are there, whether they count in the loss or not, boolean (B, T)."""
+        return self.mask if self.present is None else self.present
+
+    @property
     def scored_after(self) -> bool:
         """Whether the completions were scored once more after the last pass."""
         return len(self.logp) == self.passes + 1

@@ -10,6 +10,7 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
+from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain.quantity import Quantity
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
@@ -131,7 +132,15 @@ def columns(step: Step) -> tuple[Column, ...]:
     return (_SAMPLE, _PROMPT, *words, *_NUMBERS)
 
 
-def rows(step: Step, passed: int, objective: Objective | None = None, *, origin: Origin | None = None) -> list[Row]:
+def rows(
+    step: Step,
+    passed: int,
+    objective: Objective | None = None,
+    *,
+    origin: Origin | None = None,
+    only: int | None = None,
+    evaluated: EvaluatedStep | None = None,
+) -> list[Row]:
     """Every real token of ``step`` with its numbers in pass ``passed`` (0 = the first), in sampling order.
 
     Args:
@@ -139,11 +148,14 @@ def rows(step: Step, passed: int, objective: Objective | None = None, *, origin:
         passed: the inner pass.
         objective: other switches, for a what-if; by default those it ran under.
         origin: gives the words of prompts and tokens; without it their numbers stand there.
+        only: the one completion whose tokens are wanted; by default all.
+        evaluated: the numbers of the step, for whoever has them already.
 
     Raises:
         SettingsError: the objective asks for something that the step does not have.
     """
-    row, token = np.nonzero(step.mask)
+    wanted = step.mask if only is None else step.mask & (np.arange(len(step.mask)) == only)[:, None]
+    row, token = np.nonzero(wanted)
     group = step.group[row]
     words = [_words(origin, "vocabulary", index) for index in step.tokens[row, token].tolist()]
     prompt_texts = {index: _prompt_of(step, index, origin) for index in set(group.tolist())}
@@ -153,7 +165,7 @@ def rows(step: Step, passed: int, objective: Objective | None = None, *, origin:
         lead: list[list[Any]] = [samples, prompts, words]
     else:
         lead = [samples, prompts, _completions(step, origin, row), (token + 1).tolist(), words]
-    numbers = _numbers(step, passed, objective)
+    numbers = _numbers(step, passed, objective, evaluated)
     values = [_picked(numbers[column.name], row, token) for column in _NUMBERS]
     cells = zip(*lead, *values, strict=True)
     return [Row(*place) for place in zip(row.tolist(), token.tolist(), group.tolist(), cells, strict=True)]
@@ -188,19 +200,21 @@ def groups(step: Step, objective: Objective | None = None, *, origin: Origin | N
     return rows_of_groups
 
 
-def _numbers(step: Step, passed: int, objective: Objective | None) -> dict[str, np.ndarray | None]:
-    terms = recompute.terms(step, passed, objective)
-    push, pull = recompute.token_gradient(step, passed, objective)
+def _numbers(
+    step: Step, passed: int, objective: Objective | None, evaluated: EvaluatedStep | None
+) -> dict[str, np.ndarray | None]:
+    known = evaluated or EvaluatedStep(step, objective)
+    terms = known.terms(passed)
     return {
         "reward": step.rewards,
-        "advantage": recompute.advantage(step, objective),
+        "advantage": known.advantage,
         "ratio": terms.ratio,
         "clipped": terms.clipped,
         "surrogate": terms.surrogate,
         "kl": terms.kl,
         "weight": terms.weight,
         "token_loss": terms.token_loss,
-        "gradient": push if pull is None else push + pull,
+        "gradient": known.gradient(passed),
     }
 
 
@@ -217,10 +231,12 @@ def _completions(step: Step, origin: Origin | None, row: np.ndarray) -> list[str
     gap = (
         "" if all(len(word) == 1 for word in vocabulary) else " · " if any(" " in word for word in vocabulary) else " "
     )
-    texts = [
-        gap.join(_words(origin, "vocabulary", index) for index in tokens[real].tolist())
-        for tokens, real in zip(step.tokens, step.mask, strict=True)
-    ]
+    if step.completion_texts is not None:
+        return [step.completion_texts[index] or "" for index in row.tolist()]
+    texts = {
+        index: gap.join(_words(origin, "vocabulary", token) for token in step.tokens[index][step.mask[index]].tolist())
+        for index in np.unique(row).tolist()
+    }
     return [texts[index] for index in row.tolist()]
 
 

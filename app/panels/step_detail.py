@@ -49,6 +49,8 @@ KEPT = (
 hold them all."""
 SUMMED = ("reward", "advantage", "gradient", "weight")
 """Columns whose sums stand below the table."""
+MOST_ROWS = 4_000
+"""Tokens of an update that are listed together; making more rows would hold the window up."""
 ROUNDING = 1e-9
 """A sum below this share of what was added is written as 0: what is left of it is rounding."""
 SHORT = {
@@ -81,6 +83,7 @@ class StepDetailPanel(Panel):
         self._columns: tuple[step_table.Column, ...] = ()
         self._places: list[int] = []
         self._rows: list[step_table.Row] = []
+        self._only: int | None = None
         self.passes = CalmBox()
         self.passes.setAccessibleName(tr("Pass"))
         self.passes.activated.connect(self._on_pass)
@@ -137,7 +140,10 @@ class StepDetailPanel(Panel):
         columns.sort(key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
         places = self._places = [step_table.columns(step).index(c) for c in columns]
         self._columns = tuple(columns)
-        self._rows = step_table.rows(step, view.step.passed, origin=view.run.origin)
+        self._only = _only(view, step)
+        self._rows = step_table.rows(
+            step, view.step.passed, origin=view.run.origin, only=self._only, evaluated=view.step.numbers
+        )
         self.table.set_look(view.theme, view.scale)
         self.table.set_columns([_column(c) for c in columns])
         revealed = UNTIL.get(view.cursor.stage)
@@ -146,7 +152,12 @@ class StepDetailPanel(Panel):
         self._fit_columns()
         self.sums.show_sums(self._sums(revealed))
         self.table.select_row(self._place_of(view))
-        self.foot.setText(_foot(step, revealed, view))
+        foot = _foot(step, revealed, view)
+        if self._only is not None:
+            foot = tr(
+                "The tokens of completion {row} alone; choose another one in the panel “Completions”. {foot}"
+            ).format(row=self._only + 1, foot=foot)
+        self.foot.setText(foot)
         self.table.set_summary(self.summary(view))
 
     def _fit_columns(self) -> None:
@@ -238,6 +249,14 @@ class StepDetailPanel(Panel):
         row, passed = self._rows[place], self.workspace.view.step.passed
         quantity = step_table.address(row, column, passed)
         self.workspace.explain(quantity or Quantity("gradient", passed=passed, row=row.row, token=row.token))
+
+
+def _only(view: View, step: Step) -> int | None:
+    """Of an update with too many tokens for one table, the completion that is chosen, else the first; None for all."""
+    if int(step.mask.sum()) <= MOST_ROWS:
+        return None
+    row = view.selection.row
+    return row if row is not None and row < len(step.mask) else 0
 
 
 def _column(column: step_table.Column) -> Column:

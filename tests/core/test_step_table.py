@@ -10,6 +10,7 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.config import Settings
+from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain import explain
 from grpo_core.learners import learner, origin
 from grpo_core.record import Step
@@ -99,3 +100,10 @@ def test_a_group_is_silent_where_its_advantages_are_zero_and_not_where_its_rewar
     assert group.silent == silent == (not recompute.advantage(
         dataclasses.replace(step, rewards=np.ones_like(step.rewards))
     ).any())  # fmt: skip
+
+
+def test_the_rows_of_one_completion_are_those_of_the_whole_table() -> None:
+    step = a_step(LENGTHS)
+    evaluated = EvaluatedStep(step)
+    for only in range(len(step.mask)):
+        assert rows(step, 1, only=only, evaluated=evaluated) == [row for row in rows(step, 1) if row.row == only]

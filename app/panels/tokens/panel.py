@@ -181,7 +181,7 @@ class TokenInspectorPanel(Panel):
         row, step = view.selection.row, view.step.step
         if row is None or step is None or row >= len(step.group):
             return None
-        return row, min(view.selection.token, max(int(step.mask[row].sum()) - 1, 0))
+        return row, min(view.selection.token, max(int(step.there[row].sum()) - 1, 0))
 
     def summary(self, view: View) -> str:
         step = view.step.step

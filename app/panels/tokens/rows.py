@@ -27,7 +27,9 @@ def rows_of(
     share = (
         np.zeros((len(index), step.tokens.shape[1])) if values is None else values[index] / (limit or tint.limit(view))
     )
-    texts = [[words[t] if 0 <= t < len(words) else "?" for t in step.tokens[i][step.mask[i]].tolist()] for i in index]
+    texts = [
+        [seen(words[t]) if 0 <= t < len(words) else "?" for t in step.tokens[i][step.there[i]].tolist()] for i in index
+    ]
     right = answers.right(step, view.origin)
 
     def tip(n: int, token: int | None) -> str:
@@ -49,6 +51,14 @@ def rows_of(
         dead=view.dead is not None and bool(view.dead[group]),
         tip=tip,
     )
+
+
+def seen(token: str) -> str:
+    """A token as a box shows it: one line, and white space that can be seen; a toy's tokens have none."""
+    if token.strip(" ") == token and token.isprintable():
+        return token
+    plain = token.replace("\r", "␍").replace("\n", "⏎").replace("\t", "⇥")
+    return plain.replace(" ", "·") if plain.strip(" ") != plain else plain
 
 
 def _of_token(view: StepView, row: int, token: int, text: str, tint: Tint, values: np.ndarray | None) -> str:

@@ -1,0 +1,84 @@
+"""Panels at the size of real runs: thousands of tokens a completion, hundreds of completions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TypeVar
+
+import numpy as np
+import pytest
+
+from app.panels.base import Panel
+from app.panels.registry import STEP_DETAIL, TOKEN_INSPECTOR
+from app.panels.spec import PanelSpec
+from app.panels.step_detail import MOST_ROWS
+from app.panels.tokens.rows import seen
+from app.theme.tokens import LIGHT
+from app.workspace.recorded_run import RecordedRun
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.record import Step
+from grpo_core.runs.importers.trace import Trace
+from tests.core.traces import DATA
+
+P = TypeVar("P", bound=Panel)
+COPIES = 400
+
+
+class LongTrace(Trace):
+    """A recorded run whose completions are so many times as long."""
+
+    def step(self, position: int) -> Step:
+        step = super().step(position)
+        longer = {
+            name: np.tile(array, (1,) * (array.ndim - 1) + (COPIES,))
+            for name in ("tokens", "mask", "old_logp", "ref_logp", "logp", "entropy")
+            if (array := getattr(step, name)) is not None
+        }
+        return dataclasses.replace(step, present=None, **longer)
+
+
+@pytest.fixture
+def workspace(qapp: object) -> Iterator[Workspace]:
+    made = Workspace(Settings(), LIGHT)
+    made.activate(RecordedRun(LongTrace(DATA / "grpo")))
+    yield made
+    made.close()
+
+
+def drawn(workspace: Workspace, spec: PanelSpec[P]) -> P:
+    panel = spec.make(workspace)
+    panel.resize(700, 400)
+    panel.draw(workspace.view)
+    return panel
+
+
+def test_the_table_lists_the_tokens_of_the_completion_that_is_chosen(workspace: Workspace) -> None:
+    step = workspace.view.step.step
+    assert step is not None and step.mask.sum() > MOST_ROWS
+    workspace.select(row=2, token=1000)
+    panel = drawn(workspace, STEP_DETAIL)
+    assert panel.table.table.rowCount() == step.mask[2].sum()
+    assert panel.table.table.value(0, 0) == 3 and "completion 3" in panel.foot.text()
+    panel.deleteLater()
+
+
+def test_a_completion_of_thousands_of_tokens_is_laid_out_and_walked_to_its_end(workspace: Workspace) -> None:
+    panel = drawn(workspace, TOKEN_INSPECTOR)
+    step = workspace.view.step.step
+    assert step is not None
+    last = int(step.mask[0].sum()) - 1
+    assert last > 2000
+    panel.grid.chosen.emit(0, last)
+    panel.draw(workspace.view)
+    assert workspace.selection.token == last
+    assert panel.detail.accessibleName().startswith(f"Token {last + 1} of completion 1")
+    panel.deleteLater()
+
+
+@pytest.mark.parametrize(
+    ("token", "shown"), [("a", "a"), (" the", "·the"), ("\n", "⏎"), ("\t", "⇥"), ("  ", "··"), ("a b", "a b")]
+)
+def test_white_space_of_a_token_can_be_seen(token: str, shown: str) -> None:
+    assert seen(token) == shown
