@@ -235,7 +235,8 @@ class EvaluatedStep:
     @property
     def passes(self) -> int:
         """Passes of the update, known or not."""
-        return self.step.passes if self.complete else self.step.settings.learner.mu
+        every = self.complete or self.step.settings.is_recorded
+        return self.step.passes if every else self.step.settings.learner.mu
 
     def nearest_pass(self, passed: int) -> int:
         """Pass ``passed``, or the last that is known where the update has fewer."""

@@ -37,7 +37,7 @@ class Preset:
         """``settings`` with this preset's switches; a constant length becomes the task's longest completion."""
         objective = self.objective
         if objective.reduction == "constant":
-            objective = objective.replace(max_tokens=settings.trained.longest)
+            objective = objective.replace(max_tokens=settings.task.longest)
         return settings.replace(
             {
                 "objective": objective,

@@ -36,3 +36,8 @@ class RecordedTask:
             raise SettingsError(
                 "reward_weights", self.reward_weights, tr("there must be one weight for each reward function")
             )
+
+    @property
+    def longest(self) -> int | None:
+        """T, the longest completion in tokens; None where that is not known."""
+        return self.max_tokens

@@ -63,10 +63,21 @@ def wanted_by(step: Step, preset: str) -> Settings:
 def differences(step: Step, wanted: Settings) -> tuple[Difference, ...]:
     """Every setting in which ``wanted`` differs from what ``step`` ran under; those that act first."""
     changed = [
-        Difference(path=path, title=_title(path), ran=ran, wanted=then, replayed=path.startswith(REPLAYED))
+        Difference(path=path, title=_title(path), ran=ran, wanted=then, replayed=_acts(step, path))
         for path, (ran, then) in step.settings.differences(wanted).items()
     ]
     return tuple(sorted(changed, key=lambda difference: not difference.replayed))
+
+
+def _acts(step: Step, path: str) -> bool:
+    """Whether a setting acts on the recorded batch.
+
+    Of a run that another program trained every pass is asked where it stood: only the loss can be another one, and a
+    KL only where the reference was recorded.
+    """
+    if not step.settings.is_recorded:
+        return path.startswith(REPLAYED)
+    return path.startswith("objective.") and (path != "objective.beta" or step.ref_logp is not None)
 
 
 def in_force(step: Step, wanted: Settings) -> Settings:
@@ -84,7 +95,8 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
         answer: what the language model did when it was asked.
 
     Returns:
-        The whole update; or where weights are missing its first pass alone: ``logp`` is then (1, B, T).
+        The whole update; or where weights are missing its first pass alone: ``logp`` is then (1, B, T). Of a run that
+        another program trained every pass stays where it stood: the other loss's push there, never a trajectory.
 
     Raises:
         SettingsError: the settings exclude each other.
@@ -101,25 +113,39 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
             return again(step, settings, before)
         except NonFiniteError as error:
             raise not_finite(error) from None
-    return step if settings == step.settings else _first_pass(step, settings)
+    if settings == step.settings:
+        return step
+    return _every_pass(step, settings) if settings.is_recorded else _first_pass(step, settings)
+
+
+def _every_pass(step: Step, settings: Settings) -> Step:
+    """Every pass of a recorded run's update under ``settings``, at the log-probabilities that it had."""
+    other = under(step, settings.objective)
+    return dataclasses.replace(
+        other, settings=settings, values=_values(step, settings), logp=step.logp[: step.passes], measurements={}
+    )
 
 
 def _first_pass(step: Step, settings: Settings) -> Step:
     """The first pass of ``step`` under ``settings``: what was recorded before it, and nothing of what came after."""
     other = under(step, settings.objective)
-    values = step.values
-    if BASELINES[settings.objective.baseline].from_critic and values is None:
-        values = np.zeros(step.mask.shape)  # a critic that has learned nothing yet
     return dataclasses.replace(
         other,
         settings=settings,
         logp=step.logp[:1],
         part=other.part[:1],
-        values=values,
+        values=_values(step, settings),
         dist_logp=None if step.dist_logp is None else step.dist_logp[:1],
         measurements={},
         resume={},
     )
+
+
+def _values(step: Step, settings: Settings) -> np.ndarray | None:
+    """A critic's values, (B, T): the recorded ones, or where they are asked for those of one that learned nothing."""
+    if BASELINES[settings.objective.baseline].from_critic and step.values is None:
+        return np.zeros(step.mask.shape)
+    return step.values
 
 
 def _title(path: str) -> str:

@@ -13,7 +13,7 @@ from grpo_core.deviations import DEVIATIONS
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
 from grpo_core.what_if.compare import WhatIf, direction
-from grpo_core.what_if.replay import Difference
+from grpo_core.what_if.replay import REPLAYED, Difference
 
 CLIPPING = {f"objective.{name}" for name in ("level", "clip_low", "clip_high", "dual_clip", "log_ratio_limit")}
 ESTIMATING = {"objective.kl", "objective.kl_importance", "objective.kl_in"}
@@ -42,7 +42,14 @@ def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
                 "pass are one batch."
             )
         )
-    if not w.other.complete:
+    if ran.settings.is_recorded:
+        sentences.append(
+            tr(
+                "Each pass is asked where the run stood before it: that is the push of the other loss there. Where it "
+                "would have led is not known, because the model is not here."
+            )
+        )
+    elif not w.other.complete:
         sentences.append(tr("The first pass is exact. Later passes and the policy after the update need the model."))
     if preset and PRESETS[preset].not_covered:
         sentences.append(
@@ -63,6 +70,12 @@ def _not_applied(w: WhatIf, difference: Difference) -> str:
             "Resampling would have drawn {dead} of {groups} groups again, because their rewards are equal; a recorded "
             "batch cannot show with what."
         ).format(dead=dead, groups=groups)
+    if w.ran.step.settings.is_recorded and difference.path == "objective.beta":
+        return tr("β stays {ran:g}: the run recorded no log-probabilities of a reference.").format(ran=difference.ran)
+    if w.ran.step.settings.is_recorded and difference.path.startswith(REPLAYED):
+        return tr("{text} would have led to other weights; the passes here stand where the run stood.").format(
+            text=difference.text
+        )
     return tr("{text} decides what is drawn; the samples here are those of the run.").format(text=difference.text)
 
 

@@ -67,6 +67,7 @@ class SettingsEditor(QScrollArea):
         """Show what is asked for; what differs from what ran is marked."""
         self._settings = wanted
         for row in self.rows:
+            row.setVisible(not ran.is_recorded or row.paths[0].startswith("objective."))
             value, then = wanted.get(row.paths[0]), ran.get(row.paths[0])
             row.show_value(value)
             row.mark("" if value == then else tr("The update ran with {then}.").format(then=shown(then)))

@@ -95,7 +95,7 @@ class WhatIfPanel(Panel):
     def draw(self, view: View) -> None:
         step = view.step.step
         self._stack.setCurrentIndex(0 if step is not None else 1)
-        self.empty.setText(AT_START if view.head else NONE_YET)
+        self.empty.setText(view.run.why_no_step or (AT_START if view.head else NONE_YET))
         if step is None:
             self.picture = None
             return

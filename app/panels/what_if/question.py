@@ -81,7 +81,7 @@ class WhatIfQuestion:
             and REDUCTIONS[value].by_constant
             and self._preset(settings).objective.max_tokens is None
         ):
-            wanted["objective.max_tokens"] = settings.trained.longest
+            wanted["objective.max_tokens"] = settings.task.longest
         self._preset(settings).replace(wanted)
         self.changes = wanted
 

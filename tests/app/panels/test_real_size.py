@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ class LongTrace(Trace):
 
     def step(self, position: int) -> Step:
         step = super().step(position)
-        longer = {
+        longer: dict[str, Any] = {
             name: np.tile(array, (1,) * (array.ndim - 1) + (COPIES,))
             for name in ("tokens", "mask", "old_logp", "ref_logp", "logp", "entropy")
             if (array := getattr(step, name)) is not None
