@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from app.panels.experiments.comparison import ComparisonPanel
     from app.panels.experiments.kl_over_beta import KlOverBetaPanel
     from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
+    from app.panels.run_comparison.panel import RunComparisonPanel
     from app.panels.score import ScorePanel
     from app.panels.tokens.panel import TokenInspectorPanel
     from app.panels.what_if.panel import WhatIfPanel
@@ -151,6 +152,20 @@ COMPLETIONS = PanelSpec(
     size=(768, 420), shows_recorded=True,
     help=tr("The completions of the update as texts: to search, sort and filter, two of them side by side."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED),
+)  # fmt: skip
+
+
+def _run_comparison(workspace: Workspace) -> RunComparisonPanel:
+    from app.panels.run_comparison.panel import RunComparisonPanel
+
+    return RunComparisonPanel(workspace)
+
+
+RUN_COMPARISON = PanelSpec(
+    id="run_comparison", title=tr("Recorded series"), factory=_run_comparison,
+    size=(768, 320), kind="recorded",
+    help=tr("The trainer's numbers beside ours over its own steps, and another recorded run beside this one."),
+    shown=at(Area.BOTTOM, LayoutVariant.RECORDED, rank=1),
 )  # fmt: skip
 
 
@@ -273,8 +288,8 @@ LESSON = PanelSpec(
 
 PANELS: tuple[PanelSpec[Panel], ...] = (
     TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,
-    COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, WHAT_IF, DIAGNOSIS, QUEUE, STEP_DETAIL, EXPLAIN, BREAKPOINTS,
-    GLOSSARY, REFERENCES, LESSON,
+    COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, WHAT_IF, RUN_COMPARISON, DIAGNOSIS, QUEUE, STEP_DETAIL, EXPLAIN,
+    BREAKPOINTS, GLOSSARY, REFERENCES, LESSON,
 )  # fmt: skip
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
 from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
@@ -41,3 +43,12 @@ class RecordedTask:
     def longest(self) -> int | None:
         """T, the longest completion in tokens; None where that is not known."""
         return self.max_tokens
+
+    @property
+    def trainer_values(self) -> dict[str, Any]:
+        """The trainer's own settings by their names there; empty where the source kept none."""
+        try:
+            values = json.loads(self.trainer_settings or "{}")
+        except (ValueError, RecursionError):
+            return {}
+        return values if isinstance(values, dict) else {}

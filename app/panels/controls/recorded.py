@@ -65,7 +65,11 @@ def rows(settings: Settings) -> list[tuple[str, str]]:
         return _of_task(settings)
     known = [(rule.title, _text(getattr(objective, name))) for name, rule in described(Objective) if name in acting]
     known += [(about(Learner, name).title, _text(getattr(settings.learner, name))) for name in LEARNER]
-    return [*_of_task(settings), *known, *((name, _text(value)) for name, value in _trainer(settings).items())]
+    return [
+        *_of_task(settings),
+        *known,
+        *((name, _text(value)) for name, value in settings.recorded.trainer_values.items()),
+    ]
 
 
 def _of_task(settings: Settings) -> list[tuple[str, str]]:
@@ -77,15 +81,6 @@ def _of_task(settings: Settings) -> list[tuple[str, str]]:
         for name, weight in zip(task.reward_names, weights, strict=True)
     ]
     return [*rewards, (about(Learner, "group_size").title, str(settings.learner.group_size))]
-
-
-def _trainer(settings: Settings) -> dict[str, Any]:
-    """The trainer's own settings by their names there; empty where the source kept none."""
-    try:
-        value = json.loads(settings.recorded.trainer_settings or "{}")
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str:
