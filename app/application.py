@@ -40,6 +40,7 @@ from app.export.exporter import Exporter
 from app.lessons.recovery import LessonRecovery
 from app.messages.message import Severity
 from app.panels.base import Panel
+from app.panels.calm import let_sliders_speak
 from app.resources import icon
 from app.settings.layouts import Layouts
 from app.settings.paths import Paths
@@ -93,6 +94,7 @@ class Application(QObject):
         self._hooks = hooks
         self._refreshed: tuple[object, ...] = ()
         self.preferences = PreferenceStore(preferences, paths.preferences, self)
+        let_sliders_speak()
         self.look = Look(app, preferences.theme, preferences.scale, self)
         self._make_model(preferences, own_process=own_process)
         self.window = MainWindow(self.workspace)

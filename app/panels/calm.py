@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QComboBox, QSlider, QWidget
+from collections.abc import Callable
+from functools import cache
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QAccessible, QAccessibleInterface, QWheelEvent
+from PySide6.QtWidgets import QAccessibleWidget, QComboBox, QSlider, QWidget
 
 
 class CalmSlider(QSlider):
-    """A slider that minds the wheel only while it has the focus, which the wheel does not give it."""
+    """A slider that minds the wheel only while it has the focus, which the wheel does not give it.
+
+    Attributes:
+        spoken: what a screen reader says of a position; without it, the position itself.
+    """
+
+    spoken: Callable[[int], str] | None = None
 
     def __init__(self, orientation: Qt.Orientation = Qt.Orientation.Horizontal, parent: QWidget | None = None) -> None:
         super().__init__(orientation, parent)
@@ -36,3 +45,26 @@ class CalmBox(QComboBox):
             super().wheelEvent(event)
         else:
             event.ignore()
+
+
+class _SpokenSlider(QAccessibleWidget):
+    """What a screen reader asks of a slider: the value that a position stands for, with its unit."""
+
+    def __init__(self, slider: CalmSlider) -> None:
+        super().__init__(slider, QAccessible.Role.Slider)
+        self._slider = slider
+
+    def text(self, part: QAccessible.Text) -> str:
+        if part is QAccessible.Text.Value and self._slider.spoken is not None:
+            return self._slider.spoken(self._slider.value())
+        return super().text(part)
+
+
+def _accessible(key: str, widget: QObject | None) -> QAccessibleInterface | None:
+    return _SpokenSlider(widget) if isinstance(widget, CalmSlider) and widget.spoken is not None else None
+
+
+@cache
+def let_sliders_speak() -> None:
+    """From now on screen readers hear values instead of positions; once a process."""
+    QAccessible.installFactory(_accessible)

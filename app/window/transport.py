@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from app.examples import is_example
+from app.panels.controls.restraints import restraint_menu
 from app.plotting.numbers import in_bytes
 from app.theme.labels import Label, plain_tip
 from app.window.run_list import RunList
@@ -126,11 +127,21 @@ class Transport(QToolBar):
         field.setToolTip(tr("Type another seed and press Return: a new run begins from it under the settings shown."))
         field.setAlignment(Qt.AlignmentFlag.AlignRight)
         field.returnPressed.connect(self._on_seed)
+        field.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        field.customContextMenuRequested.connect(self._on_seed_menu)
         label.setBuddy(field)
         self.addWidget(field)
         self._button(actions["new_seed"])
         self._button(actions["new_run"], icon_only=True)
         return field
+
+    @Slot(QPoint)
+    def _on_seed_menu(self, place: QPoint) -> None:
+        """What a session may do with the seed, as with every control."""
+        editing = self._workspace.editing
+        menu = restraint_menu(self, editing, ("seed",), tr("the seed"), lambda: editing.restrict((), ()))
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(self.seed.mapToGlobal(place))
 
     @Slot()
     def _on_seed(self) -> None:

@@ -6,7 +6,6 @@ import math
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtWidgets import (
-    QComboBox,
     QHBoxLayout,
     QLineEdit,
     QSplitter,
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.base import Panel
+from app.panels.calm import CalmBox
 from app.panels.completions.reading import CompletionText
 from app.panels.completions.rows import COLUMNS, FILTERED, Batch, Filter, batch_of
 from app.plotting.numbers import shown
@@ -47,7 +47,7 @@ class CompletionsPanel(Panel):
         self._listed: list[int] = []
         self._kept: tuple[str, str | None, str | None] | None = None
         self.search = _field(tr("Search"), tr("Search prompts and completions"))
-        self.by = QComboBox()
+        self.by = CalmBox()
         self.by.setAccessibleName(tr("Filter by"))
         for column in COLUMNS:
             if column.key in FILTERED:

@@ -178,8 +178,6 @@ class ControlsPanel(Panel):
                 if f"{part}.{name}" not in taken:
                     self._add(f"{part}.{name}", rule, _default(cls, name), column)
                     self._sections[-1].rows.append(self._rows[-1])
-        column.addWidget(_section(tr("Run")))
-        self._add("seed", about(Settings, "seed"), 7, column)
         if self._settings_drawn is not None:
             self._settings_drawn = None
             self.draw(self.workspace.view)

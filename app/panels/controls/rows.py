@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QLineEdit,
-    QSlider,
     QToolButton,
     QWidget,
 )
@@ -43,13 +42,14 @@ class NumberRow(Row):
         self.field.textEdited.connect(self.error.hide)
         self.label(self.field)
         self.head.addWidget(self.field)
-        self.slider: QSlider | None = None
+        self.slider: CalmSlider | None = None
         if about.usual is not None:
             self._scale = SliderScale.of(about, whole)
             self.slider = CalmSlider()
             self.slider.setRange(0, self._scale.steps)
             self.slider.setPageStep(max(self._scale.steps // 10, 1))
             self.slider.setAccessibleName(about.title)
+            self.slider.spoken = self._spoken
             self.slider.sliderPressed.connect(self._on_pressed)
             self.slider.valueChanged.connect(self._on_slid)
             self.body.insertWidget(1, self.slider)
@@ -72,6 +72,10 @@ class NumberRow(Row):
         if self.slider is not None and value is not None:
             with QSignalBlocker(self.slider):
                 self.slider.setValue(self._scale.position(float(value)))
+
+    def _spoken(self, position: int) -> str:
+        """A position of the slider as the value that it stands for, with the unit."""
+        return f"{shown(self._scale.value(position))} {self.about.unit}".rstrip()
 
     @Slot()
     def _on_pressed(self) -> None:

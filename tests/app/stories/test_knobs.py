@@ -63,17 +63,16 @@ def test_no_field_of_all_takes_a_bad_entry_silently(driver: Driver, entry: str) 
 def test_a_structural_change_makes_a_new_run_and_can_be_taken_back(driver: Driver) -> None:
     driver.run(1)
     first = driver.program.workspace.run
-    controls = panel(driver, "controls")
-    controls.more.setChecked(True)
-    type_into(row_of(driver, "seed").field, "11")
+    panel(driver, "controls").more.setChecked(True)
+    type_into(row_of(driver, "task.actions").field, "6")
     driver.qtbot.waitUntil(lambda: driver.program.workspace.run is not first)
     driver.program.actions["undo"].trigger()
     driver.qtbot.waitUntil(lambda: driver.program.workspace.run is first)
     driver.settle()
-    assert row_of(driver, "seed").field.text() == "7"
-    type_into(row_of(driver, "seed").field, "12")
+    assert row_of(driver, "task.actions").field.text() == "10"
+    type_into(row_of(driver, "task.actions").field, "12")
     driver.run(1)
-    assert driver.program.workspace.view.step.settings.seed == 12
+    assert driver.program.workspace.view.step.settings.bandit.actions == 12
 
 
 def test_a_reward_of_the_custom_landscape_is_dragged(driver: Driver) -> None:

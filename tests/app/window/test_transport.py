@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
 
 from app.training.controller import State
 from app.window.run_list import DESCRIPTION
@@ -79,6 +80,19 @@ def test_seeds_are_chosen_beside_run(driver: Driver) -> None:
     QTest.keyClick(transport.seed, Qt.Key.Key_Return)
     driver.settle()
     assert (transport.seed.text(), len(workspace.runs)) == ("41", 3)
+
+
+def test_the_seed_stands_in_one_place_and_can_be_locked_there(driver: Driver) -> None:
+    controls = driver.program.window.panels["controls"]
+    assert not [row for row in controls.rows if "seed" in row.paths]  # type: ignore[attr-defined]
+    seed, editing = driver.program.transport.seed, driver.program.workspace.editing
+    seed.customContextMenuRequested.emit(seed.rect().center())
+    (menu,) = (menu for menu in driver.program.transport.findChildren(QMenu) if menu.isVisible())
+    next(action for action in menu.actions() if action.text() == "Lock the seed").trigger()
+    menu.close()
+    assert editing.locked == {"seed"}
+    driver.settle()
+    assert not seed.isEnabled()
 
 
 def test_a_locked_seed_cannot_be_changed(driver: Driver) -> None:

@@ -82,6 +82,10 @@ class SweepChoices(QWidget):
         column.addWidget(self.second)
         self.show_choice()
 
+    def _spoken(self, position: int) -> str:
+        """The value at which the slider stands, as the label beside it says."""
+        return self.value_label.text()
+
     def _build_parts(self) -> None:
         self.view, self.measure = box(tr("View")), box(tr("Measure shown"))
         self.measure.addItems([TITLES[name] for name in ("kl", "reward")])
@@ -93,6 +97,7 @@ class SweepChoices(QWidget):
         self.value_label = Label()
         self.slider = CalmSlider()
         self.slider.setAccessibleName(tr("Value, drag to train at others"))
+        self.slider.spoken = self._spoken
         self.slider.setMinimumWidth(60)
         self.slider.setMaximumWidth(220)
         self.bar = QProgressBar()
