@@ -18,12 +18,12 @@ from grpo_core.text import tr
 CREDITS = ("outcome", "process")
 SEEDS = tuple(range(64))
 ENOUGH = 0.9
-"""Share of right decisions at which the chain counts as learned."""
+"""Share of right decisions from which the chain counts as learned."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Course:
-    """What became of every seed, from update 0 on.
+class ChainProgress:
+    """How every seed learns the chain, from update 0 on.
 
     Attributes:
         right: expected share of right decisions, (U + 1, S).
@@ -34,47 +34,47 @@ class Course:
     paid: np.ndarray
 
     def needed(self, share: float = ENOUGH) -> np.ndarray:
-        """Updates until every seed decides so well for the first time, (S,); infinite where it never did."""
+        """Updates until each seed decides rightly with probability ``share``, (S,); infinite where it never does."""
         there = self.right >= share
         return np.where(there.any(axis=0), there.argmax(axis=0), np.inf)
 
     def median_needed(self) -> float:
-        """Updates that the median seed needs, as :meth:`needed` counts them; infinite where it never got there."""
+        """Median over the seeds of :meth:`needed`; infinite where half of the seeds never learn the chain."""
         return float(np.median(self.needed()))
 
 
 def tried(
     settings: Settings, updates: int, *, seeds: Sequence[int] = SEEDS, poll: Callable[[], None] = never
-) -> Course:
-    """Every seed trained for so many updates.
+) -> ChainProgress:
+    """The chain of decisions learned by every seed for a number of updates.
 
     Args:
-        settings: of the chain; their own seed is of no account.
-        updates: U.
-        seeds: (S,).
-        poll: called before each pass; what it raises ends the training.
+        settings: of the chain; ``seeds`` replace the seed that they hold.
+        updates: how many, U.
+        seeds: those that are trained, (S,).
+        poll: called before each pass; an exception that it raises ends the training.
 
     Raises:
-        SettingsError: another task.
+        SettingsError: the task is not the chain of decisions.
     """
     if settings.is_language or settings.bandit.landscape != "chain":
         raise SettingsError("task.landscape", settings.task, tr("only the chain has steps that are rewarded"))
     work, streams = task(settings.bandit), Streams(seeds)
     pays, state = paid_for(work), start(work, streams.runs)
     right = (np.arange(work.longest)[:, None], right_actions(settings.bandit)[:, None])
-    found = []
+    progress = []
     for number in range(updates + 1):
         prob = np.exp(policy.log_probs(state.logits, settings.learner.temperature))[: len(seeds)]
         prob = prob.reshape(len(seeds), -1, *pays.shape)  # (S, P, T, A)
-        found.append((prob[:, :, right[0], right[1]].mean(axis=(1, 2, 3)), (prob * pays).sum(-1).mean(axis=(1, 2))))
+        progress.append((prob[:, :, right[0], right[1]].mean(axis=(1, 2, 3)), (prob * pays).sum(-1).mean(axis=(1, 2))))
         if number < updates:
             state = update(settings, work, state, streams, poll).state
-    shares, pay = (np.array(values) for values in zip(*found, strict=True))
-    return Course(right=shares, paid=pay)
+    shares, pay = (np.array(values) for values in zip(*progress, strict=True))
+    return ChainProgress(right=shares, paid=pay)
 
 
 def paid_for(work: Task) -> np.ndarray:
-    """What the checker of steps pays for every action at every decision, (T, A), as it tells itself."""
+    """What the checker of steps pays for every action at every decision, (T, A), computed by the checker itself."""
     assert work.step_rewards is not None
     actions = len(work.vocabulary)
     tokens = np.broadcast_to(np.arange(actions)[:, None], (1, actions, work.longest))  # a completion an action

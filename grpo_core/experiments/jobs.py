@@ -69,7 +69,7 @@ def lengths_tried(settings: Settings, *, poll: Poll) -> Iterator[lengths.Lengths
     yield lengths.tried(settings, poll=poll)
 
 
-def chain_tried(settings: Settings, updates: int, *, poll: Poll) -> Iterator[chain.Course]:
+def chain_tried(settings: Settings, updates: int, *, poll: Poll) -> Iterator[chain.ChainProgress]:
     """One result: the chain of decisions, learned for so many updates."""
     yield chain.tried(settings, updates, poll=poll)
 

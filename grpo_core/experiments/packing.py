@@ -22,7 +22,7 @@ from grpo_core.runs.layout import decoded, encoded
 
 KINDS: dict[str, Any] = {
     "block": Block,
-    "chain course": chain.Course,
+    "chain course": chain.ChainProgress,
     "compared": Compared,
     "course": Course,
     "diagnosis": Diagnosis,

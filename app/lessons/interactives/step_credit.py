@@ -25,7 +25,7 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.experiments.chain import CREDITS, SEEDS, Course
+from grpo_core.experiments.chain import CREDITS, SEEDS, ChainProgress
 from grpo_core.explain import Quantity
 from grpo_core.lessons import Offer
 from grpo_core.text import tr
@@ -83,7 +83,7 @@ class StepCredit(Interactive):
     def _key(self, lane: str) -> Key | None:
         return None if self._base is None else (self._base, lane, self._updates)
 
-    def course(self, lane: str) -> Course | None:
+    def course(self, lane: str) -> ChainProgress | None:
         """What the seeds of one kind of credit have come to."""
         return self.trained.latest(self._key(lane))
 
@@ -195,7 +195,7 @@ class StepCredit(Interactive):
             "outcome_lead": lambda: float(self._right("outcome")[-1] - self._right("process")[-1]),
         }
 
-    def _trained(self, key: Key, poll: Poll) -> Iterator[Course]:
+    def _trained(self, key: Key, poll: Poll) -> Iterator[ChainProgress]:
         base, lane, updates = key
         return self.workspace.jobs.results("chain", base.replace({"objective.credit": lane}), updates, poll=poll)
 

@@ -57,7 +57,7 @@ class StepFiles:
     missing: tuple[int, ...]
 
 
-def description(folder: Path) -> dict[str, Any]:
+def description_of(folder: Path) -> dict[str, Any]:
     """What ``trace.json`` says.
 
     Raises:
@@ -70,18 +70,18 @@ def description(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror)) from None
     try:
-        said = json.loads(text) if len(text) <= LONGEST_DESCRIPTION else None
+        facts = json.loads(text) if len(text) <= LONGEST_DESCRIPTION else None
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict) or said.get("format") != FORMAT or not isinstance(said.get("settings"), dict):
+        facts = None
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT or not isinstance(facts.get("settings"), dict):
         raise RunFileError(tr("{path} is not the description of a recorded run.").format(path=path))
-    if not isinstance(said.get("version"), int) or said["version"] > VERSION:
+    if not isinstance(facts.get("version"), int) or facts["version"] > VERSION:
         raise RunFileError(
             tr("{path} was written by a newer recorder (version {version}); update GRPO Lab.").format(
-                path=path, version=said.get("version")
+                path=path, version=facts.get("version")
             )
         )
-    return said
+    return facts
 
 
 def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:

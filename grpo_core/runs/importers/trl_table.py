@@ -16,7 +16,7 @@ import numpy as np
 from grpo_core.errors import RunFileError
 from grpo_core.runs.importers.source import Completions
 from grpo_core.runs.importers.text_run import consecutive_groups
-from grpo_core.runs.importers.trace import weighted
+from grpo_core.runs.importers.trace_rewards import weighted
 from grpo_core.text import tr
 
 FIXED = ("step", "prompt", "completion", "advantage")

@@ -15,7 +15,7 @@ from grpo_core.bandit.simulate import updates
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, SettingsError
-from grpo_core.experiments.chain import Course, paid_for, tried
+from grpo_core.experiments.chain import ChainProgress, paid_for, tried
 from grpo_core.explain import Quantity
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import UP, known, lesson_of, settings_of
@@ -26,7 +26,7 @@ EQUAL_UPDATES, EQUAL_LENGTH, FAULTY, ONE = 4, 5, 6, 8
 """Steps of the lesson, from 1."""
 
 
-def both(step: int, count: int, first: int) -> tuple[Course, Course]:
+def both(step: int, count: int, first: int) -> tuple[ChainProgress, ChainProgress]:
     """Outcome and process under the settings of a step, for the same seeds from ``first`` on."""
     settings, seeds = settings_of("process_reward", step), range(first, first + RUNS)
     outcome, process = (
