@@ -12,6 +12,8 @@ from grpo_core.text import tr
 
 USUAL_SPEED = 2
 """Place in ``SPEEDS`` from which a speed that is none of them is changed."""
+FILM_STEP = 0.05
+"""Seconds of a film that a key press goes on or back."""
 
 
 def run_commands(targets: CommandTargets) -> list[Command]:
@@ -45,6 +47,12 @@ def run_commands(targets: CommandTargets) -> list[Command]:
         Command(id="stage_back", text=tr("Stage back"), menu=RUN, run=player.stage_back,
                 shortcuts=("Shift+,",), icon="stage_back", blocked=when.not_at_start, repeats=True,
                 tip=tr("Hide the last stage again.")),
+        Command(id="film_on", text=tr("Film forward"), menu=RUN, run=lambda: player.scrub(FILM_STEP),
+                shortcuts=("Alt+.",), blocked=when.not_at_start, repeats=True,
+                tip=tr("A twentieth of a second further in the film of the update shown.")),
+        Command(id="film_back", text=tr("Film back"), menu=RUN, run=lambda: player.scrub(-FILM_STEP),
+                shortcuts=("Alt+,",), blocked=when.not_at_start, repeats=True,
+                tip=tr("A twentieth of a second back in the film of the update shown.")),
         Command(id="run_n", text=tr("Run 50"), menu=RUN, run=lambda: player.run_n(50), shortcuts=("Ctrl+.",),
                 icon="run_n", blocked=when.can_train, divided=True,
                 tip=tr("Fifty more updates, then pause.")),

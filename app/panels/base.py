@@ -34,6 +34,7 @@ class Panel(QWidget):
             a panel that is part of something else.
         calm: its numbers are read, so that they change ten times a second at most while a run goes on.
         plans: it shows settings of the next update.
+        films: it shows the film within a stage.
         row_height: the height of a low panel that needs no more; 0 for all others.
 
     Signals:
@@ -43,6 +44,7 @@ class Panel(QWidget):
     row_changed = Signal()
     calm = False
     plans = True
+    films = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,7 +67,7 @@ class Panel(QWidget):
         if not self.seen:
             return
         view = self.workspace.view
-        stamp = view.stamp(calmly=self.calm, planned=self.plans)
+        stamp = view.stamp(calmly=self.calm, planned=self.plans, filmed=self.films)
         if stamp == self._drawn:
             return
         if self.calm and view.hurries and self._drawn is not None and stamp[1:] == self._drawn[1:]:  # another beat
@@ -81,7 +83,9 @@ class Panel(QWidget):
         now = time.monotonic()
         if not view.running or now - self._described >= DESCRIBE_SECONDS:
             self._described = now
-            self.setAccessibleDescription(self.summary(view))
+            sentence = self.summary(view)
+            if sentence != self.accessibleDescription():
+                self.setAccessibleDescription(sentence)
 
     @property
     def seen(self) -> bool:

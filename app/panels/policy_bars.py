@@ -1,4 +1,4 @@
-"""Policy bars: π now, before and of the reference over the actions, with the rewards and the samples just drawn."""
+"""Policy bars: rewards, draws, π now, before and of the reference, and what the update changed, lane above lane."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from PySide6.QtWidgets import QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
-from app.panels.policy_chart import LEGEND, policy_chart, reward_span, show_policy
+from app.panels.policy_chart import LEGEND, policy_chart, show_policy
 from app.panels.policy_data import PolicyPicture, picture
+from app.panels.policy_words import stage_sentence
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label
+from app.workspace.cursor import Cursor
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import learners
+from grpo_core.bandit.tasks import landscape_rewards
 from grpo_core.config import Settings
+from grpo_core.config.bandit_task import LANDSCAPES
 from grpo_core.errors import SettingsError
 from grpo_core.explain import Quantity
 from grpo_core.text import tr
@@ -32,6 +36,7 @@ class PolicyBarsPanel(Panel):
     """
 
     completions_wanted = Signal()
+    films = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -76,7 +81,8 @@ class PolicyBarsPanel(Panel):
             self._stack.setCurrentIndex(1)
             return
         self._fill_contexts(view)
-        shown = picture(view.step, self.context, self._action_rewards(view))
+        cursor = view.cursor
+        shown = picture(view.step, self.context, self._action_rewards(view), cursor.passed, cursor.progress)
         self._picture = shown
         self._stack.setCurrentIndex(0 if shown is not None else 1)
         if shown is None:
@@ -117,11 +123,14 @@ class PolicyBarsPanel(Panel):
         shown = self._picture
         if shown is None:
             return self.empty.text()
+        if view.cursor != Cursor(step=view.cursor.step):
+            return stage_sentence(shown)
         best = int(shown.now.argmax())
         moved = tr(", {old:.2f} before").format(old=shown.old[best]) if view.step.step is not None else ""
-        return tr("Update {step}: the likeliest action is {names} with {now:.2f}{moved}.").format(
+        likeliest = tr("Update {step}: the likeliest action is {names} with {now:.2f}{moved}.").format(
             step=view.cursor.step, names=shown.names[best], now=shown.now[best], moved=moved
         )
+        return f"{likeliest} {stage_sentence(shown)}"
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -134,7 +143,7 @@ class PolicyBarsPanel(Panel):
     @Slot(int)
     def _on_chosen(self, action: int) -> None:
         shown = self._picture
-        rows = shown.rows[action] if shown is not None and action < len(shown.rows) else []
+        rows = shown.rows(action) if shown is not None else []
         self.workspace.select(row=rows[0] if rows else None, action=action)
 
     @Slot(int)
@@ -146,15 +155,15 @@ class PolicyBarsPanel(Panel):
 
     @Slot(int, float, int)
     def _on_dragged(self, action: int, height: float, gesture: int) -> None:
-        """A custom reward was dragged to another height of the axis."""
+        """The reward of an action was dragged; the task becomes the one whose rewards are the user's own."""
         settings = self.workspace.editing.settings
-        low, high = reward_span(None if self._picture is None else self._picture.rewards)
-        reward = low + height * (high - low)
-        if settings.is_language or settings.bandit.landscape != "custom":
+        if settings.is_language or settings.is_recorded or settings.bandit.landscape not in LANDSCAPES:
             return
-        custom = list(settings.bandit.custom)
-        custom[action] = round(min(max(reward, 0.0), 1.0), 2)
+        bandit = settings.bandit
+        own = landscape_rewards(bandit).tolist()
+        own[action] = round(height - bandit.levels[min(self.context, len(bandit.levels) - 1)], 2)
+        changes = {"task.landscape": "custom", "task.custom": tuple(own)}
         try:
-            self.workspace.editing.edit({"task.custom": tuple(custom)}, tr("Drag a reward"), gesture)
+            self.workspace.editing.edit(changes, tr("Drag a reward"), gesture)
         except SettingsError as error:
             self.workspace.problem.emit(str(error), "warning")

@@ -1,64 +1,190 @@
-"""A policy as a bar chart: bars, thin frames, dotted levels, diamonds and dots over the actions."""
+"""A policy in lanes: rewards, the draws, the probabilities on a scale of their own, and what the update changed."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from app.panels.policy_data import PolicyPicture
+from app.panels.policy_film import (
+    CENTRING,
+    POLICY,
+    REWARDS,
+    SAMPLES,
+    ceilings,
+    centred,
+    landed,
+    marks,
+    mean_share,
+    stem_heights,
+)
+from app.panels.policy_words import stage_sentence
 from app.plotting.axis import Scale
-from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import WIDTH, BarPicture, BarSeries
-from app.plotting.numbers import shown
+from app.plotting.lane_chart import LaneChart
+from app.plotting.lane_data import Lane, LanePicture
+from app.plotting.numbers import MINUS, shown
+from app.workspace.cursor import Stage
 from grpo_core.text import tr
 
 NOW = BarSeries(name=tr("now"), key="now", column=tr("π now"), meaning="policy")
-BEFORE = BarSeries(name=tr("before"), key="old", column=tr("π before"), meaning="old", style="outline")
+BEFORE = BarSeries(name=tr("before"), key="old", column=tr("π before"), meaning="old", style="outline", width=0.72)
 REFERENCE = BarSeries(
-    name=tr("reference"), key="reference", column="π_ref", meaning="reference", style="level", width=WIDTH + 0.16
+    name=tr("reference"), key="reference", column="π_ref", meaning="reference", style="level", width=WIDTH + 0.3
 )
 REWARD = BarSeries(name=tr("reward"), key="reward", column=tr("Reward"), meaning="reward", style="diamond")
-SAMPLES = BarSeries(name=tr("samples"), key="samples", column=tr("Samples"), meaning="text", style="dots")
-LEGEND = tuple(series.entry for series in (NOW, BEFORE, REFERENCE, REWARD, SAMPLES))
-PROBABILITY = Scale(low=0, high=1.1)
+UNDRAWN = BarSeries(name=tr("reward"), meaning="dead", style="diamond", listed=False)
+DRAWN = BarSeries(name=tr("samples"), key="samples", column=tr("Samples"), meaning="text", style="tally")
+MOVED = BarSeries(
+    name=tr("change"), key="change", column=tr("Change"), meaning="push_up", below="push_down", kind="signed"
+)
+GAINED = BarSeries(
+    name=tr("advantage"), key="advantage", column=tr("Advantage"), meaning="push_up", below="push_down", style="stem",
+    kind="signed",
+)  # fmt: skip
+DISTANCE = BarSeries(name=tr("reward minus mean"), meaning="text", style="level", width=0.26, listed=False)
+CHANGE, ADVANTAGE = "change", "advantage"
+"""Keys of the lanes below the policy."""
+LEGEND = tuple(series.entry for series in (NOW, BEFORE, REFERENCE))
+ORDER = tuple(series.key for series in (NOW, BEFORE, REFERENCE, REWARD, DRAWN, MOVED, GAINED))
+OPEN = Scale()
+SMALL = 1e-3
+"""A change of less stands in grey."""
+SMALLEST = 5e-5
+"""A change of less has no digits in the picture."""
+UP, DOWN = "▲", "▼"
 
 
-def policy_chart() -> BarChart:
-    """A chart for :func:`policy_picture`, in which rewards can be gripped."""
-    return BarChart(tr("Policy over actions"), drag="diamond")
+def policy_chart() -> LaneChart:
+    """A chart for :func:`policy_picture`, in which rewards can be dragged."""
+    return LaneChart(tr("Policy over actions"), drag="diamond")
 
 
-def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
-    """The rewards that stand at 0 and at 1 of the axis: exactly these if all rewards (A,) lie between them."""
-    if rewards is None:
-        return 0.0, 1.0
-    return min(float(rewards.min()), 0.0), max(float(rewards.max()), 1.0)
-
-
-def policy_picture(what: PolicyPicture, action: int | None) -> BarPicture:
-    """``what`` with ``action`` chosen, numbers over it and over the likeliest; rewards stretched as the axis says."""
-    count, label, nothing = len(what.names), tr("action"), np.empty(0)
-    low, high = reward_span(what.rewards)
-    stretched = nothing if what.rewards is None else (what.rewards - low) / (high - low)
-    here = action if action is not None and action < count else None
-    likeliest = int(what.now.argmax())
-    named = (likeliest,) if here is None else (likeliest, here)
-    return BarPicture(
-        names=tuple(what.names), label=label, y=PROBABILITY, chosen=here, kept=named,
-        x_label=label if (low, high) == (0.0, 1.0) else tr("action   (◇ rewards from {low} to {high})").format(
-            low=shown(low), high=shown(high)
-        ),
-        series=(
-            NOW.with_heights(what.now), BEFORE.with_heights(what.old),
-            REFERENCE.with_heights(nothing if what.reference is None else what.reference),
-            REWARD.with_heights(stretched, values=nothing if what.rewards is None else what.rewards),
-            SAMPLES.with_heights(what.samples),
-        ),
-        notes=tuple(f"{what.now[a]:.2f}" if a in named else "" for a in range(count)),
+def policy_picture(what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None) -> LanePicture:
+    """``what`` with ``action`` chosen, on axes that hold the numbers of ``beside`` too."""
+    here = action if action is not None and action < len(what.names) else None
+    others = (what,) if beside is None else (what, beside)
+    highest = max(float(max(one.after.max(), one.old.max())) for one in others)
+    farthest = max(float(np.abs(one.after - one.old).max()) for one in others)
+    below = _advantages(what) if _normalizes(what) else _change(what, farthest)
+    lanes = [_samples(what), _policy(what, here, highest), below]
+    if what.rewards is not None:
+        lanes.insert(0, _rewards(what, what.rewards))
+    return LanePicture(
+        names=what.names, label=tr("action"), lanes=tuple(lanes), sentence=stage_sentence(what), chosen=here,
+        moment=what.number, marks=marks(what), table_order=ORDER,
     )  # fmt: skip
 
 
-def show_policy(chart: BarChart, what: PolicyPicture, action: int | None) -> None:
-    """Draw ``what`` in ``chart``; without a chosen action the keys start from the likeliest."""
+def show_policy(chart: LaneChart, what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None) -> None:
+    """Draw ``what`` in ``chart``, on axes that hold ``beside`` too; without a chosen action the keys start from the
+    likeliest."""
     if action is None:
         chart.chosen = int(what.now.argmax())
-    chart.show_picture(policy_picture(what, action))
+    chart.show_picture(policy_picture(what, action, beside))
+
+
+def _normalizes(what: PolicyPicture) -> bool:
+    return what.stage is Stage.NORMALIZE and what.draws is not None
+
+
+def _bars(what: PolicyPicture, *series: BarSeries, reach: float = 0.0) -> BarPicture:
+    return BarPicture(names=what.names, label=tr("action"), series=series, y=OPEN, reach=reach)
+
+
+def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
+    """Rewards of the actions; while a stage is shown those that nobody drew are dim."""
+    drawn, staged = what.draws, what.draws is not None and Stage.SCORE <= what.stage < Stage.UPDATE
+    series: tuple[BarSeries, ...] = (REWARD.with_heights(rewards, values=rewards),)
+    if drawn is not None and staged:
+        met = drawn.counts > 0
+        bright, dim = np.where(met, rewards, np.nan), np.where(met, np.nan, rewards)
+        series = REWARD.with_heights(bright, values=rewards), UNDRAWN.with_heights(dim)
+    mean = None if drawn is None else drawn.mean
+    return Lane(
+        key=REWARDS, title=tr("Reward R(a)"), hint=tr("drag a diamond"), weight=74,
+        picture=_bars(what, *series, reach=1.0),
+        level=mean, level_share=mean_share(what.stage, what.progress),
+        level_text="" if mean is None else tr("mean of the draws {mean}").format(mean=shown(mean)),
+    )  # fmt: skip
+
+
+def _samples(what: PolicyPicture) -> Lane:
+    """How often each action was drawn."""
+    counts = np.zeros(len(what.names), int)
+    hint = tr("none yet")
+    if what.draws is not None:
+        counts = landed(what.draws, what.stage, what.progress)
+        hint = tr("{count} draws").format(count=len(what.draws.order))
+    series = DRAWN.with_heights(counts, values=counts if what.draws is not None else np.empty(0))
+    return Lane(key=SAMPLES, title=tr("Samples"), hint=hint, weight=34, ruled=False, picture=_bars(what, series))
+
+
+def _policy(what: PolicyPicture, here: int | None, highest: float) -> Lane:
+    """The probabilities on a scale of their own, with their numbers."""
+    likeliest = int(what.now.argmax())
+    held = {ceiling.place for ceiling in ceilings(what, what.draws)} if what.draws is not None else set()
+    reference = np.empty(0) if what.reference is None else what.reference
+    picture = BarPicture(
+        names=what.names, label=tr("action"), y=OPEN, chosen=here, reach=highest,
+        series=(BEFORE.with_heights(what.old), NOW.with_heights(what.now), REFERENCE.with_heights(reference)),
+        notes=tuple("" if n in held else f"{value:.3f}" for n, value in enumerate(what.now.tolist())),
+        kept=(likeliest,) if here is None else (likeliest, here),
+    )  # fmt: skip
+    return Lane(
+        key=POLICY, title=tr("Policy π(a)"), hint=tr("on its own scale"), weight=92, cap=1.0, noted=True,
+        picture=picture,
+    )  # fmt: skip
+
+
+def _change(what: PolicyPicture, farthest: float) -> Lane:
+    """What this update has changed so far, with digits."""
+    values, numbered = what.change.tolist(), what.draws is not None and what.stage is Stage.UPDATE
+    meanings = tuple(_meaning(value, SMALL) for value in values)
+    picture = BarPicture(
+        names=what.names, label=tr("action"), y=OPEN, series=(MOVED.with_heights(what.change),),
+        reach=farthest,
+        notes=tuple(_signed(value, SMALL, 3) if numbered else "" for value in values),
+        note_meanings=meanings,
+        kept=(int(np.abs(what.change).argmax()),),
+    )  # fmt: skip
+    return Lane(
+        key=CHANGE, title=tr("Change Δπ"), hint=tr("by this update"), weight=76, symmetric=True, noted=True,
+        picture=picture,
+    )  # fmt: skip
+
+
+def _advantages(what: PolicyPicture) -> Lane:
+    """The advantages of the draws, in the place of the change that they are about to make."""
+    draws, distance = what.draws, centred(what)
+    assert draws is not None
+    gained = draws.advantage
+    ends = [part[np.isfinite(part)] for part in (gained, distance) if part is not None]
+    series = [GAINED.with_heights(stem_heights(what), values=gained)]
+    if distance is not None and what.progress >= CENTRING:
+        series.append(DISTANCE.with_heights(distance))
+    picture = BarPicture(
+        names=what.names, label=tr("action"), y=OPEN, series=tuple(series),
+        reach=float(np.abs(np.concatenate(ends)).max(initial=0.0)),
+        notes=tuple(_signed(value, 0.0, 3) if what.progress >= 1 else "" for value in gained.tolist()),
+        note_meanings=tuple(_meaning(value, 0.0) for value in gained.tolist()),
+        kept=tuple(np.flatnonzero(np.isfinite(gained)).tolist()),
+    )  # fmt: skip
+    return Lane(
+        key=ADVANTAGE, title=tr("Advantage A"), hint=tr("of the draws"), weight=76, symmetric=True, noted=True,
+        picture=picture,
+    )  # fmt: skip
+
+
+def _meaning(value: float, least: float) -> str:
+    if not abs(value) >= least or value != value:
+        return "muted"
+    return "push_down" if value < 0 else "push_up"
+
+
+def _signed(value: float, least: float, digits: int) -> str:
+    """A change or an advantage with sign, and with a glyph from ``least`` on; empty for none."""
+    if value != value:
+        return ""
+    if abs(value) < least:
+        return f"{value:+.4f}".replace("-", MINUS) if abs(value) >= SMALLEST else "0" if value == 0 else ""
+    return f"{DOWN if value < 0 else UP} {value:+.{digits}f}".replace("-", MINUS)

@@ -1,4 +1,4 @@
-"""What the policy bars show of one context: three policies, the rewards, the samples just drawn."""
+"""What the policy picture shows of one context: policies, rewards, the draws of the update, and what they led to."""
 
 from __future__ import annotations
 
@@ -11,45 +11,127 @@ from app.workspace.step_view import StepView
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Draws:
+    """What one update drew in one context, and the numbers that follow from it, over the A entries of the vocabulary.
+
+    Attributes:
+        order: the entry that each draw gave, (n,), in the order of the record's rows.
+        counts: how often each was drawn, (A,).
+        rows: for each entry the completions (rows of the record) that drew it.
+        mean: of the draws' rewards; None without draws.
+        advantage: of the draws of each entry, (A,); NaN where there are none, or where they differ among themselves.
+        clipped: whether a draw of the entry is clipped in the pass shown, (A,).
+    """
+
+    order: np.ndarray
+    counts: np.ndarray
+    rows: list[list[int]]
+    mean: float | None
+    advantage: np.ndarray
+    clipped: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PolicyPicture:
     """One context, over the A entries of the vocabulary.
 
     Attributes:
         names: what each entry is called.
-        now, old, reference: probabilities (A,).
+        now, old, reference: probabilities (A,); while the film of a pass plays, ``now`` is on its way.
+        after: probabilities (A,) when the whole update is done.
         rewards: (A,), None where the task has none for a single action.
-        samples: how often each entry was drawn in this context, (A,).
-        rows: for each entry the completions (rows of the record) that drew it.
-        counted: whether the update under the cursor has samples to show.
+        draws: of the update under the cursor; None at update 0.
+        number: of that update.
+        stage, passed, progress: how much of it is revealed; ``passed`` is −1 where the whole update is shown.
+        passes: of the update, 0 at update 0.
+        clip: by how much the ratio may fall below and rise above 1 before it is clipped; None where no clip acts.
+        about_mean: whether the advantage begins with the reward minus the group's mean.
     """
 
     names: tuple[str, ...]
     now: np.ndarray
     old: np.ndarray
+    after: np.ndarray
     reference: np.ndarray | None
     rewards: np.ndarray | None
-    samples: np.ndarray
-    rows: list[list[int]]
-    counted: bool
+    draws: Draws | None
+    number: int
+    stage: Stage
+    passed: int
+    progress: float
+    passes: int
+    clip: tuple[float, float] | None
+    about_mean: bool
+
+    @property
+    def change(self) -> np.ndarray:
+        """By how much each probability has moved in this update so far, (A,)."""
+        return np.asarray(self.now - self.old)
+
+    def rows(self, action: int) -> list[int]:
+        """The completions that drew ``action``."""
+        return self.draws.rows[action] if self.draws is not None and action < len(self.draws.rows) else []
 
 
-def picture(view: StepView, context: int, rewards: np.ndarray | None) -> PolicyPicture | None:
-    """The picture of ``context``; None where the policy's full distribution is not recorded."""
+def picture(
+    view: StepView, context: int, rewards: np.ndarray | None, passed: int = -1, progress: float = 1.0
+) -> PolicyPicture | None:
+    """The picture of ``context``; None where the policy's full distribution is not recorded.
+
+    Args:
+        view: the update, with the stage and the pass that are shown.
+        context: the prompt and state whose distribution is drawn.
+        rewards: of every action in every context, (C, A), or None.
+        passed: the pass at which the cursor stands, −1 for the whole update.
+        progress: how far the film of the stage has played.
+    """
     if view.now is None or view.old is None or context >= len(view.now):
         return None
-    count = view.now.shape[1]
-    rows: list[list[int]] = [[] for _ in range(count)]
-    if view.step is not None and view.step.context is not None:
-        here = (view.step.context == context) & view.step.mask
-        for row, token in zip(*np.nonzero(here), strict=True):
-            rows[int(view.step.tokens[row, token])].append(int(row))
+    now = view.now[context]
+    if view.stage is Stage.UPDATE and progress < 1:
+        before = view.policy(view.updated - 1)
+        now = now if before is None else before[context] + progress * (now - before[context])
+    objective, after = view.objective, view.policy(view.passes)
     return PolicyPicture(
-        names=view.origin.vocabulary[:count],
-        now=view.now[context],
+        names=view.origin.vocabulary[: view.now.shape[1]],
+        now=now,
         old=view.old[context],
+        after=now if after is None else after[context],
         reference=None if view.reference is None else view.reference[context],
         rewards=None if rewards is None else rewards[context],
-        samples=np.array([len(drawn) for drawn in rows]),
-        rows=rows,
-        counted=view.step is not None and view.stage >= Stage.SAMPLE,
+        draws=_draws(view, context, view.now.shape[1]),
+        number=view.number,
+        stage=view.stage,
+        passed=passed,
+        progress=progress,
+        passes=view.passes,
+        clip=(objective.clip_low, objective.clip_high) if objective.surrogate == "clip" else None,
+        about_mean=objective.baseline == "group_mean",
     )
+
+
+def _draws(view: StepView, context: int, count: int) -> Draws | None:
+    step = view.step
+    if step is None:
+        return None
+    rows: list[list[int]] = [[] for _ in range(count)]
+    order: list[int] = []
+    advantage, clipped, paid = np.full(count, np.nan), np.zeros(count, bool), []
+    if step.context is not None:
+        gained, cut = view.advantage, view.terms.clipped if view.terms is not None else None
+        for row, token in zip(*np.nonzero((step.context == context) & step.mask), strict=True):
+            entry = int(step.tokens[row, token])
+            order.append(entry)
+            if gained is not None:
+                own = float(gained[row] if gained.ndim == 1 else gained[row, token])
+                same = not rows[entry] or abs(advantage[entry] - own) <= 1e-12 * max(abs(own), 1.0)
+                advantage[entry] = own if same else np.nan
+            if cut is not None:
+                clipped[entry] |= bool(cut[row, token])
+            rows[entry].append(int(row))
+            paid.append(float(step.rewards[row]))
+    finite = [reward for reward in paid if np.isfinite(reward)]
+    return Draws(
+        order=np.array(order, int), counts=np.array([len(drawn) for drawn in rows]), rows=rows,
+        mean=sum(finite) / len(finite) if finite else None, advantage=advantage, clipped=clipped,
+    )  # fmt: skip

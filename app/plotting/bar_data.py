@@ -13,10 +13,13 @@ from app.plotting.numbers import is_missing, shown
 from app.plotting.table_model import Column, Rows
 from grpo_core.text import tr
 
-BAR_STYLES = ("filled", "outline", "hatch")
-STYLES = (*BAR_STYLES, "level", "diamond", "dots", "untold")
-"""How a series is drawn: as bars, as short horizontal lines, as one marker a place, as a pile of dots, or not at all
-(its values then stand in the read-out and in the table only)."""
+BAR_STYLES = ("filled", "outline", "hatch", "stem")
+STYLES = (*BAR_STYLES, "level", "diamond", "dots", "tally", "untold")
+"""How a series is drawn: as bars (a stem is a line with a head), as short horizontal lines, as one marker a place, as a
+pile of dots, as dots side by side with their number, or not at all (its values then stand in the read-out and in the
+table only)."""
+LEGEND_KINDS = {"level": "line", "stem": "line", "dots": "dot", "tally": "dot"}
+"""Style -> kind of its mark in a legend, where that has another name."""
 WIDTH = 0.62
 """Of a bar, in places."""
 GROUP = 0.8
@@ -33,7 +36,7 @@ class BarSeries:
         name: what legend, read-out and table call it.
         meaning: its colour, by the theme's name.
         style: one of ``STYLES``.
-        heights: (n,) in units of the y axis; NaN draws nothing. Of "dots": how many.
+        heights: (n,) in units of the y axis; NaN draws nothing. Of "dots" and "tally": how many.
         below: meaning of the bars that go down from the base, drawn as outlines; empty for the same as above it.
         values: (n,) what the heights stand for where the axis is not in their unit; None for the heights themselves.
         low, high: (n,) ends of a whisker, None without.
@@ -80,7 +83,7 @@ class BarSeries:
     @property
     def entry(self) -> Entry:
         """Its mark in a legend."""
-        return Entry(self.name, self.meaning, {"level": "line", "dots": "dot"}.get(self.style, self.style))
+        return Entry(self.name, self.meaning, LEGEND_KINDS.get(self.style, self.style))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,6 +101,7 @@ class BarPicture:
         chosen: the place with a ring, None for none.
         notes: text over each place, empty for none; where they do not all fit only those at ``kept`` stand.
         kept: places whose note stands in any case.
+        note_meanings: the colour of each note, by the theme's name; empty for the text's own.
         reach: a value that a vertical axis with an open end includes, besides 0 and the data.
     """
 
@@ -111,6 +115,7 @@ class BarPicture:
     chosen: int | None = None
     notes: tuple[str, ...] = ()
     kept: tuple[int, ...] = ()
+    note_meanings: tuple[str, ...] = ()
     reach: float = 0.0
 
     @property
@@ -125,7 +130,8 @@ class BarPicture:
 
     def extent(self) -> tuple[float, float]:
         """The lowest and the highest height drawn, 0 and ``reach`` among them."""
-        drawn = [part for s in self.series if s.style not in ("dots", "untold") for part in (s.heights, s.low, s.high)]
+        axial = [series for series in self.series if series.style not in ("dots", "tally", "untold")]
+        drawn = [part for series in axial for part in (series.heights, series.low, series.high)]
         every = np.concatenate([[0.0, self.reach], *(part for part in drawn if part is not None)])
         every = every[np.isfinite(every)]
         return float(every.min()), float(every.max())

@@ -22,6 +22,11 @@ DOT, DIAMOND = 5.0, 11.0
 PILE, PILE_LOW, PILE_HIGH = 0.035, 0.02, 0.95
 """Height between two dots of a pile and its first dot, as shares of the axis; a higher pile is squeezed below the last.
 """
+TALLY_DOT, TALLY_PITCH, TALLY_DOTS, TALLY_ROOM = 9.0, 11.0, 3, 62.0
+"""Diameter of a counted dot, distance between two, how many are drawn at most, and the pixels of a place from which on
+more than one is drawn."""
+STEM_HEAD = 3.5
+"""Radius of the head of a stem."""
 MARKER = 8.0
 """Pixels from the middle of a diamond to a note beside it."""
 
@@ -30,7 +35,9 @@ def paint_picture(painter: QPainter, picture: BarPicture, axes: Axes, theme: The
     """All series of ``picture``, bars below levels below markers, then the ring and the notes."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     for series in picture.series:
-        if series.is_bar and len(series.heights):
+        if series.style == "stem":
+            _paint_stems(painter, series, axes, theme, factor)
+        elif series.is_bar and len(series.heights):
             _paint_bars(painter, series, axes, theme, factor)
     if picture.chosen is not None and picture.chosen < picture.count:
         _paint_ring(painter, picture, axes, theme, factor)
@@ -45,6 +52,8 @@ def paint_picture(painter: QPainter, picture: BarPicture, axes: Axes, theme: The
             _paint_diamonds(painter, series, axes, theme, factor)
         elif series.style == "dots":
             _paint_dots(painter, series, axes, theme, factor)
+        elif series.style == "tally":
+            _paint_tally(painter, series, axes, theme, factor)
     _paint_notes(painter, picture, axes, theme, factor)
 
 
@@ -79,6 +88,21 @@ def _paint_bars(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, 
         painter.setPen(frame_pen(theme, series.below, factor))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRects(down)
+
+
+def _paint_stems(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
+    """A line from the base with a head, filled or hollow as the meaning's cue says."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    for n, height in enumerate(series.heights.tolist()):
+        if height == height:
+            meaning = series.below if height < 0 and series.below else series.meaning
+            at = axes.at(n + 1 + series.offset, height)
+            painter.setPen(theme.pen(meaning, 3.0 if theme.bold else 2.4 * factor))
+            painter.drawLine(axes.at(n + 1 + series.offset, 0.0), at)
+            painter.setPen(QPen(theme.colour(meaning), 1.6 * factor))
+            painter.setBrush(theme.colour(meaning if CUES.get(meaning, Cue()).filled else "ground"))
+            painter.drawEllipse(at, STEM_HEAD * factor, STEM_HEAD * factor)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
 
 def _paint_ring(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:
@@ -135,11 +159,20 @@ def _paint_diamonds(painter: QPainter, series: BarSeries, axes: Axes, theme: The
     painter.setPen(QPen(colour, 2.4 if theme.bold else 1.4 * factor))
     painter.setBrush(colour if CUES.get(series.meaning, Cue()).filled else theme.colour("ground"))
     half = DIAMOND / 2 * factor
-    corners = (QPointF(0, -half), QPointF(half, 0), QPointF(0, half), QPointF(-half, 0))
+    corners = QPolygonF([QPointF(0, -half), QPointF(half, 0), QPointF(0, half), QPointF(-half, 0)])
     for n, height in enumerate(series.heights.tolist()):
         if height == height:
-            at = axes.at(n + 1, height)
-            painter.drawPolygon(QPolygonF([at + corner for corner in corners]))
+            painter.drawPolygon(corners.translated(axes.at(n + 1, height)))
+
+
+def diamond_near(picture: BarPicture, axes: Axes, point: QPointF, reach: float) -> int | None:
+    """The place whose diamond lies within ``reach`` pixels of a point; None where there is none."""
+    for series in picture.series:
+        if series.style == "diamond":
+            for place, height in enumerate(series.heights.tolist()):
+                if height == height and (axes.at(place + 1.0, height) - point).manhattanLength() <= reach:
+                    return place
+    return None
 
 
 def dots_of(counts: np.ndarray) -> Iterator[tuple[float, float]]:
@@ -159,9 +192,40 @@ def _paint_dots(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, 
         painter.drawEllipse(at, half, half)
 
 
-def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: float) -> list[tuple[str, QPointF]]:
-    """Notes and the middles of their left ends: above bars that go up, below those that go down, clear of a diamond
-    over the same place."""
+def tally_shift(rank: int, count: int, pitch: float, factor: float) -> float:
+    """Pixels from the middle of a place, ``pitch`` pixels wide, to dot number ``rank`` of ``count`` side by side."""
+    shown = tally_dots(count, pitch, factor)
+    return (min(rank, shown - 1) - (shown - 1) / 2) * TALLY_PITCH * factor
+
+
+def tally_dots(count: int, pitch: float, factor: float) -> int:
+    """How many of ``count`` dots are drawn side by side in a place ``pitch`` pixels wide; a number tells the rest."""
+    return min(count, TALLY_DOTS) if pitch >= TALLY_ROOM * factor else min(count, 1)
+
+
+def _paint_tally(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
+    """Up to three dots a place, and from the third on (or where there is no room for more than one) their number."""
+    pitch = axes.area.width() / (axes.x[1] - axes.x[0])
+    painter.setFont(theme.font("small", factor))
+    metrics, middle, half = QFontMetricsF(painter.font()), axes.area.center().y(), TALLY_DOT / 2 * factor
+    for place, number in enumerate(series.heights.tolist()):
+        count, x = int(number), axes.at_x(place + 1.0)
+        shown = tally_dots(count, pitch, factor)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.colour(series.meaning if count else "border"))
+        if not count:
+            painter.drawEllipse(QPointF(x, middle), half / 3, half / 3)
+        for rank in range(shown):
+            painter.drawEllipse(QPointF(x + tally_shift(rank, count, pitch, factor), middle), half, half)
+        if count > shown or count >= TALLY_DOTS:
+            painter.setPen(theme.ink("text"))
+            right = x + tally_shift(count, count, pitch, factor) + half + 3 * factor
+            painter.drawText(QPointF(right, middle + metrics.ascent() - metrics.height() / 2), f"×{count}")
+
+
+def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: float) -> list[tuple[int, str, QPointF]]:
+    """Places, notes and the middles of their left ends: above bars that go up, below those that go down, clear of a
+    diamond over the same place."""
     if not any(picture.notes):
         return []
     line, pitch = metrics.height(), axes.area.width() / (axes.x[1] - axes.x[0])
@@ -177,8 +241,12 @@ def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: fl
             if marker.style == "diamond" and len(marker.heights) and np.isfinite(marker.heights[place]):
                 at, gap = axes.at_y(float(marker.heights[place])), line / 2 + MARKER * factor
                 y = at - gap if abs(y - at) < gap else y
+        for level in picture.series:
+            if level.style == "level" and len(level.heights) and np.isfinite(level.heights[place]) and top >= 0:
+                at = axes.at_y(float(level.heights[place]))
+                y = at - line / 2 - 1 if abs(y - at) < line / 2 else y
         if y - line / 2 >= 0:  # else there is no room above the diamond either
-            found.append((text, QPointF(axes.at_x(place + 1) - metrics.horizontalAdvance(text) / 2, y)))
+            found.append((place, text, QPointF(axes.at_x(place + 1) - metrics.horizontalAdvance(text) / 2, y)))
     return found
 
 
@@ -186,5 +254,7 @@ def _paint_notes(painter: QPainter, picture: BarPicture, axes: Axes, theme: Them
     painter.setFont(theme.font("small", factor))
     painter.setPen(theme.ink("text"))
     metrics = QFontMetricsF(painter.font())
-    for text, at in notes_of(picture, axes, metrics, factor):
+    for place, text, at in notes_of(picture, axes, metrics, factor):
+        if picture.note_meanings:
+            painter.setPen(theme.ink(picture.note_meanings[place]))
         painter.drawText(at + QPointF(0, metrics.ascent() - metrics.height() / 2), text)

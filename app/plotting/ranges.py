@@ -52,6 +52,61 @@ def held_range(
     return held if held is not None and fits and found[1] - found[0] >= held[1] - held[0] else found
 
 
+def rung(most: float) -> float:
+    """The largest of 1, 2, 5 times a power of ten that is at most ``most`` (> 0)."""
+    power: float = 10.0 ** math.floor(math.log10(most) + 1e-9)
+    return next(digit * power for digit in (5.0, 2.0, 1.0) if digit * power <= most * (1 + 1e-9))
+
+
+def lane_range(
+    low: float, high: float, held: tuple[float, float] | None, *, symmetric: bool = False, cap: float | None = None
+) -> tuple[float, float]:
+    """A range around 0 and the data [low, high] whose ends are steps of 1, 2 or 5; it stays as it is while it fits.
+
+    What reaches furthest from 0 fills at least two thirds of its side. The range widens as soon as the data leave it
+    and narrows when they fill less than 40 % of it.
+
+    Args:
+        low, high: the data's ends.
+        held: the range that is shown now.
+        symmetric: whether both sides reach equally far.
+        cap: where the range ends at the latest.
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return held or (0.0, 1.0)
+    low, high = min(low, 0.0), max(high, 0.0)
+    far = max(-low, high)
+    if held is not None:
+        inside = held[0] <= low and high <= held[1]
+        if inside and (far == 0 or far >= SPARE * max(-held[0], held[1])):
+            return held
+    if far < 1e-12:
+        return (-1.0, 1.0) if symmetric else (0.0, 1.0)
+    step = rung(far / 2)
+    top, bottom = math.ceil(high / step - 1e-9) * step, math.floor(low / step + 1e-9) * step
+    if symmetric:
+        top = max(top, -bottom)
+        bottom = -top
+    return bottom, top if cap is None else min(top, cap)
+
+
+def lane_ticks(low: float, high: float, most: int) -> list[float]:
+    """0 and multiples of a step of 1, 2 or 5 in [low, high]: ``most`` of them, or 0 and one on each side with room."""
+    step = rung((high - low) / max(most - 1, 1))
+    while True:
+        found = _multiples(low, high, step)
+        if len(found) < 2:
+            step = rung(max(high, -low))
+            return [n * step for n in (-1, 0, 1) if low <= n * step <= high]
+        if len(found) <= most:
+            return found
+        step = rung(2.6 * step)
+
+
+def _multiples(low: float, high: float, step: float) -> list[float]:
+    return [n * step for n in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
 def push_apart(wanted: Sequence[float], size: float, low: float, high: float) -> list[float | None]:
     """Centres of labels of height ``size`` within [low, high], as near to ``wanted`` as they go without overlap.
 

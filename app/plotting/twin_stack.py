@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from app.plotting.bar_chart import BarChart
 from app.plotting.legend import Entry, Legend
+from app.plotting.place_chart import PlaceChart
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
@@ -20,7 +20,7 @@ class TwinStack(QWidget):
     """A header with title, legend and toggle, and below it the plot or its table.
 
     Attributes:
-        plot: lines or bars; ``refresh`` draws them.
+        plot: lines, bars or lanes; ``refresh`` draws them.
         table: its twin, filled from ``plot.table()`` while it is the one shown.
 
     Signals:
@@ -29,7 +29,7 @@ class TwinStack(QWidget):
 
     toggled = Signal(bool)
 
-    def __init__(self, plot: Plot | BarChart, legend: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
+    def __init__(self, plot: Plot | PlaceChart, legend: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.plot = plot
         self.table = TableTwin(title=tr("{title}, as a table").format(title=plot.title))

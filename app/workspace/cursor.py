@@ -23,15 +23,22 @@ class Cursor:
         step: the update that is shown; 0 is the run before its first update.
         stage: how much of it is revealed.
         passed: the inner pass that is shown, counted from 0; −1 stands for the last, whatever their number.
+        progress: how far the film of that stage has played, from 0 to 1; 1 where no film plays.
     """
 
     step: int = 0
     stage: Stage = Stage.UPDATE
     passed: int = -1
+    progress: float = 1.0
+
+    @property
+    def still(self) -> Cursor:
+        """The same place with its film played to the end."""
+        return self if self.progress == 1.0 else replace(self, progress=1.0)
 
     def at(self, step: int) -> Cursor:
         """This cursor at another update, whose stages are all revealed."""
-        return replace(self, step=step, stage=Stage.UPDATE, passed=-1)
+        return replace(self, step=step, stage=Stage.UPDATE, passed=-1, progress=1.0)
 
     def pass_of(self, passes: int) -> int:
         """The pass shown, counted from 0, of an update that has ``passes``."""
@@ -41,17 +48,17 @@ class Cursor:
         """One stage further; None at the end of the update."""
         if self.stage < Stage.UPDATE:
             stage = Stage(self.stage + 1)
-            return replace(self, stage=stage, passed=0 if stage is Stage.UPDATE else -1)
+            return Cursor(step=self.step, stage=stage, passed=0 if stage is Stage.UPDATE else -1)
         here = self.pass_of(passes)
-        return replace(self, passed=here + 1) if here + 1 < passes else None
+        return replace(self.still, passed=here + 1) if here + 1 < passes else None
 
     def previous_stage(self, passes: int) -> Cursor | None:
         """One stage back; None at the beginning of the update."""
         here = self.pass_of(passes)
         if self.stage is Stage.UPDATE and here > 0:
-            return replace(self, passed=here - 1)
+            return replace(self.still, passed=here - 1)
         if self.stage > Stage.SAMPLE:
-            return replace(self, stage=Stage(self.stage - 1), passed=-1)
+            return Cursor(step=self.step, stage=Stage(self.stage - 1))
         return None
 
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from app.workspace.run_handle import RunHandle
-from grpo_core.config import Settings, is_live
+from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
@@ -118,8 +118,9 @@ class Editing(QObject):
         """
         self._runs, self._forwards = runs, forwards
         differing = {path: new for path, (_, new) in self.settings.differences(wanted).items()}
-        live = {path: value for path, value in differing.items() if is_live(path)}
-        structural = {path: value for path, value in differing.items() if not is_live(path)}
+        needs_run = self.settings.structural_differences(wanted)
+        live = {path: value for path, value in differing.items() if path not in needs_run}
+        structural = {path: value for path, value in differing.items() if path in needs_run}
         try:
             self.settings, self.pending = self.settings.replace(live), structural
         except SettingsError:  # a live value that only fits together with a structural one waits with it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
@@ -10,6 +11,8 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.training.controller import Controller, State
 from app.workspace.cursor import Cursor, Stage
+from app.workspace.film import stage_film, update_film
+from app.workspace.film_clock import FilmClock
 from app.workspace.run_handle import RunHandle
 from app.workspace.tempo import BANDIT, LANGUAGE
 from app.workspace.workspace import Workspace
@@ -34,7 +37,8 @@ class Player(QObject):
 
     Attributes:
         tempi: speed and length, for bandits (False) and for language models (True).
-        staged: whether slow runs play the stages of each update (off with reduced motion).
+        staged: whether slow runs and single stages play as a film (off with reduced motion).
+        film: the clock of that film.
         prepare: gives the active run to the controller before anything is computed; may raise ``GrpoError``.
 
     Signals:
@@ -54,9 +58,10 @@ class Player(QObject):
         self.staged = True
         self._replay = QTimer(self)
         self._replay.timeout.connect(self._on_replay)
-        self._stages = QTimer(self)
-        self._stages.timeout.connect(self._on_stage)
-        self._run_on = False
+        self.film = FilmClock(workspace, parent=self)
+        self.film.changed.connect(self.changed)
+        self.film.finished.connect(self._on_film_finished)
+        self._run_on = self._run_after_film = False
         self._ordered = False
         self._begin: Stage | None = None
         self.prepare: Callable[[], None] = _nothing
@@ -75,6 +80,9 @@ class Player(QObject):
     @Slot()
     def run(self) -> None:
         """Replay up to the head, then compute on."""
+        if self.film.paused:
+            self.film.resume()
+            return
         self.starting.emit()
         self._reveal()
         if self._behind:
@@ -86,6 +94,8 @@ class Player(QObject):
     @Slot()
     def pause(self) -> None:
         """Stand still after the update that is being computed."""
+        self._run_after_film = self.film.playing and self.mode is not Mode.RESTING
+        self.film.pause()
         if self.mode is Mode.REPLAYING:
             self._stop_replay()
         elif self.busy:
@@ -96,13 +106,14 @@ class Player(QObject):
     def rest(self) -> None:
         """Stop replaying; what is being computed goes on."""
         self._stop_replay()
-        self._stages.stop()
+        self.film.end()
 
     @Slot()
     def step(self) -> None:
         """The next update: shown if it is recorded, computed if not. An update half revealed is revealed first."""
         self.starting.emit()
         self._stop_replay()
+        self._run_after_film = False
         if self._half_revealed:
             self._reveal()
         elif self._behind:
@@ -114,6 +125,7 @@ class Player(QObject):
     def step_back(self) -> None:
         """The update before."""
         self.pause()
+        self.film.end()
         self._workspace.move_to(self._workspace.cursor.step - 1)
 
     @Slot()
@@ -121,12 +133,13 @@ class Player(QObject):
         """One stage further into the update; past its end, into the next one."""
         self.starting.emit()
         self._stop_replay()
+        self._run_after_film = False
         here = self._workspace.cursor.next_stage(self._passes)
         if here is not None and self._workspace.cursor.step > 0:
-            self._workspace.show_stage(here.stage, here.passed)
+            self._show_stage(here)
         elif self._behind:
             self._workspace.move_to(self._workspace.cursor.step + 1)
-            self._workspace.show_stage(Stage.SAMPLE)
+            self._show_stage(Cursor(step=self._workspace.cursor.step, stage=Stage.SAMPLE))
         else:
             self._compute(1, begin=Stage.SAMPLE)
 
@@ -134,11 +147,18 @@ class Player(QObject):
     def stage_back(self) -> None:
         """One stage back; before the beginning, to the end of the update before."""
         self._stop_replay()
+        self.film.end()
         here = self._workspace.cursor.previous_stage(self._passes)
         if here is not None and self._workspace.cursor.step > 0:
             self._workspace.show_stage(here.stage, here.passed)
         else:
             self.step_back()
+
+    def scrub(self, seconds: float) -> None:
+        """So many seconds on in the film of the update shown, and stand still there."""
+        self.pause()
+        if self._workspace.cursor.step > 0:
+            self.film.scrub(update_film(self._workspace.cursor.step, self._passes, math.inf), seconds)
 
     def run_n(self, updates: int) -> None:
         """So many updates from here, then rest."""
@@ -183,23 +203,33 @@ class Player(QObject):
 
     def on_new_head(self) -> None:
         """An update has arrived while the cursor follows: at slow speeds play its stages."""
-        slow = self.speed is not None and self.speed <= STAGED_SPEED
         if self._begin is not None:
             begin, self._begin = self._begin, None
-            self._workspace.show_stage(begin)
-        elif slow and self.staged and self.mode is Mode.COMPUTING and self._workspace.following:
-            self._workspace.show_stage(Stage.SAMPLE)
-            self._stages.start(round(1000 / (self.speed or 1) / (4 + self._passes)))
+            self._show_stage(Cursor(step=self._workspace.cursor.step, stage=begin))
+        elif self.mode is Mode.COMPUTING and self._workspace.following:
+            self._play_update()
+
+    def _play_update(self) -> None:
+        """At slow speeds play the film of the update shown."""
+        if self.staged and self.speed is not None and self.speed <= STAGED_SPEED:
+            film = update_film(self._workspace.cursor.step, self._passes, 1 / self.speed)
+            self.film.play(film, whole=True)
+
+    def _show_stage(self, here: Cursor) -> None:
+        """Reveal a stage: as a film, or at once."""
+        self._workspace.show_stage(here.stage, here.passed)
+        if self.staged:
+            self.film.play(stage_film(self._workspace.cursor, self._passes))
 
     @property
     def busy(self) -> bool:
-        """Whether the run that is shown moves: recorded updates are replayed, or new ones computed.
+        """Whether the run that is shown moves: a film plays, recorded updates are replayed, or new ones computed.
 
         A model that is only being loaded does not: it can be told to run, and will.
         """
         here = self._workspace.training in (None, self._workspace.run)
         computing = self.mode is Mode.COMPUTING and (self._ordered or not self.loading)
-        return self.mode is Mode.REPLAYING or (computing and here)
+        return self.mode is Mode.REPLAYING or (computing and here) or self.film.playing
 
     @property
     def loading(self) -> bool:
@@ -221,7 +251,7 @@ class Player(QObject):
         return cursor.step > 0 and cursor.next_stage(self._passes) is not None
 
     def _reveal(self) -> None:
-        self._stages.stop()
+        self.film.end()
         cursor = self._workspace.cursor
         if cursor != Cursor(step=cursor.step):
             self._workspace.show_stage(Stage.UPDATE)
@@ -247,6 +277,7 @@ class Player(QObject):
     def _on_replay(self) -> None:
         if self._behind:
             self._workspace.move_to(self._workspace.cursor.step + 1)
+            self._play_update()
             return
         run_on = self._run_on
         self._stop_replay()
@@ -261,12 +292,11 @@ class Player(QObject):
             self._enter(Mode.COMPUTING if self._controller.state in MOVING else Mode.RESTING)
 
     @Slot()
-    def _on_stage(self) -> None:
-        here = self._workspace.cursor.next_stage(self._passes)
-        if here is None:
-            self._stages.stop()
-        else:
-            self._workspace.show_stage(here.stage, here.passed)
+    def _on_film_finished(self) -> None:
+        """A run that was paused together with its film goes on after the film."""
+        if self._run_after_film:
+            self._run_after_film = False
+            self.run()
 
     @Slot(object)
     def _on_state(self, state: State) -> None:
@@ -284,7 +314,7 @@ class Player(QObject):
     def stop(self) -> None:
         """No more timers."""
         self._replay.stop()
-        self._stages.stop()
+        self.film.end()
 
 
 def _is_language(run: RunHandle | None) -> bool:

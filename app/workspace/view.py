@@ -51,18 +51,19 @@ class View:
     hurries: bool = False
     calm: object = None
 
-    def stamp(self, *, calmly: bool = False, planned: bool = True) -> tuple[object, ...]:
+    def stamp(self, *, calmly: bool = False, planned: bool = True, filmed: bool = False) -> tuple[object, ...]:
         """Equal stamps look the same; comparing them is all that an unchanged frame costs. The place comes first.
 
         Args:
             calmly: a run that hurries on is looked at ten times a second only.
             planned: whether the settings of the next update are shown.
+            filmed: whether the film within a stage is shown.
         """
-        place = self.calm if calmly else (self.run.version, self.head, self.step, self.cursor)
+        place = self.calm if calmly else (self.run.version, self.head, self.step, self.cursor.still)
         plans = (self.next_settings, self.wanted, self.locked, self.hidden) if planned else ()
         return (
             place, self.run.id, self.following, self.selection, self.quantity, self.running, self.theme, self.scale,
-            *plans,
+            *plans, *((self.cursor.progress,) if filmed else ()),
         )  # fmt: skip
 
     @property

@@ -108,7 +108,7 @@ class Workspace(QObject):
         assert self.run is not None, "a window always has an active run"
         step_view = self._step_view(self.run)
         running = self.running and (self.training is None or self.training is self.run)
-        place = (self.run.version, self.run.head, step_view, self.cursor)
+        place = (self.run.version, self.run.head, step_view, self.cursor.still)
         hurries = running and self.following and self.cursor == Cursor(step=self.cursor.step)
         calm = self._pulse.shown(place, hurries=hurries)
         view = View(
@@ -178,10 +178,13 @@ class Workspace(QObject):
         """Go to the head and stay there."""
         self.move_to(self.run.head if self.run else 0)
 
-    def show_stage(self, stage: Stage, passed: int = -1) -> None:
-        """Reveal the update under the cursor up to ``stage`` (and its pass); what is explained goes there too."""
+    def show_stage(self, stage: Stage, passed: int = -1, progress: float = 1.0) -> None:
+        """Reveal the update under the cursor up to ``stage`` (and its pass), whose film has played to ``progress``.
+
+        What is explained goes there too.
+        """
         before = self.view.step
-        self.cursor = Cursor(step=self.cursor.step, stage=stage, passed=passed)
+        self.cursor = Cursor(step=self.cursor.step, stage=stage, passed=passed, progress=progress)
         if self.quantity is not None and before.step is not None:
             after = self.cursor.pass_of(before.step.passes)
             self.quantity = in_pass(self.quantity, before.passed, after)

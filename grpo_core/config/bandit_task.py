@@ -12,6 +12,9 @@ from grpo_core.text import tr
 LARGEST = 1e9
 """No number of a task is larger in size; far below where a float overflows."""
 
+LANDSCAPES = ("single_peak", "double_peak", "linear", "custom")
+"""Tasks of one action whose rewards belong to the actions; a run can go on when these rewards become the user's own."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class BanditTask:

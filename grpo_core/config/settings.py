@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from grpo_core.config.bandit_task import BanditTask
+from grpo_core.config.bandit_task import LANDSCAPES, BanditTask
 from grpo_core.config.fields import About, about, check, described, setting
 from grpo_core.config.language import LanguageTask, Model
 from grpo_core.config.objective import Objective
@@ -137,11 +137,23 @@ class Settings:
             raise SettingsError(
                 "task", wanted.task, tr("this run has another kind of policy; start a new run to change it")
             )
-        for path, (now, then) in self.differences(wanted).items():
-            if not is_live(path):
-                raise SettingsError(
-                    path, then, tr("this run was started with {now}; start a new run to change it").format(now=now)
-                )
+        for path, (now, then) in self.structural_differences(wanted).items():
+            raise SettingsError(
+                path, then, tr("this run was started with {now}; start a new run to change it").format(now=now)
+            )
+
+    def structural_differences(self, wanted: Settings) -> dict[str, tuple[Any, Any]]:
+        """Dotted path -> (value here, value there), for all that differ and need a new run.
+
+        Where the rewards of actions become the user's own, or are given back, the actions stay what they are: the run
+        goes on.
+        """
+        return {
+            path: (now, then)
+            for path, (now, then) in self.differences(wanted).items()
+            if not is_live(path)
+            and not (path == "task.landscape" and {now, then} <= set(LANDSCAPES) and "custom" in (now, then))
+        }
 
     def to_json(self) -> str:
         """One line of JSON with every field; :func:`grpo_core.config.settings_from_json` reads it back."""

@@ -6,10 +6,11 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QToolButton, QWidget
 
 from app.panels.policy_chart import policy_chart, show_policy
+from app.panels.policy_data import PolicyPicture
 from app.panels.policy_data import picture as policy_picture
 from app.panels.what_if.question import WhatIfPicture
 from app.panels.what_if.tokens import SIDES
-from app.plotting.bar_chart import BarChart
+from app.plotting.lane_chart import LaneChart
 from app.plotting.legend import Entry, Legend
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
@@ -25,7 +26,7 @@ PLOT_TITLES = (tr("Policy after the update, as it ran"), tr("Policy after the up
 
 
 class PolicyPair(QWidget):
-    """Two pictures of one context, on the same fixed axis.
+    """Two pictures of one context, on the same axes.
 
     Signals:
         chosen: an action was clicked or walked to, and the completions that drew it.
@@ -36,7 +37,8 @@ class PolicyPair(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.twins: list[TwinStack] = []
-        self._rows: list[list[int]] = []
+        self._plots: list[LaneChart] = []
+        self._shown: PolicyPicture | None = None
         self.legend = Legend(KEYS)
         self.button = QToolButton()
         self.button.setProperty("quiet", True)
@@ -54,6 +56,7 @@ class PolicyPair(QWidget):
             twin = TwinStack(plot)
             twin.hide_header()
             twin.toggled.connect(self._name)
+            self._plots.append(plot)
             self.twins.append(twin)
             title = Label(side)
             title.setObjectName("section")
@@ -90,17 +93,17 @@ class PolicyPair(QWidget):
 
     def show_picture(self, picture: WhatIfPicture, view: View, context: int) -> None:
         """Show both policies after their last pass, in one context."""
-        for side, twin, of in zip(SIDES, self.twins, picture.views, strict=True):
-            step = of.step
-            assert step is not None
-            whole = StepView(of.origin, step, Stage.UPDATE, step.passes - 1)
-            shape = policy_picture(whole, context, None)
-            if shape is None or not isinstance(twin.plot, BarChart):
+        shapes = []
+        for of in picture.views:
+            assert of.step is not None
+            shapes.append(policy_picture(StepView(of.origin, of.step, Stage.UPDATE, of.step.passes - 1), context, None))
+        for side, twin, plot, shape, other in zip(SIDES, self.twins, self._plots, shapes, shapes[::-1], strict=True):
+            if shape is None:
                 continue
-            self._rows = shape.rows
+            self._shown = shape
             twin.set_look(view.theme, view.scale)
             self.legend.set_look(view.theme, view.scale)
-            show_policy(twin.plot, shape, view.selection.action)
+            show_policy(plot, shape, view.selection.action, beside=other)
             best = int(shape.now.argmax())
             twin.set_summary(
                 tr("{side}: the likeliest action is {names} with {now}, {old} before.").format(
@@ -111,4 +114,4 @@ class PolicyPair(QWidget):
 
     @Slot(int)
     def _on_chosen(self, action: int) -> None:
-        self.chosen.emit(action, self._rows[action] if action < len(self._rows) else [])
+        self.chosen.emit(action, [] if self._shown is None else self._shown.rows(action))

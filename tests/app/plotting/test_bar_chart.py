@@ -58,11 +58,13 @@ def emitted(made: BarChart) -> list[int]:
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
 @pytest.mark.parametrize("style", STYLES)
 def test_every_style_draws_in_its_colour_where_there_is_a_height(qtbot: QtBot, style: str, theme: Theme) -> None:
-    heights = np.array([2, 0, 1, 3]) if style == "dots" else HEIGHTS
+    heights = np.array([2, 0, 1, 3]) if style in ("dots", "tally") else HEIGHTS
     series = BarSeries(name="x", meaning="entropy", style=style, heights=heights)
     made = chart(qtbot, picture(series), theme)
     image, there = made.grab().toImage(), pixels(made, "entropy")
-    made.show_picture(picture(dataclasses.replace(series, heights=np.full(4, 0 if style == "dots" else np.nan))))
+    made.show_picture(
+        picture(dataclasses.replace(series, heights=np.full(4, 0 if style in ("dots", "tally") else np.nan)))
+    )
     assert (made.grab().toImage() != image) is (style != "untold")
     assert pixels(made, "entropy") == 0
     assert (there > 0) is (style != "untold")
@@ -202,7 +204,7 @@ def test_a_note_stands_clear_of_a_marker_and_inside_the_chart(qtbot: QtBot, heig
     made = chart(qtbot, what)
     made.resize(300, height)
     metrics = QFontMetricsF(LIGHT.font("small", 1.0))
-    ((text, at),) = notes_of(what, made.axes(), metrics, 1.0)
+    ((_, text, at),) = notes_of(what, made.axes(), metrics, 1.0)
     assert text == "0.92"
     assert abs(at.y() - made.pixel_at(0, marker).y()) >= metrics.height() / 2 + 5.5  # half a diamond
     assert at.y() - metrics.height() / 2 >= 0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.plotting.axis import tick_text
-from app.plotting.ranges import held_range, push_apart, ticks
+from app.plotting.ranges import held_range, lane_range, lane_ticks, push_apart, ticks
 
 finite = st.floats(-1e6, 1e6)
 
@@ -71,3 +71,36 @@ def test_labels_do_not_overlap_and_stay_inside(wanted: list[float], size: float)
 def test_labels_with_room_stay_where_they_are() -> None:
     assert push_apart([20.0, 60.0], 10, 0, 100) == [20.0, 60.0]
     assert push_apart([50.0, 52.0], 10, 0, 100) == [46.0, 56.0]
+
+
+@given(st.floats(-1e6, 0), st.floats(0, 1e6), st.booleans())
+def test_a_lane_holds_its_data_and_what_reaches_furthest_fills_two_thirds(
+    low: float, high: float, symmetric: bool
+) -> None:
+    bottom, top = lane_range(low, high, None, symmetric=symmetric)
+    far = max(-low, high)
+    slack = max(1e-9 * far, 1e-12)
+    assert bottom <= low + slack and top >= high - slack
+    if far > 1e-9:
+        assert far >= (2 / 3 - 1e-9) * (top if high == far else -bottom)
+    assert not symmetric or bottom == -top
+
+
+@given(st.floats(1e-6, 1e6), st.floats(0.41, 1.0))
+def test_a_lane_keeps_its_range_while_the_data_fill_enough_of_it(reach: float, share: float) -> None:
+    held = lane_range(0.0, reach, None)
+    assert lane_range(0.0, share * held[1], held) == held
+    assert lane_range(0.0, 1.01 * held[1], held)[1] > held[1]
+    assert lane_range(0.0, 0.2 * held[1], held)[1] < held[1]
+    assert lane_range(0.0, 0.0, held) == held
+
+
+@given(st.floats(1e-6, 1e6), st.integers(2, 9), st.booleans())
+def test_the_digits_of_a_lane_are_steps_of_one_two_or_five(reach: float, most: int, symmetric: bool) -> None:
+    low, high = lane_range(0.0, reach, None, symmetric=symmetric)
+    values = lane_ticks(low, high, max(most, 3) if symmetric else most)
+    assert 2 <= len(values) <= max(most, 3)
+    assert 0.0 in values
+    step = values[1] - values[0]
+    digit = f"{step:.6e}"[0:3]
+    assert digit in ("1.0", "2.0", "5.0")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.training.controller import State
-from app.workspace.cursor import Stage
+from app.workspace.cursor import Cursor, Stage
+from app.workspace.film import BEATS, SECONDS, update_film
 from app.workspace.player import Mode
 from grpo_core.config import Settings
 from tests.app.workspace.conftest import Desk
@@ -152,13 +153,120 @@ def test_another_speed_holds_at_once(desk: Desk) -> None:
     desk.rest()
 
 
-def test_slow_runs_play_the_stages_of_each_update(desk: Desk) -> None:
-    desk.player.set_speed(2.0)
-    seen: list[Stage] = []
-    desk.workspace.frame.connect(lambda: seen.append(desk.workspace.cursor.stage))
+@pytest.mark.parametrize(("speed", "stages"), [(2.0, BEATS), (1.0, tuple(Stage))])
+def test_slow_runs_play_the_stages_of_each_update(desk: Desk, speed: float, stages: tuple[Stage, ...]) -> None:
+    desk.player.set_speed(speed)
     desk.player.run_n(2)
+    desk.until(1)
+    desk.qtbot.waitUntil(lambda: desk.player.film.film is not None)
+    assert desk.player.film.film is not None
+    assert tuple(dict.fromkeys(part.stage for part in desk.player.film.film.parts)) == stages
+    desk.qtbot.waitUntil(lambda: 0 < desk.workspace.cursor.progress < 1, timeout=10_000)
     desk.rest()
-    assert sorted(set(seen)) == list(Stage)
+    desk.qtbot.waitUntil(lambda: desk.workspace.cursor == Cursor(step=2), timeout=10_000)
+
+
+# -- films, on a clock of the test's own -------------------------------------------------------------------------------
+
+
+def at_rest_on(desk: Desk, update: int) -> list[float]:
+    """A desk whose cursor stands at ``update``, and its clock, which only the test moves."""
+    desk.run(update)
+    now = [0.0]
+    desk.player.film.clock = lambda: now[0]
+    return now
+
+
+def tick(desk: Desk, now: list[float], seconds: float) -> Cursor:
+    """Let the clock go on, and a picture of the film be shown."""
+    now[0] += seconds
+    desk.player.film.tick()
+    return desk.workspace.cursor
+
+
+def test_a_stage_plays_once_and_stops_at_its_end(desk: Desk) -> None:
+    now = at_rest_on(desk, 2)
+    desk.workspace.move_to(1)
+    desk.player.stage()
+    assert desk.workspace.cursor == Cursor(step=2, stage=Stage.SAMPLE, progress=0.0)
+    assert tick(desk, now, SECONDS[Stage.SAMPLE] / 2).progress == pytest.approx(0.5)
+    assert tick(desk, now, SECONDS[Stage.SAMPLE]) == Cursor(step=2, stage=Stage.SAMPLE)
+    assert not desk.player.busy
+    assert tick(desk, now, 10.0) == Cursor(step=2, stage=Stage.SAMPLE)
+
+
+def test_the_same_key_pauses_a_film_and_lets_it_go_on(desk: Desk) -> None:
+    now = at_rest_on(desk, 1)
+    desk.workspace.move_to(0)
+    desk.player.stage()
+    tick(desk, now, 0.1)
+    desk.player.toggle()
+    stood = desk.workspace.cursor
+    assert 0 < stood.progress < 1
+    assert tick(desk, now, 5.0) == stood
+    desk.player.toggle()
+    assert tick(desk, now, 0.1).progress == pytest.approx(0.5)
+    assert desk.shown.head == 1
+
+
+def test_a_film_is_scrubbed_through_the_whole_update_and_back(desk: Desk) -> None:
+    at_rest_on(desk, 1)
+    seen = []
+    for _ in range(16):
+        desk.player.scrub(-0.1)
+        seen.append(desk.workspace.cursor.stage)
+    assert desk.workspace.cursor == Cursor(step=1, stage=Stage.SAMPLE, progress=desk.workspace.cursor.progress)
+    assert desk.workspace.cursor.progress == pytest.approx(0.0, abs=1e-9)
+    assert list(dict.fromkeys(seen)) == list(Stage)[::-1]
+    for _ in range(16):
+        desk.player.scrub(0.1)
+    assert desk.workspace.cursor == Cursor(step=1)
+    assert not desk.player.busy
+
+
+def test_whoever_moves_the_cursor_ends_the_film(desk: Desk) -> None:
+    now = at_rest_on(desk, 3)
+    desk.workspace.move_to(1)
+    desk.player.stage()
+    desk.workspace.move_to(3)
+    assert tick(desk, now, 0.1) == Cursor(step=3)
+    assert desk.player.film.film is None
+
+
+def test_with_reduced_motion_a_stage_is_there_at_once(desk: Desk) -> None:
+    at_rest_on(desk, 1)
+    desk.player.staged = False
+    desk.workspace.move_to(0)
+    desk.player.stage()
+    assert desk.workspace.cursor == Cursor(step=1, stage=Stage.SAMPLE)
+    assert not desk.player.busy
+
+
+def test_a_run_that_is_paused_within_a_film_goes_on_after_it(desk: Desk) -> None:
+    desk.player.set_speed(1.0)
+    desk.player.set_length(3)
+    desk.player.run()
+    desk.qtbot.waitUntil(lambda: desk.player.film.playing, timeout=10_000)
+    desk.player.toggle()
+    desk.rest()
+    head, stood = desk.shown.head, desk.workspace.cursor
+    assert stood != Cursor(step=stood.step)
+    desk.player.set_speed(None)
+    desk.player.toggle()
+    desk.until(head + 3)
+    desk.rest()
+    assert desk.here == head + 3
+
+
+@pytest.mark.parametrize("interval", [0.5, 0.99, 1.0, 3.0])
+def test_a_film_ends_before_the_next_update_is_due(interval: float) -> None:
+    film = update_film(7, 4, interval)
+    assert film.seconds <= interval
+    assert film.at(0.0) == Cursor(step=7, stage=Stage.SAMPLE, progress=0.0)
+    assert film.at(interval) == Cursor(step=7, stage=Stage.UPDATE, passed=3)
+    for part in range(1, 20):
+        cursor = film.at(part / 20 * film.seconds)
+        assert film.seconds_at(cursor) == pytest.approx(part / 20 * film.seconds)
 
 
 # -- two runs ----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,73 @@
+"""One sentence on each stage of an update: what the draws were, what they were paid, what moved."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.panels.policy_data import Draws, PolicyPicture
+from app.plotting.numbers import shown
+from app.workspace.cursor import Stage
+from grpo_core.text import tr
+
+MOVED = 1e-3
+"""A probability that moves by less is not named among those that rise or fall."""
+NAMED = 3
+"""Actions named of those that rise, and of those that fall: the ones that move most."""
+
+
+def stage_sentence(picture: PolicyPicture) -> str:
+    """What the stage shown does with the draws of this context; equal throughout a stage's film."""
+    draws = picture.draws
+    if draws is None:
+        return tr("Before the first update: draws are taken from these bars.")
+    match picture.stage:
+        case Stage.SAMPLE:
+            return tr("Sample: {count} draws from the bars; {met} of {actions} actions come up.").format(
+                count=len(draws.order), met=int((draws.counts > 0).sum()), actions=len(picture.names)
+            )
+        case Stage.SCORE:
+            if draws.mean is None:
+                return tr("Score: every draw gets its reward.")
+            return tr("Score: every draw gets its reward; their mean is {mean}.").format(mean=shown(draws.mean))
+        case Stage.NORMALIZE:
+            return _normalized(draws)
+        case Stage.UPDATE:
+            return _updated(picture, draws)
+
+
+def _normalized(draws: Draws) -> str:
+    gained = draws.advantage[np.isfinite(draws.advantage)]
+    if not len(gained):
+        return tr("Normalize: rewards become advantages.")
+    if not gained.any():
+        return tr("Normalize: all rewards are equal, so every advantage is 0 and the rewards push nothing.")
+    return tr("Normalize: rewards become advantages, from {low} to {high}.").format(
+        low=shown(float(gained.min())), high=shown(float(gained.max()))
+    )
+
+
+def _updated(picture: PolicyPicture, draws: Draws) -> str:
+    moved = [_moved(picture)]
+    if picture.rewards is not None:
+        best = int(picture.rewards.argmax())
+        if not draws.counts[best] and (picture.rewards < picture.rewards[best]).sum() == len(picture.rewards) - 1:
+            moved.append(tr("Action {best} pays most, but nobody drew it.").format(best=picture.names[best]))
+    return " ".join(moved)
+
+
+def _moved(picture: PolicyPicture) -> str:
+    up, down = _names(picture, picture.change), _names(picture, -picture.change)
+    place = {"step": picture.number, "up": up, "down": down, "number": picture.passed + 1, "passes": picture.passes}
+    if picture.passed < 0:
+        if up and down:
+            return tr("Update {step}: {up} rise, {down} fall.").format(**place)
+        return tr("Update {step}: no probability moves by a thousandth.").format(**place)
+    if up and down:
+        return tr("Update, pass {number} of {passes}: {up} rise, {down} fall.").format(**place)
+    return tr("Update, pass {number} of {passes}: no probability moves by a thousandth.").format(**place)
+
+
+def _names(picture: PolicyPicture, change: np.ndarray) -> str:
+    """The entries that move up most, the first one most."""
+    order = [int(n) for n in np.argsort(-change, kind="stable")[:NAMED] if change[n] >= MOVED]
+    return ", ".join(picture.names[n] for n in order)

@@ -1,0 +1,194 @@
+"""Several lanes over one axis of places: each has an axis of its own, and a choice goes through all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QWidget
+
+from app.plotting.axis import tick_text
+from app.plotting.bar_painter import diamond_near, paint_picture
+from app.plotting.labels import paint_read_out, read_out_box, read_out_place
+from app.plotting.lane_data import LanePicture
+from app.plotting.lane_painter import LanePlaces, paint_lane_axes, paint_level, paint_mark, paint_title, places_of
+from app.plotting.painted_axes import Axes, named_ticks
+from app.plotting.place_chart import REACH, PlaceChart
+from app.plotting.ranges import lane_range
+from app.plotting.table_model import Column, Rows
+from grpo_core.text import tr
+
+STALE = 0.45
+"""Opacity of a picture that is older than what the rest of the window shows."""
+KEY_STEPS = (0.05, 0.2)
+"""Share of the dragged lane's axis that a press of Up or Down moves a marker by, without and with Shift."""
+NOTHING = LanePicture(names=(), label="", lanes=())
+
+
+class LaneChart(PlaceChart):
+    """A picture in lanes.
+
+    A lane's axis widens as soon as its data leave it and says what it was until the next moment; it narrows only once
+    they fill less than 40 % of it.
+
+    Attributes:
+        picture: what is drawn.
+    """
+
+    def __init__(self, title: str, *, drag: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(title, drag=drag, parent=parent)
+        self.picture = NOTHING
+        self._ranges: dict[str, tuple[float, float]] = {}
+        self._earlier: dict[str, tuple[object, float]] = {}
+        """Lane -> the moment at which its axis changed, and where it ended before."""
+
+    # -- what panels use ----------------------------------------------------------------------------------------------
+
+    def show_picture(self, picture: LanePicture) -> None:
+        """Draw ``picture`` instead."""
+        if picture.names != self.picture.names:
+            self._ranges, self._earlier = {}, {}
+        for lane in picture.lanes:
+            held = self._ranges.get(lane.key)
+            low, high = lane.picture.extent()
+            fitting = lane_range(low, high, held, symmetric=lane.symmetric, cap=lane.cap)
+            if held is not None and fitting != held:
+                self._earlier[lane.key] = picture.moment, held[1]
+            self._ranges[lane.key] = fitting
+        self.picture = picture
+        chosen = self.chosen if picture.chosen is None else picture.chosen
+        self.chosen = min(chosen, max(picture.count - 1, 0))
+        self.update()
+
+    def table(self) -> tuple[list[Column], Rows]:
+        return self.picture.table() if self.picture.lanes else ([], [])
+
+    @property
+    def heights(self) -> dict[str, np.ndarray]:
+        """Name of every series -> its heights (n,)."""
+        return self.picture.heights()
+
+    @property
+    def ranges(self) -> Mapping[str, tuple[float, float]]:
+        """Key of every lane that was drawn -> the ends of its axis."""
+        return self._ranges
+
+    @property
+    def count(self) -> int:
+        return self.picture.count
+
+    @property
+    def marked(self) -> int | None:
+        return self.picture.chosen
+
+    # -- geometry -----------------------------------------------------------------------------------------------------
+
+    def places(self) -> LanePlaces:
+        """Where the lanes lie in the widget."""
+        line = QFontMetricsF(self.theme.font("small", self.factor)).height()
+        return places_of(self.picture, QSizeF(self.size()), self._ranges, line, self.factor)
+
+    def drag_axes(self) -> Axes:
+        """The axes of the first lane that has diamonds, else of the first lane."""
+        lanes = self.picture.lanes
+        with_diamonds = [lane for lane in lanes if any(series.style == "diamond" for series in lane.picture.series)]
+        return self.places().axes[(with_diamonds or lanes)[0].key]
+
+    def pixel_at(self, place: int, height: float, lane: str = "") -> QPointF:
+        """Where ``height`` of a lane, by default of the one that is dragged, is over the middle of ``place``."""
+        axes = self.places().axes[lane] if lane else self.drag_axes()
+        return axes.at(place + 1.0, height)
+
+    def place_at(self, point: QPointF) -> int | None:
+        if not self.picture.lanes:
+            return None
+        places = self.places()
+        axes = next(iter(places.axes.values()))
+        place = round(axes.x_of(point.x())) - 1
+        column = places.column.adjusted(0, 0, 0, self.height() - places.bottom)
+        return place if column.contains(point) and 0 <= place < self.count else None
+
+    def diamond_at(self, point: QPointF) -> int | None:
+        places = self.places()
+        found = (diamond_near(lane.picture, places.axes[lane.key], point, REACH) for lane in self.picture.lanes)
+        return next((place for place in found if place is not None), None)
+
+    def key_height(self, way: int, *, leap: bool) -> float:
+        low, high = self.drag_axes().y
+        diamonds = [series.heights for series in self.picture.series if series.style == "diamond"]
+        now = next((float(heights[self.chosen]) for heights in diamonds if np.isfinite(heights[self.chosen])), 0.0)
+        return min(max(now + way * KEY_STEPS[leap] * (high - low), low), high)
+
+    # -- drawing ------------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme = QPainter(self), self.theme
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        painter.fillRect(self.rect(), theme.colour("ground"))
+        if self.picture.count and self.picture.lanes:
+            painter.setOpacity(STALE if self._stale else 1.0)
+            places = self.places()
+            self._paint_column(painter, places)
+            for lane in self.picture.lanes:
+                axes = places.axes[lane.key]
+                paint_title(painter, lane, places.titles[lane.key], self._hint(lane.key, lane.hint), theme, self.factor)
+                paint_lane_axes(painter, lane, axes, theme, self.factor)
+                paint_picture(painter, lane.picture, axes, theme, self.factor)
+                paint_level(painter, lane, axes, theme, self.factor)
+            for mark in self.picture.marks:
+                paint_mark(painter, mark, places, theme, self.factor)
+            self._paint_words(painter, places)
+            painter.setOpacity(1.0)
+            if self._hovered is not None and self._hovered < self.count:
+                self._paint_hover(painter, places, self._hovered)
+        else:
+            self.paint_empty(painter)
+        self.paint_focus(painter)
+
+    def _hint(self, key: str, hint: str) -> str:
+        """The lane's own words, or, at the moment at which its axis has changed, where that ended before."""
+        moment, high = self._earlier.get(key, (None, 0.0))
+        if moment is None or moment != self.picture.moment:
+            return hint
+        return tr("scale ended at {high}").format(high=tick_text(high, high))
+
+    def _paint_column(self, painter: QPainter, places: LanePlaces) -> None:
+        """A quiet band through all lanes at the chosen place."""
+        place = self.picture.chosen
+        if place is not None and place < self.count:
+            axes = next(iter(places.axes.values()))
+            left, right = axes.at_x(place + 0.52), axes.at_x(place + 1.48)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(self.theme.colour("surface"))
+            painter.drawRoundedRect(QRectF(left, places.top - 2, right - left, self.height() - places.top), 4, 4)
+
+    def _paint_words(self, painter: QPainter, places: LanePlaces) -> None:
+        """The sentence above the lanes, and the names of the places below them."""
+        axes = next(iter(places.axes.values()))
+        painter.setPen(self.theme.ink("text"))
+        painter.setFont(self.theme.font("small", self.factor))
+        metrics = QFontMetricsF(painter.font())
+        if self.picture.sentence:  # a longer one is cut at the edge; its whole text is in the description
+            painter.drawText(QPointF(8 * self.factor, 2 * self.factor + metrics.ascent()), self.picture.sentence)
+        baseline = places.bottom + 3 * self.factor + metrics.ascent()
+        ink, muted = self.theme.ink("text"), self.theme.ink("muted")
+        for value, text in named_ticks(self.picture.names, metrics, axes.area.width() / (axes.x[1] - axes.x[0])):
+            painter.setPen(ink if round(value) - 1 == self.picture.chosen else muted)
+            painter.drawText(QPointF(axes.at_x(value) - metrics.horizontalAdvance(text) / 2, baseline), text)
+        painter.setPen(muted)
+        if metrics.horizontalAdvance(self.picture.label) + 12 * self.factor < axes.area.left():
+            painter.drawText(QPointF(8 * self.factor, baseline), self.picture.label)
+
+    def _paint_hover(self, painter: QPainter, places: LanePlaces, place: int) -> None:
+        column = places.column
+        x = next(iter(places.axes.values())).at_x(place + 1.0)
+        width = max(self.factor, 2.0 if self.theme.bold else 1.0)
+        painter.setPen(self.theme.pen("muted", width, Qt.PenStyle.SolidLine))
+        painter.drawLine(QPointF(x, column.top()), QPointF(x, column.bottom()))
+        lines = self.picture.flat.read(place)
+        size = read_out_box(lines, self.theme, self.factor).size()
+        painter.translate(read_out_place(size, QPointF(x, column.top() + 4), column))
+        paint_read_out(painter, lines, self.theme, self.factor)
+        painter.resetTransform()

@@ -1,0 +1,147 @@
+"""What a chart in lanes shows, as data: bar pictures over one axis of places, and marks that move among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.plotting.bar_data import BarPicture, BarSeries
+from app.plotting.table_model import Column, Rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lane:
+    """One strip of the chart with a vertical axis of its own.
+
+    Attributes:
+        key: its name in code, which marks refer to.
+        title: what it shows.
+        hint: a few more words below the title.
+        weight: its share of the height, beside the other lanes' weights.
+        picture: the marks over the places; of its ``y`` the ends are ignored, a lane's axis follows its data in steps
+            of 1, 2 and 5.
+        symmetric: whether the axis reaches as far down as up.
+        cap: where the axis ends at the latest, None for no such end.
+        ruled: whether the axis has ticks and grid lines.
+        noted: whether room is kept for notes at the ends of its bars.
+        level: a height that is drawn as a dashed line over all places, None for none.
+        level_text: what stands on that line.
+        level_share: how far the line has been drawn, from 0 to 1.
+    """
+
+    key: str
+    title: str
+    picture: BarPicture
+    hint: str = ""
+    weight: float = 1.0
+    symmetric: bool = False
+    cap: float | None = None
+    ruled: bool = True
+    noted: bool = False
+    level: float | None = None
+    level_text: str = ""
+    level_share: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spot:
+    """A point of the chart.
+
+    Attributes:
+        lane: key of a lane.
+        place: counted from 0.
+        height: on the lane's axis.
+        rank, count: the mark is number ``rank`` of ``count`` that stand side by side there.
+        below: whether it hangs just below that height, so that it does not hide what stands there.
+    """
+
+    lane: str
+    place: int
+    height: float
+    rank: int = 0
+    count: int = 1
+    below: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dot:
+    """A dot on its way from ``start`` to ``end``; ``share`` of the way, from 0 to 1, lies behind it."""
+
+    start: Spot
+    end: Spot
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ceiling:
+    """A line at ``height`` that a bar does not pass by much, hatched on its far side, with a word over the bar.
+
+    Attributes:
+        lane: key of a lane.
+        place: counted from 0.
+        height: of the line, on the lane's axis.
+        up: whether it holds what goes up; otherwise what goes down.
+        text, over: the word, and the height above which it stands.
+    """
+
+    lane: str
+    place: int
+    height: float
+    up: bool
+    text: str
+    over: float
+
+
+Mark = Dot | Ceiling
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LanePicture:
+    """Everything that a chart in lanes draws at one moment.
+
+    Attributes:
+        names: what each of the n places is called.
+        label: what a place is, such as "action".
+        lanes: from top to bottom.
+        sentence: what stands above the lanes.
+        chosen: the place that is marked through all lanes, None for none.
+        moment: which moment of a run this is; an axis that has changed says so until the next one.
+        marks: what lies above the lanes.
+        table_order: keys of the table's columns from left to right; series that it does not name follow.
+    """
+
+    names: tuple[str, ...]
+    label: str
+    lanes: tuple[Lane, ...]
+    sentence: str = ""
+    chosen: int | None = None
+    moment: object = None
+    marks: tuple[Mark, ...] = ()
+    table_order: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """n, the number of places."""
+        return len(self.names)
+
+    @property
+    def series(self) -> tuple[BarSeries, ...]:
+        """All series of all lanes."""
+        return tuple(series for lane in self.lanes for series in lane.picture.series)
+
+    @property
+    def flat(self) -> BarPicture:
+        """The same series over the same places as one picture, for read-out and table."""
+        order = {key: n for n, key in enumerate(self.table_order)}
+        series = sorted(self.series, key=lambda one: order.get(one.key, len(order)))
+        y = self.lanes[0].picture.y
+        return BarPicture(names=self.names, label=self.label, series=tuple(series), y=y, chosen=self.chosen)
+
+    def table(self) -> tuple[list[Column], Rows]:
+        """One row a place: its name, and the value of every listed series."""
+        return self.flat.table()
+
+    def heights(self) -> dict[str, np.ndarray]:
+        """Name of every series -> its heights (n,)."""
+        return {series.name: series.heights for series in self.series}

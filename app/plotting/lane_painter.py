@@ -1,0 +1,164 @@
+"""How a chart in lanes is painted: where each lane lies, its title and ticks, and the marks that move among lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
+from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen
+
+from app.plotting.axis import tick_text
+from app.plotting.bar_painter import TALLY_DOT, frame_pen, tally_shift
+from app.plotting.lane_data import Ceiling, Dot, Lane, LanePicture, Mark, Spot
+from app.plotting.painted_axes import Axes, paint_axes
+from app.plotting.ranges import lane_ticks
+from app.theme.tokens import Theme
+
+GUTTER, TICKS, RIGHT = 92.0, 40.0, 10.0
+"""Pixels at 100 % for the titles of the lanes, for the digits of their axes, and right of the data."""
+WIDE = 440.0
+"""Pixels of a chart at 100 % from which on titles stand beside their lanes."""
+BETWEEN = 8.0
+"""Pixels between two lanes at 100 %."""
+HANG = 11.0
+"""Pixels by which a dot hangs below a diamond."""
+HATCHED = 9.0
+"""Pixels of hatching on the far side of a ceiling."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanePlaces:
+    """Where everything of a chart in lanes lies, in pixels.
+
+    Attributes:
+        axes: of each lane, by its key.
+        titles: the room for each lane's title and hint; of no width where they do not fit.
+        top: height of the line above the lanes.
+        bottom: where the names of the places begin.
+    """
+
+    axes: Mapping[str, Axes]
+    titles: Mapping[str, QRectF]
+    top: float
+    bottom: float
+
+    @property
+    def column(self) -> QRectF:
+        """The rectangle of all lanes together."""
+        areas = [axes.area for axes in self.axes.values()]
+        return QRectF(areas[0].topLeft(), areas[-1].bottomRight())
+
+
+def places_of(
+    picture: LanePicture, size: QSizeF, ranges: Mapping[str, tuple[float, float]], line: float, factor: float
+) -> LanePlaces:
+    """The lanes of ``picture`` one below the other in a widget of ``size``; ``line`` is a text line's height."""
+    wide = size.width() >= WIDE * factor
+    left = (GUTTER if wide else 0.0) * factor + TICKS * factor
+    top, bottom = (line + 8 * factor if picture.sentence else 4 * factor), size.height() - line - 8 * factor
+    gap = BETWEEN * factor
+    room = max(bottom - top - gap * len(picture.lanes), 1.0)
+    weights = sum(lane.weight for lane in picture.lanes)
+    axes, titles, y = {}, {}, top
+    for lane in picture.lanes:
+        height = room * lane.weight / weights
+        area = QRectF(left, y, max(size.width() - left - RIGHT * factor, 1.0), max(height, 1.0))
+        titles[lane.key] = QRectF(8 * factor, y, GUTTER * factor if wide else 0.0, height)
+        if lane.noted:
+            area.adjust(0, min(line, height / 4), 0, -min(line, height / 4) if lane.symmetric else 0)
+        span = lane.picture.x_range
+        pad = min((7.0 if lane.ruled else 0.0) * factor, area.height() / 6)
+        axes[lane.key] = Axes(area=area, x=span, y=ranges[lane.key], pad=1.0 if lane.noted else pad)
+        y += height + gap
+    return LanePlaces(axes=axes, titles=titles, top=top, bottom=bottom)
+
+
+def paint_lane_axes(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, factor: float) -> None:
+    """Grid and digits of a lane, the line at 0 of a symmetric one, and its level."""
+    if lane.ruled:
+        low, high = axes.y
+        most = max(int(axes.area.height() / (22.0 * factor)) + 1, 3 if lane.symmetric else 2)
+        values = lane_ticks(low, high, most)
+        spacing = values[1] - values[0] if len(values) > 1 else 1.0
+        paint_axes(painter, axes, theme, factor, (), [(value, tick_text(value, spacing)) for value in values], ("", ""))
+    if lane.symmetric:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.setPen(QPen(theme.colour("muted"), 1))
+        y = round(axes.at_y(0.0))
+        painter.drawLine(QPointF(axes.area.left(), y), QPointF(axes.area.right(), y))
+
+
+def paint_level(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, factor: float) -> None:
+    """The dashed line of a lane as far as it has been drawn; its text when it has arrived."""
+    if lane.level is None or lane.level_share <= 0:
+        return
+    y, area = axes.at_y(lane.level), axes.area
+    painter.setPen(theme.pen("reward", 3.0 if theme.bold else 1.4 * factor, Qt.PenStyle.DashLine))
+    painter.drawLine(QPointF(area.left(), y), QPointF(area.left() + lane.level_share * area.width(), y))
+    if lane.level_share >= 1:
+        painter.setFont(theme.font("small", factor))
+        painter.setPen(theme.ink("reward"))
+        painter.drawText(QPointF(area.left() + 4 * factor, y - 3 * factor), lane.level_text)
+
+
+def paint_title(painter: QPainter, lane: Lane, room: QRectF, hint: str, theme: Theme, factor: float) -> None:
+    """What the lane shows, and a few words below it, where there is a gutter for them."""
+    if room.width() <= 0:
+        return
+    painter.setFont(theme.font("section", factor))
+    metrics = QFontMetricsF(painter.font())
+    painter.setPen(theme.ink("text"))
+    painter.drawText(QPointF(room.left(), room.top() + metrics.ascent()), lane.title)
+    if hint and room.height() >= 1.7 * metrics.height():
+        painter.setFont(theme.font("small", factor))
+        painter.setPen(theme.ink("muted"))
+        painter.drawText(QPointF(room.left(), room.top() + metrics.ascent() + metrics.height()), hint)
+
+
+def spot_at(spot: Spot, places: LanePlaces, factor: float) -> QPointF:
+    """Where a spot is in the widget."""
+    axes = places.axes[spot.lane]
+    pitch = axes.area.width() / (axes.x[1] - axes.x[0])
+    at = axes.at(spot.place + 1.0, spot.height)
+    return at + QPointF(tally_shift(spot.rank, spot.count, pitch, factor), HANG * factor if spot.below else 0.0)
+
+
+def paint_mark(painter: QPainter, mark: Mark, places: LanePlaces, theme: Theme, factor: float) -> None:
+    """One mark above the lanes."""
+    if isinstance(mark, Dot):
+        start, end = spot_at(mark.start, places, factor), spot_at(mark.end, places, factor)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.colour("text"))
+        half = TALLY_DOT / 2 * factor
+        painter.drawEllipse(start + (end - start) * _eased(mark.share), half, half)
+    elif isinstance(mark, Ceiling):
+        _paint_ceiling(painter, mark, places.axes[mark.lane], theme, factor)
+    else:
+        assert_never(mark)
+
+
+def _eased(share: float) -> float:
+    """Slow at both ends: a way that ``share`` of the time has covered."""
+    return share * share * (3 - 2 * share)
+
+
+def _paint_ceiling(painter: QPainter, mark: Ceiling, axes: Axes, theme: Theme, factor: float) -> None:
+    pitch = axes.area.width() / (axes.x[1] - axes.x[0])
+    at, half = axes.at(mark.place + 1.0, mark.height), 0.4 * pitch
+    deep = HATCHED * factor
+    beyond = QRectF(at.x() - half, at.y() - deep if mark.up else at.y(), 2 * half, deep)
+    meaning = "push_up" if mark.up else "push_down"
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.hatch(meaning))
+    painter.drawRect(beyond)
+    painter.setBrush(QBrush(Qt.BrushStyle.NoBrush))
+    painter.setPen(frame_pen(theme, "text", 1.6 * factor))
+    painter.drawLine(at - QPointF(half, 0), at + QPointF(half, 0))
+    painter.setFont(theme.font("small", factor))
+    metrics = QFontMetricsF(painter.font())
+    painter.setPen(theme.ink(meaning))
+    over = axes.at_y(mark.over)
+    baseline = (min(over, beyond.top()) if mark.up else over) - 3 * factor
+    painter.drawText(QPointF(at.x() - metrics.horizontalAdvance(mark.text) / 2, baseline), mark.text)

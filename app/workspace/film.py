@@ -1,0 +1,92 @@
+"""The film of one update as a schedule: which stage is shown at which second, and how far it has played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.workspace.cursor import Cursor, Stage
+
+SECONDS = {Stage.SAMPLE: 0.4, Stage.SCORE: 0.35, Stage.NORMALIZE: 0.35, Stage.UPDATE: 0.5}
+"""How long each stage plays; the passes of the update share its time."""
+BEATS = (Stage.SAMPLE, Stage.NORMALIZE, Stage.UPDATE)
+"""The stages that play where an update has less than a second."""
+WHOLE = 1.0
+"""Seconds an update from which on all stages play."""
+PLAYED = 0.9
+"""Share of an update's time in which its film plays; then it stands still until the next one comes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One stage of the film, and of the last stage one pass, with the seconds that it plays."""
+
+    stage: Stage
+    passed: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Film:
+    """Parts that play one after the other.
+
+    Attributes:
+        step: the update whose film it is.
+        parts: in the order in which they play.
+    """
+
+    step: int
+    parts: tuple[Part, ...]
+
+    @property
+    def seconds(self) -> float:
+        """How long it plays."""
+        return sum(part.seconds for part in self.parts)
+
+    def at(self, seconds: float) -> Cursor:
+        """Where the cursor stands after so many seconds; the end stays as it is."""
+        for part in self.parts:
+            if seconds < part.seconds:
+                return _cursor(self.step, part, max(seconds / part.seconds, 0.0))
+            seconds -= part.seconds
+        return _cursor(self.step, self.parts[-1], 1.0)
+
+    def seconds_at(self, cursor: Cursor) -> float:
+        """When the film stands where ``cursor`` does; a whole update that is revealed is its end."""
+        before = 0.0
+        for part in self.parts:
+            if (part.stage, part.passed) == (cursor.stage, cursor.passed):
+                return before + cursor.progress * part.seconds
+            before += part.seconds
+        return before
+
+
+def update_film(step: int, passes: int, interval: float) -> Film:
+    """The film of a whole update that fits into ``interval`` seconds: all stages, or three beats."""
+    stages = tuple(Stage) if interval >= WHOLE else BEATS
+    parts = [part for stage in stages for part in _parts(stage, range(passes))]
+    whole = sum(part.seconds for part in parts)
+    speed = min(PLAYED * interval / whole, 1.0)
+    return Film(
+        step=step,
+        parts=tuple(
+            Part(stage=part.stage, passed=part.passed, seconds=speed * part.seconds) for part in parts
+        ),
+    )  # fmt: skip
+
+
+def stage_film(cursor: Cursor, passes: int) -> Film:
+    """The film of the stage, or of the pass, at which ``cursor`` stands."""
+    shown = range(cursor.pass_of(passes), cursor.pass_of(passes) + 1)
+    seconds = SECONDS[cursor.stage]
+    parts = tuple(Part(stage=part.stage, passed=part.passed, seconds=seconds) for part in _parts(cursor.stage, shown))
+    return Film(step=cursor.step, parts=parts)
+
+
+def _parts(stage: Stage, passes: range) -> list[Part]:
+    if stage is not Stage.UPDATE:
+        return [Part(stage=stage, passed=-1, seconds=SECONDS[stage])]
+    return [Part(stage=stage, passed=n, seconds=SECONDS[stage] / len(passes)) for n in passes]
+
+
+def _cursor(step: int, part: Part, progress: float) -> Cursor:
+    return Cursor(step=step, stage=part.stage, passed=part.passed, progress=progress)

@@ -1,0 +1,123 @@
+"""The one clock that moves the cursor through the film of an update."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+
+from app.workspace.cursor import Cursor
+from app.workspace.film import Film
+from app.workspace.workspace import Workspace
+
+TICK_MS = 33
+"""Milliseconds between two pictures of a film: thirty a second."""
+
+
+class FilmClock(QObject):
+    """Plays a film by moving the cursor; paused, moved by hand, or left where anything else moves the cursor.
+
+    Attributes:
+        clock: seconds that go on; a test gives its own and calls :meth:`tick`.
+        film: the film that plays or is paused; None without.
+        playing: whether it moves by itself.
+
+    Signals:
+        changed: it plays, or stands still.
+        finished: a film has played to its end.
+    """
+
+    changed = Signal()
+    finished = Signal()
+
+    def __init__(
+        self, workspace: Workspace, clock: Callable[[], float] = time.monotonic, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.clock = clock
+        self.film: Film | None = None
+        self.playing = False
+        self._played = self._last = 0.0
+        self._shown = Cursor()
+        self._whole = False
+        self._timer = QTimer(self)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.setInterval(TICK_MS)
+        self._timer.timeout.connect(self.tick)
+
+    def play(self, film: Film, *, whole: bool = False) -> None:
+        """Play ``film`` from its beginning; ``whole`` leaves the update fully revealed at its end."""
+        self.pause()
+        self.film, self._played, self._whole = film, 0.0, whole
+        self._show()
+        self.resume()
+
+    def resume(self) -> None:
+        """Go on where it was paused."""
+        if self.film is not None and not self.playing:
+            self._last = self.clock()
+            self.playing = True
+            self._timer.start()
+            self.changed.emit()
+
+    def pause(self) -> None:
+        """Stand still where it is."""
+        if self.playing:
+            self.playing = False
+            self._timer.stop()
+            self.changed.emit()
+
+    def end(self) -> None:
+        """No film any more; the cursor stays where it is."""
+        self.pause()
+        self.film = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether a film stands still within an update that is still shown as it was left."""
+        return self.film is not None and not self.playing and self._workspace.cursor == self._shown
+
+    def scrub(self, film: Film, seconds: float) -> None:
+        """Stand still in ``film``, so many seconds after where the cursor is in it; before its end nothing plays on."""
+        self.pause()
+        self.film, self._whole = film, True
+        self._played = min(max(film.seconds_at(self._workspace.cursor) + seconds, 0.0), film.seconds)
+        if self._played >= film.seconds:
+            self._finish()
+        else:
+            self._show()
+
+    @Slot()
+    def tick(self) -> None:
+        """Show where the film stands by the clock; whoever has moved the cursor meanwhile has ended it."""
+        if self.film is None or not self.playing:
+            return
+        if self._workspace.cursor != self._shown:
+            self.end()
+            return
+        now = self.clock()
+        self._played += max(now - self._last, 0.0)
+        self._last = now
+        if self._played >= self.film.seconds:
+            self._finish()
+        else:
+            self._show()
+
+    def _finish(self) -> None:
+        assert self.film is not None
+        end = Cursor() if self._whole else self.film.at(math.inf)
+        self._workspace.show_stage(end.stage, end.passed)
+        self.end()
+        self.finished.emit()
+
+    def _show(self) -> None:
+        assert self.film is not None
+        here = self.film.at(self._played)
+        if here.step != self._workspace.cursor.step:
+            self.end()
+            return
+        self._workspace.show_stage(here.stage, here.passed, here.progress)
+        self._shown = self._workspace.cursor

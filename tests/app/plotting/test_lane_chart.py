@@ -1,0 +1,143 @@
+"""The chart in lanes: every lane has an axis of its own, choices and drags go through all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.plotting.axis import Scale
+from app.plotting.bar_data import BarPicture, BarSeries
+from app.plotting.export import Paper, drawn
+from app.plotting.lane_chart import LaneChart
+from app.plotting.lane_data import Ceiling, Dot, Lane, LanePicture, Spot
+from app.plotting.lane_painter import spot_at
+from app.theme.tokens import LIGHT
+
+NAMES = ("1", "2", "3")
+
+
+def lane(key: str, *heights: float, style: str = "filled", **others: object) -> Lane:
+    series = BarSeries(name=key, key=key, meaning="policy", style=style, heights=np.array(heights))
+    picture = BarPicture(names=NAMES, label="action", series=(series,), y=Scale())
+    return Lane(key=key, title=key, picture=picture, **others)  # type: ignore[arg-type]
+
+
+def lanes(*some: Lane, **others: object) -> LanePicture:
+    return LanePicture(names=NAMES, label="action", lanes=some, **others)  # type: ignore[arg-type]
+
+
+def chart(qtbot: QtBot, what: LanePicture) -> LaneChart:
+    made = LaneChart("Policy", drag="diamond")
+    qtbot.addWidget(made)
+    made.resize(700, 300)
+    made.show_picture(what)
+    made.show()
+    return made
+
+
+TWO = lanes(lane("reward", 0.0, 1.0, 0.5, style="diamond"), lane("policy", 0.10, 0.12, 0.08, noted=True))
+
+
+def test_each_lane_has_a_scale_of_its_own_and_none_overlaps_another(qtbot: QtBot) -> None:
+    made = chart(qtbot, TWO)
+    assert made.ranges == {"reward": (0.0, 1.0), "policy": (0.0, pytest.approx(0.15))}
+    areas = [axes.area for axes in made.places().axes.values()]
+    assert areas[0].bottom() < areas[1].top()
+    assert (areas[0].left(), areas[0].right()) == (areas[1].left(), areas[1].right())
+    tall = made.pixel_at(1, 0.0, "policy").y() - made.pixel_at(1, 0.12, "policy").y()
+    assert tall > 0.6 * areas[1].height()
+
+
+def test_a_scale_that_widens_says_what_it_was_until_the_next_moment(qtbot: QtBot) -> None:
+    made = chart(qtbot, lanes(lane("policy", 0.1, 0.12, 0.1), moment=1))
+    assert made._hint("policy", "own words") == "own words"
+    made.show_picture(lanes(lane("policy", 0.1, 0.3, 0.1), moment=2))
+    assert made._hint("policy", "own words") == "scale ended at 0.15"
+    made.show_picture(lanes(lane("policy", 0.1, 0.3, 0.1), moment=3))
+    assert made._hint("policy", "own words") == "own words"
+
+
+def test_a_click_in_any_lane_chooses_the_place_and_the_arrows_walk(qtbot: QtBot) -> None:
+    made = chart(qtbot, TWO)
+    places: list[int] = []
+    made.picked.connect(places.append)
+    for key in ("reward", "policy"):
+        QTest.mouseClick(made, Qt.MouseButton.LeftButton, pos=made.pixel_at(2, 0.03, key).toPoint())
+    QTest.keyClick(made, Qt.Key.Key_Left)
+    assert places == [2, 2, 1]
+
+
+def test_a_diamond_is_dragged_on_its_own_lane_by_mouse_and_keyboard(qtbot: QtBot) -> None:
+    made = chart(qtbot, dataclasses.replace(TWO, chosen=2))
+    moves: list[tuple[int, float]] = []
+    made.dragged.connect(lambda place, height, gesture: moves.append((place, height)))
+    QTest.mousePress(made, Qt.MouseButton.LeftButton, pos=made.pixel_at(1, 1.0).toPoint())
+    QTest.mouseMove(made, made.pixel_at(1, 0.25).toPoint())
+    QTest.mouseRelease(made, Qt.MouseButton.LeftButton, pos=made.pixel_at(1, 0.25).toPoint())
+    QTest.keyClick(made, Qt.Key.Key_Up)
+    QTest.keyClick(made, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    assert [place for place, _ in moves] == [1, 2, 2]
+    assert [height for _, height in moves] == pytest.approx([0.25, 0.55, 0.3], abs=0.03)
+
+
+def test_a_press_on_a_bar_grips_nothing(qtbot: QtBot) -> None:
+    made = chart(qtbot, TWO)
+    moves: list[object] = []
+    made.dragged.connect(lambda *move: moves.append(move))
+    QTest.mousePress(made, Qt.MouseButton.LeftButton, pos=made.pixel_at(1, 0.1, "policy").toPoint())
+    QTest.mouseMove(made, made.pixel_at(1, 0.0, "policy").toPoint())
+    assert moves == []
+
+
+def test_a_dot_goes_from_lane_to_lane(qtbot: QtBot) -> None:
+    made = chart(qtbot, TWO)
+    start, end = Spot(lane="policy", place=0, height=0.1), Spot(lane="reward", place=1, height=1.0)
+    seen = []
+    for share in (0.0, 0.5, 1.0):
+        made.show_picture(dataclasses.replace(TWO, marks=(Dot(start=start, end=end, share=share),)))
+        image = made.grab().toImage()
+        centre = spot_at(start, made.places(), 1.0) * (1 - share) + spot_at(end, made.places(), 1.0) * share
+        seen.append(image.pixelColor(QPointF(centre).toPoint()) == LIGHT.colour("text"))
+    assert seen == [True, True, True]
+
+
+def test_a_ceiling_stands_at_its_height(qtbot: QtBot) -> None:
+    made = chart(qtbot, TWO)
+    bare = made.grab().toImage()
+    held = Ceiling(lane="policy", place=0, height=0.12, up=True, text="push 0", over=0.12)
+    made.show_picture(dataclasses.replace(TWO, marks=(held,)))
+    image, at = made.grab().toImage(), made.pixel_at(0, 0.12, "policy").toPoint()
+    assert image.pixelColor(at) != bare.pixelColor(at)
+
+
+def test_the_table_holds_every_lane_in_the_order_that_is_wanted(qtbot: QtBot) -> None:
+    made = chart(qtbot, dataclasses.replace(TWO, table_order=("policy", "reward")))
+    columns, rows = made.table()
+    assert [column.title for column in columns] == ["Action", "policy", "reward"]
+    assert list(rows[1]) == ["2", 0.12, 1.0]
+
+
+@pytest.mark.parametrize("size", [(120, 80), (300, 120), (1600, 900)])
+def test_it_is_drawn_at_every_size_and_written_as_lines_and_text(qtbot: QtBot, size: tuple[int, int]) -> None:
+    made = chart(qtbot, dataclasses.replace(TWO, sentence="What happened."))
+    made.resize(*size)
+    text = drawn(made, "svg", Paper(theme=LIGHT, title="Policy")).decode()
+    assert "<image" not in text
+    assert ">What happened.<" in text
+
+
+def test_an_empty_chart_takes_no_keys_and_no_clicks(qtbot: QtBot) -> None:
+    made = LaneChart("Policy", drag="diamond")
+    qtbot.addWidget(made)
+    places: list[int] = []
+    made.picked.connect(places.append)
+    made.grab()
+    QTest.mouseClick(made, Qt.MouseButton.LeftButton)
+    QTest.keyClick(made, Qt.Key.Key_Right)
+    assert places == []
+    assert made.table() == ([], [])
