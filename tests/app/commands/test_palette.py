@@ -139,7 +139,7 @@ def test_the_sheet_lists_every_command_that_has_a_key(qtbot: QtBot, window: Any,
     sheet.line.setText("f11")
     assert sheet.shown() == ("Full screen",)
     sheet.line.setText("back")
-    assert set(sheet.shown()) == {"Step back", "Stage back"}
+    assert set(sheet.shown()) == {"Step back", "Stage back", "Film back"}
     sheet.line.setText("nothing like it")
     assert sheet.shown() == ()
 
