@@ -51,7 +51,6 @@ SMALL = 1e-3
 """A change of less stands in grey."""
 SMALLEST = 5e-5
 """A change of less has no digits in the picture."""
-UP, DOWN = "▲", "▼"
 
 
 def policy_chart() -> LaneChart:
@@ -182,9 +181,9 @@ def _meaning(value: float, least: float) -> str:
 
 
 def _signed(value: float, least: float, digits: int) -> str:
-    """A change or an advantage with sign, and with a glyph from ``least`` on; empty for none."""
+    """A change or an advantage with its sign, below ``least`` with one more digit; empty for none."""
     if value != value:
         return ""
     if abs(value) < least:
         return f"{value:+.4f}".replace("-", MINUS) if abs(value) >= SMALLEST else "0" if value == 0 else ""
-    return f"{DOWN if value < 0 else UP} {value:+.{digits}f}".replace("-", MINUS)
+    return f"{value:+.{digits}f}".replace("-", MINUS)

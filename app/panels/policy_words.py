@@ -60,10 +60,10 @@ def _moved(picture: PolicyPicture) -> str:
     place = {"step": picture.number, "up": up, "down": down, "number": picture.passed + 1, "passes": picture.passes}
     if picture.passed < 0:
         if up and down:
-            return tr("Update {step}: {up} rise, {down} fall.").format(**place)
+            return tr("Update {step}: {up} rise; {down} fall.").format(**place)
         return tr("Update {step}: no probability moves by a thousandth.").format(**place)
     if up and down:
-        return tr("Update, pass {number} of {passes}: {up} rise, {down} fall.").format(**place)
+        return tr("Update, pass {number} of {passes}: {up} rise; {down} fall.").format(**place)
     return tr("Update, pass {number} of {passes}: no probability moves by a thousandth.").format(**place)
 
 

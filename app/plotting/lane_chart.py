@@ -152,7 +152,7 @@ class LaneChart(PlaceChart):
         moment, high = self._earlier.get(key, (None, 0.0))
         if moment is None or moment != self.picture.moment:
             return hint
-        return tr("scale ended at {high}").format(high=tick_text(high, high))
+        return tr("scale was {high}").format(high=tick_text(high, high))
 
     def _paint_column(self, painter: QPainter, places: LanePlaces) -> None:
         """A quiet band through all lanes at the chosen place."""

@@ -22,6 +22,8 @@ WIDE = 440.0
 """Pixels of a chart at 100 % from which on titles stand beside their lanes."""
 BETWEEN = 8.0
 """Pixels between two lanes at 100 %."""
+DIGITS = 12.0
+"""Pixels at 100 % between two lines of digits that do not touch."""
 HANG = 11.0
 """Pixels by which a dot hangs below a diamond."""
 HATCHED = 9.0
@@ -82,7 +84,12 @@ def paint_lane_axes(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, fac
         most = max(int(axes.area.height() / (22.0 * factor)) + 1, 3 if lane.symmetric else 2)
         values = lane_ticks(low, high, most)
         spacing = values[1] - values[0] if len(values) > 1 else 1.0
-        paint_axes(painter, axes, theme, factor, (), [(value, tick_text(value, spacing)) for value in values], ("", ""))
+        apart = (axes.at_y(0.0) - axes.at_y(spacing)) / (DIGITS * factor)
+        ticks = []
+        for value in values:  # where digits would meet, those below 0 go first, then the one at 0
+            shown = apart >= 1 or value > 0 or (value < 0 and 2 * apart >= 1) or (value == 0 and not lane.symmetric)
+            ticks.append((value, tick_text(value, spacing) if shown else ""))
+        paint_axes(painter, axes, theme, factor, (), ticks, ("", ""))
     if lane.symmetric:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(QPen(theme.colour("muted"), 1))

@@ -57,7 +57,7 @@ def test_a_scale_that_widens_says_what_it_was_until_the_next_moment(qtbot: QtBot
     made = chart(qtbot, lanes(lane("policy", 0.1, 0.12, 0.1), moment=1))
     assert made._hint("policy", "own words") == "own words"
     made.show_picture(lanes(lane("policy", 0.1, 0.3, 0.1), moment=2))
-    assert made._hint("policy", "own words") == "scale ended at 0.15"
+    assert made._hint("policy", "own words") == "scale was 0.15"
     made.show_picture(lanes(lane("policy", 0.1, 0.3, 0.1), moment=3))
     assert made._hint("policy", "own words") == "own words"
 
