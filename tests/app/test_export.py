@@ -98,7 +98,7 @@ def test_an_svg_holds_lines_and_words_and_a_caption(run: Path, tmp_path: Path) -
     assert not list(root.iter(f"{SVG}image")), "a plot is drawn with lines, not with pixels"
     with RunReader.open(run) as reader:
         best = float(np.exp(reader.step(12).dist_logp[-1, 0]).max())  # type: ignore[index]
-    assert f"{best:.2f}" in said
+    assert f"{best:.3f}" in said
 
 
 def test_a_pdf_is_one_page_with_its_title(run: Path, tmp_path: Path) -> None:
