@@ -88,7 +88,7 @@ class Editing(QObject):
         before = self.wanted
         if wanted == before:
             return
-        structural = any(not is_live(path) for path in before.differences(wanted))
+        structural = bool(before.structural_differences(wanted))
         if structural and not self.pending and gesture is None:
             self._structural_gesture = next(STRUCTURAL_GESTURES)
         if self.pending or (structural and gesture is None):
