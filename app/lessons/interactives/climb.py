@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.lessons.interactives.base import Interactive, note_label
-from app.panels.policy_chart import NOW, PROBABILITY, REWARD, reward_span
+from app.panels.policy_chart import NOW, REWARD
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarPicture, BarSeries
@@ -28,6 +28,14 @@ AT_FIRST = BarSeries(name=tr("before training"), key="first", meaning="reference
 GHOST = BarSeries(name=tr("your prediction"), key="guess", meaning="text", style="outline", width=0.78)
 ANSWER, PROXY = "answer", "proxy"
 """Lines that a step can name: the probability of one answer, and the mean reward that the checker paid."""
+PROBABILITY = Scale(low=0, high=1.1)
+
+
+def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
+    """The rewards that stand at 0 and at 1 of the axis: exactly these if all rewards (A,) lie between them."""
+    if rewards is None:
+        return 0.0, 1.0
+    return min(float(rewards.min()), 0.0), max(float(rewards.max()), 1.0)
 
 
 class Climb(Interactive):
