@@ -197,6 +197,13 @@ class Presenter(QObject):
             for one in over:
                 one.raise_()
 
+    @Slot()
+    def _on_laid_out(self) -> None:
+        """The docks have their places: the counter finds a free one, and stays above Qt's own splitters."""
+        if self.active:
+            self.counter.settle_anew()
+            self._lift()
+
     def arrange_later(self) -> None:
         """The docks once more, when the window and the panels have their sizes."""
         self._later.start(SETTLE_MS if self.active else LEAVE_MS)
@@ -226,7 +233,7 @@ class Presenter(QObject):
         if event.type() == QEvent.Type.Resize:
             self.arrange_later()
         elif event.type() == QEvent.Type.LayoutRequest:
-            QTimer.singleShot(0, self, self._lift)  # the layout raises Qt's own splitters over everything
+            QTimer.singleShot(0, self, self._on_laid_out)
         return False
 
     @Slot()
