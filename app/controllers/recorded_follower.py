@@ -16,6 +16,7 @@ from app.sessions.file_task import FileTask
 from app.workspace.recorded_run import RecordedRun
 from grpo_core.experiments.recorded_jobs import batches
 from grpo_core.runs.importers.source import Source
+from grpo_core.runs.importers.trace import Trace
 
 SOON_MS, LATER_MS = 2_000, 15_000
 """Between two looks at the folder: while it grows, and at most."""
@@ -169,7 +170,8 @@ def _refreshed(
     now = _stamp(path)
     if now == stamp:
         return now, None
-    fresh = copy.deepcopy(source)
+    # a trace puts new lists in the place of the old ones when it is refreshed; others add to those that they have
+    fresh = copy.copy(source) if isinstance(source, Trace) else copy.deepcopy(source)
     fresh.refresh()
     return now, fresh
 

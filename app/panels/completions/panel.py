@@ -47,13 +47,14 @@ class CompletionsPanel(Panel):
         self._listed: list[int] = []
         self._kept: tuple[str, str | None, str | None] | None = None
         self.search = _field(tr("Search"), tr("Search prompts and completions"))
+        self.search.setClearButtonEnabled(True)
         self.by = CalmBox()
         self.by.setAccessibleName(tr("Filter by"))
         for column in COLUMNS:
             if column.key in FILTERED:
                 self.by.addItem(column.title, column.key)
-        self.low = _field(tr("from"), tr("Least value that is listed"), width=64)
-        self.high = _field(tr("to"), tr("Largest value that is listed"), width=64)
+        self.low = _field(tr("from"), tr("Least value that is listed"))
+        self.high = _field(tr("to"), tr("Largest value that is listed"))
         self.count = Label()
         self.count.setObjectName("muted")
         self.keep = QToolButton()
@@ -122,6 +123,8 @@ class CompletionsPanel(Panel):
         if self._batch is None:
             return
         self.table.set_look(view.theme, view.scale)
+        for field in (self.low, self.high):
+            field.setFixedWidth(round(64 * view.scale))
         widest = self.count.fontMetrics().horizontalAdvance(_count(len(self._batch.cells), len(self._batch.cells)))
         self.count.setFixedWidth(widest + 4)
         row = self._chosen(view)
@@ -211,13 +214,10 @@ class CompletionsPanel(Panel):
         self.redraw()
 
 
-def _field(placeholder: str, name: str, width: int = 0) -> QLineEdit:
+def _field(placeholder: str, name: str) -> QLineEdit:
     field = QLineEdit()
     field.setPlaceholderText(placeholder)
     field.setAccessibleName(name)
-    field.setClearButtonEnabled(not width)
-    if width:
-        field.setFixedWidth(width)
     return field
 
 

@@ -23,7 +23,7 @@ PREVIEW = 160
 COLUMNS = (
     Column("row", "#", chars=3, decimals=0, help=tr("Number of the completion within the update.")),
     Column("group", tr("Prompt"), chars=5, decimals=0, help=tr("Number of its prompt: equal ones are a group.")),
-    Column("reward", "R", chars=6, help=tr("What it was paid, all reward functions together."), meaning="reward"),
+    Column("reward", "R", chars=7, help=tr("What it was paid, all reward functions together."), meaning="reward"),
     Column("advantage", "A", chars=9, kind="push", help=tr("How much better it did than what it is compared with.")),
     Column("length", tr("Length"), chars=6, decimals=0, unit=tr("tokens"), help=tr("Tokens of the completion.")),
     Column("kl", "KL", chars=6, help=tr("Mean of its tokens' KL estimates, in the pass shown."), meaning="kl"),

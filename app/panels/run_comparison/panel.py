@@ -37,6 +37,8 @@ class RunComparisonPanel(Panel):
         self._others: list[RecordedRun] = []
         self._title, self._beside = "", ""
         self.quantity, self.beside = QComboBox(), QComboBox()
+        for box in (self.quantity, self.beside):
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.quantity.setAccessibleName(tr("Quantity"))
         self.beside.setAccessibleName(tr("Run beside this one"))
         self.beside.setToolTip(plain_tip(tr("Open a second recorded run to lay it beside this one, step by step.")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from PySide6.QtCore import Qt
 
 from app.plotting.axis import Scale
 from app.plotting.line_data import Line, LinePicture
@@ -73,6 +74,7 @@ def _line(run: RecordedRun, name: str, title: str) -> Line | None:
     return Line(
         name=f"{run.id} {name}", meaning=rule.colour, label=title if title else called, x=_labels(run),
         title=f"{rule.title} · {title}" if title else rule.title, y=np.array(values),
+        style=Qt.PenStyle.DashLine if name.startswith(TRAINER) else None,
         unit=rule.unit, marker="o" if len(values) < 3 else "", strength=0.5 if title else 1.0, z=5.0 if title else 10.0,
     )  # fmt: skip
 

@@ -59,6 +59,7 @@ class Trace:
                 tr("{path} lacks a setting of the trainer ({error}).").format(path=self.path / TRACE, error=error)
             ) from None
         self.steps: list[StepFiles] = []
+        self._logs: dict[int, tuple[tuple[int, int], dict[int, list[Report]]]] = {}
         self.notes: list[str] = []
         self.refresh()
 
@@ -137,7 +138,8 @@ class Trace:
     def reports(self, position: int) -> list[Report]:
         files = self.steps[position - 1]
         wanted = range(files.last_step - files.passes + 1, files.last_step + 1)
-        return [report for report in self._log(files.attempt) if report.step in wanted]
+        log = self._log(files.attempt)
+        return [report for step in wanted for report in log.get(step, ())]
 
     def losses(self, position: int) -> np.ndarray | None:
         """The loss of each micro-batch as its process computed it, (N, M), NaN where none was noted."""
@@ -165,13 +167,28 @@ class Trace:
             return ""
         return tr("The files of process {ranks} are missing.").format(ranks=", ".join(map(str, missing)))
 
-    def _log(self, attempt: int) -> list[Report]:
-        reports = []
-        for line in complete_lines(self.path / "rank0" / f"attempt{attempt}" / LOG, []):
-            if isinstance(line, dict) and isinstance(line.get("logs"), dict) and isinstance(line.get("step"), int):
-                numbers = {str(k): float(v) for k, v in line["logs"].items() if isinstance(v, (int, float))}
-                reports.append(Report(step=line["step"], numbers=numbers))
-        return reports
+    def _log(self, attempt: int) -> dict[int, list[Report]]:
+        """What was logged in an attempt, by the trainer's step; read again where the file has changed."""
+        path = self.path / "rank0" / f"attempt{attempt}" / LOG
+        try:
+            facts = path.stat()
+        except OSError:
+            return {}
+        stamp = (facts.st_mtime_ns, facts.st_size)
+        known = self._logs.get(attempt)
+        if known is None or known[0] != stamp:
+            known = self._logs[attempt] = (stamp, _reports(path))
+        return known[1]
+
+
+def _reports(path: Path) -> dict[int, list[Report]]:
+    """The lines of a log, by the trainer's step."""
+    found: dict[int, list[Report]] = {}
+    for line in complete_lines(path, []):
+        if isinstance(line, dict) and isinstance(line.get("logs"), dict) and isinstance(line.get("step"), int):
+            numbers = {str(k): float(v) for k, v in line["logs"].items() if isinstance(v, (int, float))}
+            found.setdefault(line["step"], []).append(Report(step=line["step"], numbers=numbers))
+    return found
 
 
 def last_line(step: StepFiles) -> dict[str, Any]:

@@ -102,6 +102,17 @@ def written(folder: Path, seconds_ago: float) -> None:
         os.utime(file, (then, then))
 
 
+def test_what_is_logged_meanwhile_is_there_though_the_log_was_read_before(tmp_path: Path) -> None:
+    folder = copied("grpo", tmp_path)
+    log = folder / "rank0/attempt0/log.jsonl"
+    whole = log.read_text()
+    log.write_text(whole.splitlines(keepends=True)[0])
+    run = Trace(folder)
+    assert not run.reports(2)
+    log.write_text(whole)
+    assert run.reports(2) == Trace(DATA / "grpo").reports(2) != []
+
+
 def test_a_step_that_is_being_written_appears_when_its_line_ends(tmp_path: Path) -> None:
     folder = copied("grpo", tmp_path)
     index = folder / "rank0/attempt0/index.jsonl"
