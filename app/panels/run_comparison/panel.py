@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
+from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.run_comparison.series import Choice, choices, parting, picture, settings_that_differ
 from app.plotting.line_chart import LineChart
@@ -36,7 +37,7 @@ class RunComparisonPanel(Panel):
         self._choices: list[Choice] = []
         self._others: list[RecordedRun] = []
         self._title, self._beside = "", ""
-        self.quantity, self.beside = QComboBox(), QComboBox()
+        self.quantity, self.beside = CalmBox(), CalmBox()
         for box in (self.quantity, self.beside):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.quantity.setAccessibleName(tr("Quantity"))
