@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -138,6 +138,47 @@ class TableTwin(QTableView):
         title = QFontMetrics(self.theme.font("small", self.factor)).horizontalAdvance(what.title) + small
         return round(max(what.chars * self.cell_metrics.horizontalAdvance("0"), title) + 2 * small * 0.7)
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """All cells in one loop, a column at a time: half of what a delegate's call for each of them costs."""
+        if not self._plain:
+            super().paintEvent(event)
+            return
+        dirty, count = event.rect(), self.table.rowCount()
+        first, last = self.rowAt(max(dirty.top(), 0)), self.rowAt(dirty.bottom())
+        if first < 0 or not count:
+            return
+        last = count - 1 if last < 0 else last
+        rows = [(place, float(self.rowViewportPosition(place))) for place in range(first, last + 1)]
+        columns = [
+            (n, float(self.columnViewportPosition(n)), float(self.columnWidth(n)))
+            for n in range(len(self.table.columns))
+            if not self.isColumnHidden(n)
+        ]
+        columns = [(n, x, w) for n, x, w in columns if x <= dirty.right() and x + w >= dirty.left()]
+        if not columns:
+            return
+        painter, selection = QPainter(self.viewport()), self.selectionModel()
+        left, right = min(x for _, x, _ in columns), max(x + w for _, x, w in columns)
+        high = float(self.rowHeight(first))
+        strips = [QRectF(left, top, right - left, high) for _, top in rows]
+        chosen = [selection.isRowSelected(place, QModelIndex()) for place, _ in rows]
+        for strip, marked in zip(strips, chosen, strict=True):
+            if marked:
+                painter.fillRect(strip, self.theme.faint("text", 0.06))
+        for n, x, w in columns:
+            _paint_column(painter, self, n, x, w, rows)
+        for strip, marked in zip(strips, chosen, strict=True):
+            _paint_lines(painter, self, strip, chosen=marked)
+        current = self.currentIndex()
+        if current.isValid() and (self.hasFocus() or self.viewport().hasFocus()):
+            _paint_focus(painter, self, QRectF(self.visualRect(current)))
+
+    @property
+    def _plain(self) -> bool:
+        """Whether every cell is painted in the same way."""
+        own = type(self.itemDelegate()) is _Cell
+        return own and not any(self.itemDelegateForColumn(n) for n in range(len(self.table.columns)))
+
     # -- input --------------------------------------------------------------------------------------------------------
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -166,54 +207,78 @@ class TableTwin(QTableView):
 
 
 class _Cell(QStyledItemDelegate):
-    """Cells with a hairline below, the selected row between two lines, and chips."""
+    """One cell, in a table that has delegates of its own for others; all others paint themselves in one loop."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
         table = self.parent()
         assert isinstance(table, TableTwin)
-        # The model is asked directly: through Qt the way costs more than the answer.
-        theme, model, place, column = table.theme, table.table, index.row(), index.column()
-        kind, text = model.columns[column].kind, model.text(place, column)
-        state = option.state.value
+        state, area = option.state.value, QRectF(option.rect)
         chosen = bool(state & SELECTED)
-        area = QRectF(option.rect)
         painter.save()
         if chosen:
-            painter.fillRect(area, theme.faint("text", 0.06))
-        pad = 8 * table.factor
-        inner = area.adjusted(pad, 0, -pad, 0)
-        if kind == "chip":
-            if text:
-                self._paint_chip(painter, inner, text, table)
-        elif text:
-            painter.setPen(model.ink(place, column))
-            painter.setFont(table.mono_font if kind == "mono" else table.cell_font)
-            metrics = table.mono_metrics if kind == "mono" else table.cell_metrics
-            if metrics.horizontalAdvance(text) > inner.width():
-                text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(inner.width() + 1))
-            if kind != "text":
-                painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # a sign stands before its number
-            painter.drawText(inner, LEFT if kind in WORDS else RIGHT, text)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        painter.setPen(QPen(theme.colour("selection" if chosen else "border"), 1))
-        painter.drawLine(area.bottomLeft(), area.bottomRight())
-        if chosen:
-            painter.drawLine(area.topLeft(), area.topRight())
+            painter.fillRect(area, table.theme.faint("text", 0.06))
+        _paint_column(painter, table, index.column(), area.left(), area.width(), [(index.row(), area.top())])
+        _paint_lines(painter, table, area, chosen=chosen)
         if state & FOCUSED:
-            painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
-            painter.drawRect(area.adjusted(1, 1, -1, -1))
+            _paint_focus(painter, table, area)
         painter.restore()
 
-    def _paint_chip(self, painter: QPainter, area: QRectF, text: str, table: TableTwin) -> None:
-        painter.setFont(table.theme.font("small", table.factor))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        metrics = painter.fontMetrics()
-        wide, high = metrics.horizontalAdvance(text) + 12 * table.factor, metrics.height() + 2
-        box = QRectF(area.left(), area.center().y() - high / 2, min(wide, area.width()), high)
-        painter.setPen(QPen(table.theme.colour("border"), 1))
-        painter.setBrush(table.theme.colour("surface"))
-        painter.drawRoundedRect(box, high / 2, high / 2)
-        painter.setPen(table.theme.ink("muted"))
-        painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), text)
+
+def _paint_column(
+    painter: QPainter, table: TableTwin, column: int, left: float, width: float, rows: Sequence[tuple[int, float]]
+) -> None:
+    """What stands in a column; ``rows``: (place on screen, top) of those that are painted."""
+    # The model is asked directly: through Qt the way costs more than the answer.
+    model, pad = table.table, 8 * table.factor
+    kind, room = model.columns[column].kind, width - 2 * pad
+    metrics = table.mono_metrics if kind == "mono" else table.cell_metrics
+    align, high = LEFT if kind in WORDS else RIGHT, table.rowHeight(rows[0][0]) if rows else 0
+    if kind != "chip":
+        painter.setFont(table.mono_font if kind == "mono" else table.cell_font)
+    before = painter.layoutDirection()
+    if kind not in ("text", "chip"):
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # a sign stands before its number
+    for place, top in rows:
+        text = model.text(place, column)
+        if not text:
+            continue
+        inner = QRectF(left + pad, top, room, high)
+        if kind == "chip":
+            _paint_chip(painter, inner, text, table)
+            continue
+        if metrics.horizontalAdvance(text) > room:
+            text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(room + 1))
+        painter.setPen(model.ink(place, column))
+        painter.drawText(inner, align, text)
+    painter.setLayoutDirection(before)
+
+
+def _paint_lines(painter: QPainter, table: TableTwin, area: QRectF, *, chosen: bool) -> None:
+    """A hairline below a row; a chosen one stands between two stronger ones."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.setPen(QPen(table.theme.colour("selection" if chosen else "border"), 1))
+    painter.drawLine(area.bottomLeft(), area.bottomRight())
+    if chosen:
+        painter.drawLine(area.topLeft(), area.topRight())
+
+
+def _paint_focus(painter: QPainter, table: TableTwin, area: QRectF) -> None:
+    """The ring around the cell under the keyboard's cursor."""
+    painter.setPen(QPen(table.theme.colour("selection"), table.theme.ring_width))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRect(area.adjusted(1, 1, -1, -1))
+
+
+def _paint_chip(painter: QPainter, area: QRectF, text: str, table: TableTwin) -> None:
+    painter.setFont(table.theme.font("small", table.factor))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    metrics = painter.fontMetrics()
+    wide, high = metrics.horizontalAdvance(text) + 12 * table.factor, metrics.height() + 2
+    box = QRectF(area.left(), area.center().y() - high / 2, min(wide, area.width()), high)
+    painter.setPen(QPen(table.theme.colour("border"), 1))
+    painter.setBrush(table.theme.colour("surface"))
+    painter.drawRoundedRect(box, high / 2, high / 2)
+    painter.setPen(table.theme.ink("muted"))
+    painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), text)

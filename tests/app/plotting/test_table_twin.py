@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QStyledItemDelegate
 from pytestqt.qtbot import QtBot
 
 from app.plotting.numbers import Missing
@@ -144,3 +146,56 @@ def test_series_of_different_lengths_share_their_rows() -> None:
     rows = SeriesRows([(Pyramid(np.array([1.0, 2.0])), 1.0), (Pyramid(np.array([5.0])), 2.0)])
     assert [list(row) for row in rows] == [[1, 1.0, None], [2, 2.0, 5.0]]
     assert rows[-1] == rows[1]
+
+
+def dressed(twin: TableTwin, how: str) -> None:
+    """A table in one of the states in which it is seen."""
+    match how:
+        case "as it is":
+            pass
+        case "a row chosen, with the keyboard":
+            twin.setFocus()
+            twin.select_row(1)
+        case "dark and large":
+            twin.set_look(DARK, 2.0)
+            twin.select_row(2)
+        case "from right to left":
+            twin.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+        case "too narrow":
+            for n in range(len(COLUMNS)):
+                twin.setColumnWidth(n, 40)
+        case "scrolled, and a column hidden":
+            twin.set_rows([(n, n - 5.0, "dead" if n % 2 else "", 0.1 * n, -0.5 * n) for n in range(40)])
+            twin.setColumnHidden(1, True)
+            twin.scrollTo(twin.table.index(20, 0))
+        case "sorted":
+            twin.sortByColumn(1, Qt.SortOrder.DescendingOrder)
+        case "empty":
+            twin.set_rows([])
+        case _:
+            raise ValueError(how)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "as it is", "a row chosen, with the keyboard", "dark and large", "from right to left", "too narrow",
+        "scrolled, and a column hidden", "sorted", "empty",
+    ],
+)  # fmt: skip
+def test_the_loop_paints_what_a_delegate_paints_cell_by_cell(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    twin = table(qtbot)
+    qtbot.waitExposed(twin)
+    dressed(twin, how)
+    looped = twin.viewport().grab().toImage()
+    monkeypatch.setattr(TableTwin, "_plain", False)
+    assert looped == twin.viewport().grab().toImage()
+
+
+def test_a_table_with_a_delegate_for_a_column_leaves_it_that_column(qtbot: QtBot) -> None:
+    twin = table(qtbot)
+    assert twin._plain
+    twin.setItemDelegateForColumn(1, QStyledItemDelegate(twin))
+    assert not twin._plain
