@@ -47,7 +47,7 @@ class Pyramid:
         self.extend(np.array([value]))
 
     def extend(self, values: np.ndarray) -> None:
-        """Add values (k,) at the end."""
+        """Add values (k,) at the end; those of an empty series may not be changed afterwards."""
         values = np.asarray(values, dtype=np.float64)
         if not values.size:
             return
@@ -133,8 +133,11 @@ class _Growing:
         return view
 
     def write(self, start: int, values: np.ndarray) -> None:
-        """Replace everything from ``start`` on."""
+        """Replace everything from ``start`` on. An array that it begins with is kept as it is, rather than copied."""
         self.size = start + len(values)
+        if not len(self._room):
+            self._room = values
+            return
         if self.size > len(self._room):
             room = np.empty(max(self.size, 2 * len(self._room), 64))
             room[:start] = self._room[:start]

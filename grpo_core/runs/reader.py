@@ -161,13 +161,17 @@ class RunReader:
             return np.full_like(self.series(names[0], start), np.nan)  # as many as the file really has
         count, first_chunk = max(self.last - start, 0), start // CHUNK
         with explained(self.path), transaction(self._connection, "DEFERRED"):
-            whole = self._chunks(name, first_chunk)[start - first_chunk * CHUNK :]
+            room, full = self._chunks(name, first_chunk)
             rows = self._connection.execute(
                 "SELECT data FROM tail WHERE step > ? AND step <= ? ORDER BY step LIMIT ?", (start, self.last, CHUNK)
             ).fetchall()
         try:
-            tail = np.frombuffer(b"".join(row[0] for row in rows), "<f8").reshape(len(rows), len(names))
-            values = np.concatenate([whole, tail[:, names.index(name)]])[:count] if rows else whole[:count]
+            table = np.frombuffer(b"".join(row[0] for row in rows), "<f8").reshape(len(rows), len(names))
+            tail, end = table[:, names.index(name)], full + len(rows)
+            if end > len(room):
+                room = np.concatenate([room[:full], tail])
+            room[full:end] = tail
+            values = room[start - first_chunk * CHUNK if full else 0 : end][:count]
         except (ValueError, TypeError):
             values = np.empty(0)
         if len(values) != count:
@@ -178,8 +182,12 @@ class RunReader:
             )
         return values
 
-    def _chunks(self, name: str, first: int) -> np.ndarray:
-        """The full chunks of a series from chunk ``first`` on, one after the other; at one that is not full it ends."""
+    def _chunks(self, name: str, first: int) -> tuple[np.ndarray, int]:
+        """The full chunks of a series from chunk ``first`` on, one after the other; at one that is not full it ends.
+
+        Returns:
+            They in an array that has room for the newest values behind them, and how many values they are.
+        """
         most = max(min(self.last, size_of(self.path) // 8) // CHUNK - first + 1, 0)  # a file may say what it is not
         rows = self._connection.execute(
             "SELECT data FROM series WHERE name = ? AND chunk >= ? ORDER BY chunk LIMIT ?", (name, first, most)
@@ -192,7 +200,7 @@ class RunReader:
                 values = np.empty(most * CHUNK)
             values[count : count + CHUNK] = np.frombuffer(data, "<f8")
             count += CHUNK
-        return values[:count]
+        return values, count
 
     def settings_changes(self) -> list[tuple[int, Settings]]:
         """(first update under them, settings), in order; the first entry is the run's start."""
