@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QSize, Slot
 
 from app.export.dialog import PictureChoice
 from app.export.process import ExportProcess
-from app.export.stage import caption_of, staged, themed
+from app.export.stage import caption_of, staged, themed, without_controls
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from app.panels.base import Panel
@@ -80,7 +80,7 @@ class Exporter(QObject):
                 *(() if choice.caption else ("--no-caption",)),
             )
         else:
-            with staged(panel, size):
+            with staged(panel, size), without_controls(panel):
                 data = drawn(panel, kind, paper)
             self._write(
                 {path: data},

@@ -14,7 +14,7 @@ from PySide6.QtCore import QEventLoop, QSize, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
 from app.export.files import refuse_existing, write
-from app.export.stage import Studio, caption_of, settle, themed, usual_size
+from app.export.stage import Studio, caption_of, settle, themed, usual_size, without_controls
 from app.panels.base import Panel
 from app.panels.spec import PanelSpec
 from app.plotting.export import Paper, drawn
@@ -132,7 +132,8 @@ def _exported_panel(
         if place.suffix.lower() == ".csv":
             yield from _written_tables(panel, place, force)
         else:
-            write(place, drawn(panel, place.suffix.lower().lstrip("."), papers[step], below))
+            with without_controls(panel):
+                write(place, drawn(panel, place.suffix.lower().lstrip("."), papers[step], below))
             yield str(place)
 
 

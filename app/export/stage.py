@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import (
+    QAbstractScrollArea,
+    QCheckBox,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSlider,
+    QToolButton,
+    QWidget,
+)
 
 from app.build import this_build
 from app.panels.base import Panel
@@ -66,6 +76,47 @@ def staged(panel: Panel, size: QSize) -> Iterator[None]:
     finally:
         panel.setGeometry(place)
         settle(panel)
+
+
+@contextmanager
+def without_controls(panel: Panel) -> Iterator[None]:
+    """Inside the block the panel has no boxes, buttons, fields and scroll bars: on paper nobody can operate them.
+
+    The words beside a box go with it, and what is left takes their room. A panel whose controls are its content stays.
+    """
+    if panel.controls_are_content:
+        yield
+        return
+    controls = [widget for widget in panel.findChildren(QWidget) if _is_control(widget)]
+    names = [label for label in panel.findChildren(QLabel) if label.buddy() in controls]
+    hidden = [widget for widget in (*controls, *names) if not widget.isHidden()]
+    areas = [(area, area.horizontalScrollBarPolicy(), area.verticalScrollBarPolicy())
+             for area in panel.findChildren(QAbstractScrollArea)]  # fmt: skip
+    off = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+    try:
+        for widget in hidden:
+            widget.hide()
+        for area, _, _ in areas:
+            area.setHorizontalScrollBarPolicy(off)
+            area.setVerticalScrollBarPolicy(off)
+        settle(panel)
+        for widget in hidden:  # what the panel has shown again while it was drawn
+            widget.hide()
+        yield
+    finally:
+        for area, across, down in areas:
+            area.setHorizontalScrollBarPolicy(across)
+            area.setVerticalScrollBarPolicy(down)
+        for widget in hidden:
+            widget.show()
+        settle(panel)
+
+
+def _is_control(widget: QWidget) -> bool:
+    """Whether a widget is there to be operated only; a term, a stage or an input of an explanation is content too."""
+    if isinstance(widget, QPushButton):
+        return widget.objectName() != "door"
+    return isinstance(widget, (QCheckBox, QComboBox, QToolButton, QLineEdit, QSlider))
 
 
 def settle(panel: Panel) -> None:

@@ -35,6 +35,7 @@ class Panel(QWidget):
         calm: its numbers are read, so that they change ten times a second at most while a run goes on.
         plans: it shows settings of the next update.
         films: it shows the film within a stage.
+        controls_are_content: what can be operated in it is what it shows, so that pictures of it hold it.
         row_height: the height of a low panel that needs no more; 0 for all others.
 
     Signals:
@@ -45,6 +46,7 @@ class Panel(QWidget):
     calm = False
     plans = True
     films = False
+    controls_are_content = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -106,6 +106,7 @@ class StepDetailPanel(Panel):
         top.setSpacing(6)
         label = Label(tr("Pass"))
         label.setObjectName("muted")
+        label.setBuddy(self.passes)  # goes with the box where a picture has no boxes
         top.addWidget(label)
         top.addWidget(self.passes)
         top.addStretch(1)

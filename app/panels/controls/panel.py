@@ -66,6 +66,8 @@ class ControlsPanel(Panel):
 
     kind_wanted = Signal(int)
 
+    controls_are_content = True
+
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._rows: list[Row] = []

@@ -264,6 +264,7 @@ def _named(name: str, box: QComboBox) -> QWidget:
     row.setSpacing(6)
     label = Label(name)
     label.setObjectName("muted")
+    label.setBuddy(box)
     row.addWidget(label)
     row.addWidget(box)
     return both

@@ -10,16 +10,26 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QImage
-from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QMenu,
+    QScrollBar,
+    QToolButton,
+    QWidget,
+)
 
 from app.controllers.export import unused_path
 from app.export.dialog import OWN, PictureChoice, PictureDialog
 from app.export.exporter import BUSY
-from app.export.stage import staged
+from app.export.stage import staged, without_controls
 from app.panels.base import Panel
 from app.theme.tokens import DARK, LIGHT
 from grpo_core import recompute
 from tests.app.conftest import Driver
+from tests.app.stories.hands import panel as brought
 from tests.core.runs.conftest import permissions_count  # noqa: F401
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -93,7 +103,8 @@ def test_a_picture_in_another_look_is_drawn_beside_the_window(driver: Driver, tm
 def test_a_panel_as_it_is_shown_is_what_the_screen_shows(driver: Driver, tmp_path: Path, name: str) -> None:
     driver.run(6)
     shown = panel(driver, name)
-    screen = shown.grab().toImage()
+    with without_controls(shown):
+        screen = shown.grab().toImage()
     driver.program.exporter.picture(shown, tmp_path / "a.png", PictureChoice(panel=name, caption=False))
     image = QImage(str(tmp_path / "a.png"))
     assert image.size() == screen.size() * 2, "sharp on paper"
@@ -105,6 +116,34 @@ def test_a_panel_as_it_is_shown_is_what_the_screen_shows(driver: Driver, tmp_pat
         for y in range(0, screen.height(), 3)
     ]
     assert sum(gap > 60 for gap in gaps) < 0.03 * len(gaps)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["training_history", "step_detail", "comparison", "kl_over_beta", "policy_bars", "token_inspector", "explain"],
+)
+def test_a_picture_holds_nothing_to_operate_and_the_window_keeps_it(driver: Driver, name: str) -> None:
+    driver.run(3)
+    shown = brought(driver, name)
+    driver.qtbot.waitUntil(lambda: not getattr(shown, "busy", False), timeout=60_000)
+    before = shot(driver)
+
+    def operated() -> list[QWidget]:
+        kinds = (QCheckBox, QComboBox, QScrollBar, QToolButton)
+        return [widget for widget in shown.findChildren(QWidget) if isinstance(widget, kinds) and widget.isVisible()]
+
+    there = operated()
+    with without_controls(shown):
+        assert operated() == []
+        shown.grab()
+    assert operated() == there
+    assert np.mean(shot(driver) != before) < 5e-4
+
+
+def test_a_picture_of_the_controls_is_one_of_controls(driver: Driver) -> None:
+    shown = panel(driver, "controls")
+    with without_controls(shown):
+        assert any(box.isVisible() for box in shown.findChildren(QComboBox))
 
 
 def test_every_panel_offers_to_be_exported_by_the_right_mouse_button(driver: Driver) -> None:
