@@ -17,12 +17,13 @@ def presenting_commands(targets: CommandTargets) -> list[Command]:
     when = Conditions(targets)
 
     def maximize() -> None:
-        panel = targets.panels.in_focus()
+        focus = targets.panels.in_focus()
+        panel = targets.window.just_opened or (None if focus is None else focus.id)
         if panel is None and presenter.maximizer.panel is None:
             sentence = tr("No panel is in focus; click one, or reach it with Tab.")
             targets.window.messages.say(sentence, Severity.INFO)
         else:
-            presenter.maximize(None if panel is None else panel.id)
+            presenter.maximize(panel)
 
     def forward() -> None:
         if blank.lift():  # on a blank screen the first press brings the picture back
@@ -50,7 +51,8 @@ def presenting_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("Full screen for a projector; with two screens the speaker has a window of their own.")),
         Command(id="maximize_panel", text=tr("Maximize panel"), menu=PRESENTING, run=maximize,
                 shortcuts=("F12",), checked=lambda: presenter.maximizer.panel is not None,
-                tip=tr("The panel in focus in the place of all panels; the same key puts them back.")),
+                tip=tr("The panel that was just opened, or has the focus, in the place of all; the same key puts them "
+                       "back.")),
         Command(id="speaker", text=tr("Speaker window"), menu=PRESENTING, checked=speaker.isVisible,
                 run=lambda: speaker.setVisible(not speaker.isVisible()), tip=tr("Notes, the next step and a clock.")),
         Command(id="present.next", text=tr("Next stage"), menu=PRESENTING, run=forward,

@@ -17,6 +17,7 @@ class PanelsController:
     """The panels of one window."""
 
     def __init__(self, window: MainWindow) -> None:
+        self._window = window
         self._holders = window.holders
 
     def is_shown(self, id: str) -> bool:
@@ -29,6 +30,8 @@ class PanelsController:
         holder.setVisible(not holder.isVisible())
         if holder.isVisible():
             holder.raise_()
+            if id in self._window.docks:
+                self._window.note_opened(id)
 
     def in_focus(self) -> Panel | None:
         """The panel that holds the keyboard's focus."""

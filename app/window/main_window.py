@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.messages.message_bar import MessageBar
 from app.messages.overlay import MessageOverlay
@@ -49,6 +49,7 @@ class MainWindow(QMainWindow):
         super().__init__(parent)
         self.workspace = workspace
         self.may_close = False
+        self._opened: tuple[str, QWidget | None] = ("", None)
         self.setWindowTitle("GRPO Lab")
         self.setAcceptDrops(True)
         self.setDockNestingEnabled(True)
@@ -81,7 +82,18 @@ class MainWindow(QMainWindow):
         dock = self.docks[spec.id]
         dock.show()
         dock.raise_()
+        self.note_opened(spec.id)
         return self.panels.of(spec)
+
+    def note_opened(self, id: str) -> None:
+        """The panel ``id`` has been brought to the front: until the focus moves, it is the one that commands mean."""
+        self._opened = id, QApplication.focusWidget()
+
+    @property
+    def just_opened(self) -> str | None:
+        """Id of the panel that was brought to the front since the focus last moved, while it is shown."""
+        id, focus = self._opened
+        return id if id and focus is QApplication.focusWidget() and in_window(self.docks[id]) else None
 
     @Slot()
     def _on_explained(self) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.panels.registry import KL_OVER_BETA, STEP_DETAIL
 from app.presenting import screens
 from app.presenting.counter import covered_controls
 from app.settings.preferences import load_preferences
@@ -299,3 +300,18 @@ def test_pressing_the_key_again_and_again_ends_well(driver: Driver) -> None:
     settle(driver)
     assert not driver.program.window.isFullScreen()
     assert places(driver) == before
+
+
+def test_a_panel_that_was_just_opened_is_the_one_that_is_maximized(driver: Driver) -> None:
+    activate(driver)
+    window, maximizer = driver.program.window, driver.program.presenter.maximizer
+    window.show_panel(KL_OVER_BETA)
+    driver.settle()
+    driver.program.actions["maximize_panel"].trigger()
+    assert maximizer.panel == KL_OVER_BETA.id
+    driver.program.actions["maximize_panel"].trigger()
+    assert maximizer.panel is None
+    window.panels.of(STEP_DETAIL).table.setFocus()
+    driver.settle()
+    driver.program.actions["maximize_panel"].trigger()
+    assert maximizer.panel == STEP_DETAIL.id, "the focus has moved since"
