@@ -55,12 +55,21 @@ def lines(good: Sequence[Lesson], broken: Sequence[Broken], progress: LessonProg
         reached = progress.reached.get(lesson.id, Reached()) if progress else Reached()
         right, placed = progress.score(lesson.id) if progress else (0, 0)
         share = 1.0 if reached.done else min(reached.step / len(lesson.steps), 1.0)
-        told = "done" if reached.done else f"{reached.step} of {len(lesson.steps)}" if reached.step else "new"
-        if placed:
-            told += tr(" · {right} of {placed} predicted right").format(right=right, placed=placed)
-        made.append(Line(str(lesson.number), lesson.title, lesson.gist, told, share, lesson.id))
+        text = _progress_text(reached, len(lesson.steps), right, placed)
+        made.append(Line(str(lesson.number), lesson.title, lesson.gist, text, share, lesson.id))
     made += [Line("!", tr("{file} cannot be given").format(file=bad.file), bad.sentence, "", 0.0, "") for bad in broken]
     return made
+
+
+def _progress_text(reached: Reached, steps: int, right: int, placed: int) -> str:
+    """How far a lesson of so many ``steps`` has been taken, and how many predictions were right of those placed."""
+    if reached.done:
+        pattern = tr("done · {right} of {placed} predicted right") if placed else tr("done")
+    elif reached.step:
+        pattern = tr("{step} of {steps} · {right} of {placed} predicted right") if placed else tr("{step} of {steps}")
+    else:
+        pattern = tr("new · {right} of {placed} predicted right") if placed else tr("new")
+    return pattern.format(step=reached.step, steps=steps, right=right, placed=placed)
 
 
 class LessonList(QListWidget):

@@ -102,8 +102,8 @@ class LessonPanel(Panel):
 
     def summary(self, view: View) -> str:
         if self._lesson_player is None or self._lesson_player.lesson is None:
-            broken = tr(", {count} broken").format(count=len(self.broken)) if self.broken else ""
-            return tr("{count} lessons{broken}.").format(count=len(self.lessons), broken=broken)
+            pattern = tr("{count} lessons, {broken} broken.") if self.broken else tr("{count} lessons.")
+            return pattern.format(count=len(self.lessons), broken=len(self.broken))
         lesson = self._lesson_player.lesson
         return tr("Lesson {number}, step {place} of {count}: {title}").format(
             number=lesson.number, place=self._lesson_player.place + 1, count=len(lesson.steps), title=lesson.title

@@ -43,15 +43,15 @@ def notes_of(step: LessonStep) -> str:
 
 
 def _now(lesson: Lesson, place: int, *, open_: bool) -> str:
-    where = tr("Lesson {number}, step {place} of {count}.").format(
-        number=lesson.number, place=place + 1, count=len(lesson.steps)
-    )
     predict = lesson.steps[place].predict
     if predict is None:
-        return where
-    if open_:
-        return tr("{where} The class predicts: {ask}").format(where=where, ask=spoken(predict.ask))
-    return tr("{where} Answered: {ask}").format(where=where, ask=spoken(predict.ask))
+        pattern = tr("Lesson {number}, step {place} of {count}.")
+    elif open_:
+        pattern = tr("Lesson {number}, step {place} of {count}. The class predicts: {ask}")
+    else:
+        pattern = tr("Lesson {number}, step {place} of {count}. Answered: {ask}")
+    ask = "" if predict is None else spoken(predict.ask)
+    return pattern.format(number=lesson.number, place=place + 1, count=len(lesson.steps), ask=ask)
 
 
 def _next(lesson: Lesson, place: int, *, open_: bool) -> str:

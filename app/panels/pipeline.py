@@ -54,10 +54,13 @@ class StageButton(QAbstractButton):
     def show_stage(self, theme: Theme, scale: float, text: str, reached: bool, current: bool) -> None:
         """Show where the update stands."""
         self._theme, self._scale, self._reached, self._current = theme, scale, reached, current
-        state = tr("shown") if current else tr("done") if reached else tr("to come")
-        self.setAccessibleName(
-            tr("Stage {stage}: {text}, {state}").format(stage=self.stage + 1, text=text, state=state)
-        )
+        if current:
+            pattern = tr("Stage {stage}: {text}, shown")
+        elif reached:
+            pattern = tr("Stage {stage}: {text}, done")
+        else:
+            pattern = tr("Stage {stage}: {text}, to come")
+        self.setAccessibleName(pattern.format(stage=self.stage + 1, text=text))
         self.setFont(theme.font("strong" if current else "body", scale))
         if text != self.text():
             self.setText(text)
@@ -155,9 +158,7 @@ class PipelinePanel(Panel):
         top = max(button.sizeHint().height() for button in self.stages.values())
         below = 0 if view.run.why_no_step else self.strip.heightForWidth(max(self.width() - 20, 200))
         self.set_row_height(top + below + 16)
-        self.which.setText(
-            tr("values of sample {place}").format(place=place[0] + 1) + _token(view, place) if place else ""
-        )
+        self.which.setText(_place_text(view, place))
         used = sum(button.sizeHint().width() for button in self.stages.values()) + 80 * view.scale
         place = place if view.cursor.stage >= Stage.NORMALIZE else None
         self.which.setVisible(place is not None and used + self.which.sizeHint().width() < self.width())
@@ -260,9 +261,15 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
     return values
 
 
-def _token(view: View, place: tuple[int, int]) -> str:
+def _place_text(view: View, place: tuple[int, int] | None) -> str:
+    """Which completion and token the values below the terms belong to; empty where they belong to none."""
     step = view.step.step
-    return tr(", token {place}").format(place=place[1] + 1) if step is not None and step.tokens.shape[1] > 1 else ""
+    if step is None or place is None:
+        return ""
+    pattern = (
+        tr("values of sample {sample}, token {token}") if step.tokens.shape[1] > 1 else tr("values of sample {sample}")
+    )
+    return pattern.format(sample=place[0] + 1, token=place[1] + 1)
 
 
 def _highlighted(view: View) -> str | None:

@@ -291,13 +291,17 @@ def _foot(step: Step, revealed: tuple[str, ...] | None, view: View) -> str:
     parts = []
     groups = step_table.groups(step, origin=view.run.origin)
     for group in groups[:4]:
-        name = f"{group.prompt}: " if len(groups) > 1 else ""
-        dead = tr(" · no signal") if group.silent else ""
-        parts.append(
-            tr("{name}mean R {mean} · std R {std}{dead}").format(
-                name=name, mean=shown(group.mean), std=shown(group.std), dead=dead
+        if len(groups) > 1:
+            pattern = (
+                tr("{prompt}: mean R {mean} · std R {std} · no signal")
+                if group.silent
+                else tr("{prompt}: mean R {mean} · std R {std}")
             )
-        )
+        else:
+            pattern = (
+                tr("mean R {mean} · std R {std} · no signal") if group.silent else tr("mean R {mean} · std R {std}")
+            )
+        parts.append(pattern.format(prompt=group.prompt, mean=shown(group.mean), std=shown(group.std)))
     if len(groups) > 4:
         parts.append(tr("and {count} more groups").format(count=len(groups) - 4))
     return "   ".join(parts)

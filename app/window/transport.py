@@ -11,7 +11,7 @@ from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from app.examples import is_example
-from app.panels.controls.restraints import restraint_menu
+from app.panels.controls.restraints import Restrainable, restraint_menu
 from app.plotting.numbers import in_bytes
 from app.theme.labels import Label, plain_tip
 from app.window.run_list import RunList
@@ -139,7 +139,8 @@ class Transport(QToolBar):
     def _on_seed_menu(self, place: QPoint) -> None:
         """What a session may do with the seed, as with every control."""
         editing = self._workspace.editing
-        menu = restraint_menu(self, editing, ("seed",), tr("the seed"), lambda: editing.restrict((), ()))
+        control = Restrainable(paths=("seed",), lock=tr("Lock the seed"), hide=tr("Hide the seed"))
+        menu = restraint_menu(self, editing, control, lambda: editing.restrict((), ()))
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(self.seed.mapToGlobal(place))
 

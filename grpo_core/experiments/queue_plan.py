@@ -170,8 +170,9 @@ def _write(folder: Path, queue: Queue) -> None:
 
 
 def _named(place: int, settings: Settings, axes: Mapping[str, Sequence[Any]]) -> Planned:
-    parts = [*((described_at(path), settings.get(path)) for path in axes), (described_at("seed"), settings.seed)]
-    title = ", ".join(f"{about.symbol or about.title.lower()} {_shown(value)}" for about, value in parts)
+    swept = ((described_at(path), settings.get(path)) for path in axes)
+    values = (f"{about.symbol or about.title} {_shown(value)}" for about, value in swept)
+    title = ", ".join([*values, tr("seed {seed}").format(seed=settings.seed)])
     plain = ", ".join(f"{path.rpartition('.')[2]} {_shown(settings.get(path))}" for path in (*axes, "seed"))
     words = "".join(" " if c in _FORBIDDEN else c for c in plain)[:60].strip(" .")
     return Planned(file=f"{place:03d} {words}.grpo", title=title, settings=settings)

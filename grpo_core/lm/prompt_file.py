@@ -78,12 +78,13 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         names = reader.fieldnames or ()
         if not {"prompt", "answer"} <= set(names):
-            found = ", ".join(str(name) for name in names)[:80] or "nothing"
-            raise GrpoError(
-                tr("{name} begins with the columns {found}; it needs “prompt” and “answer”.").format(
-                    name=path.name, found=found
-                )
+            columns = ", ".join(str(name) for name in names)[:80]
+            pattern = (
+                tr("{name} begins with the columns {columns}; it needs “prompt” and “answer”.")
+                if columns
+                else tr("{name} begins without names of columns; it needs “prompt” and “answer”.")
             )
+            raise GrpoError(pattern.format(name=path.name, columns=columns))
         for row in reader:
             yield reader.line_num, row
     except csv.Error as error:

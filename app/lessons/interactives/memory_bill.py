@@ -173,14 +173,18 @@ class MemoryBill(Interactive):
         block = self.picture.block
         self.formula.setVisible(what != "compute" and block is not None)
         if block is not None:
-            estimate = tr(", an estimate for a dense transformer") if block.estimate else ""
-            self.formula.setText(f"{block.title}: {block.formula} = {size_of([block])}{estimate}")
+            pattern = (
+                tr("{title}: {formula} = {size}, an estimate for a dense transformer")
+                if block.estimate
+                else tr("{title}: {formula} = {size}")
+            )
+            self.formula.setText(pattern.format(title=block.title, formula=block.formula, size=size_of([block])))
 
     def _draw_work(self) -> None:
         work = self.bill.work()
         names = [WORDS.get(who, who) for who in work["PPO, one completion"]]
-        said = {"PPO, one completion": PPO, "this training": OWN}
-        heights = {said[part]: np.array(list(by.values())) / PETA for part, by in work.items()}
+        titles = {"PPO, one completion": PPO, "this training": OWN}
+        heights = {titles[part]: np.array(list(by.values())) / PETA for part, by in work.items()}
         self.work.show_picture(compared(WORK, heights, names, "", Scale(label="PFLOP", low=0)))
         self.work.set_summary(self._told("compute"))
         self.twin.refresh()
@@ -206,12 +210,13 @@ class MemoryBill(Interactive):
         if self.real is None:
             return self.said
         between = [block for block in self.real.blocks if block.part != "gradients"]
-        said = tr("{blocks} of real tensors. Between updates {between}; all tensors of its process: {held}.").format(
+        tensors = tr("{blocks} of real tensors. Between updates {between}; all tensors of its process: {held}.").format(
             blocks=size_of(self.real.blocks), between=size_of(between), held=in_words(self.real.held)
         )
         if self.real.allocated is None:
-            return said
-        return said + tr(" torch says it has handed out {allocated}.").format(allocated=in_words(self.real.allocated))
+            return tensors
+        allocated = tr("torch says it has handed out {allocated}.").format(allocated=in_words(self.real.allocated))
+        return f"{tensors} {allocated}"
 
     def summary(self, view: View) -> str:
         return f"{self.total.text()} {self.picture.accessibleDescription()}"

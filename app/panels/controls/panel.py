@@ -16,7 +16,7 @@ from app.panels.calm import CalmBox
 from app.panels.controls.kinds import KINDS, ONLY, PARTS, applies, described_model
 from app.panels.controls.own_prompts import with_prompt_file
 from app.panels.controls.recorded import RecordedSettings
-from app.panels.controls.restraints import Restraints, control_under, restraint_menu
+from app.panels.controls.restraints import Restrainable, Restraints, control_under, restraint_menu
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, row_for
 from app.panels.controls.scale import shown
@@ -233,13 +233,15 @@ class ControlsPanel(Panel):
         self.workspace.editing.restrict((), ())
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        named: dict[QWidget, tuple[str, str]] = {
-            self.kind: ("policy", tr("the policy")),
-            self.preset: ("algorithm", tr("the algorithm")),
+        others: dict[QWidget, Restrainable] = {
+            self.kind: Restrainable(paths=("policy",), lock=tr("Lock the policy"), hide=tr("Hide the policy")),
+            self.preset: Restrainable(
+                paths=("algorithm",), lock=tr("Lock the algorithm"), hide=tr("Hide the algorithm")
+            ),
         }
-        control = control_under(event, self, named)
+        control = control_under(event, self, others)
         if control is not None:
-            menu = restraint_menu(self, self.workspace.editing, *control, self._on_lifted)
+            menu = restraint_menu(self, self.workspace.editing, control, self._on_lifted)
             menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             menu.popup(event.globalPos())
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QContextMenuEvent
@@ -13,6 +14,21 @@ from app.theme.labels import Label
 from app.workspace.editing import Editing
 from app.workspace.view import View
 from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restrainable:
+    """A control that can be locked and hidden.
+
+    Attributes:
+        paths: dotted paths of the settings that it changes.
+        lock: the words of the menu that lock it.
+        hide: the words of the menu that hide it.
+    """
+
+    paths: tuple[str, ...]
+    lock: str
+    hide: str
 
 
 class Restraints(QFrame):
@@ -71,17 +87,15 @@ def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:
     return any(path in names for path in paths)
 
 
-def restraint_menu(
-    parent: QWidget, editing: Editing, paths: Sequence[str], title: str, lift: Callable[[], None]
-) -> QMenu:
-    """What can be done to the control that changes ``paths``: lock it, hide it; and all of them back."""
-    menu = QMenu(parent)
+def restraint_menu(parent: QWidget, editing: Editing, control: Restrainable, lift: Callable[[], None]) -> QMenu:
+    """The menu that locks and hides ``control``; ``lift`` shows and unlocks all controls."""
+    menu, paths = QMenu(parent), control.paths
     locked, hidden = is_restrained(paths, editing.locked), is_restrained(paths, editing.hidden)
-    lock = menu.addAction(tr("Lock {title}").format(title=title))
+    lock = menu.addAction(control.lock)
     lock.setCheckable(True)
     lock.setChecked(locked)
     lock.triggered.connect(lambda on: editing.restrict(_with(editing.locked, paths, bool(on)), editing.hidden))
-    hide = menu.addAction(tr("Hide {title}").format(title=title))
+    hide = menu.addAction(control.hide)
     hide.triggered.connect(lambda: editing.restrict(editing.locked, _with(editing.hidden, paths, not hidden)))
     if editing.locked or editing.hidden:
         menu.addSeparator()
@@ -90,16 +104,20 @@ def restraint_menu(
 
 
 def control_under(
-    event: QContextMenuEvent, outer: QWidget, named: Mapping[QWidget, tuple[str, str]]
-) -> tuple[tuple[str, ...], str] | None:
-    """(paths, title) of the control at the place of ``event``; ``named`` are those that are no rows."""
+    event: QContextMenuEvent, outer: QWidget, others: Mapping[QWidget, Restrainable]
+) -> Restrainable | None:
+    """The control at the place of ``event``; ``others`` are the controls that are no rows."""
     widget = outer.childAt(event.pos())
     while widget is not None and widget is not outer:
         if isinstance(widget, Row):
-            return widget.paths, widget.about.title.lower()
-        if widget in named:
-            path, title = named[widget]
-            return (path,), title
+            title = widget.about.title
+            return Restrainable(
+                paths=widget.paths,
+                lock=tr("Lock “{title}”").format(title=title),
+                hide=tr("Hide “{title}”").format(title=title),
+            )
+        if widget in others:
+            return others[widget]
         widget = widget.parentWidget()
     return None
 

@@ -150,7 +150,7 @@ def test_the_summary_names_the_best_first_and_what_became_non_finite() -> None:
 def test_a_change_of_the_settings_is_named() -> None:
     then = RacePlan(base=base_of(ALIKE))
     now = RacePlan(base=base_of(ALIKE.replace({"optimizer.learning_rate": 1.0, "learner.group_size": 4})))
-    assert words.of_change(then, now) == "Raced before a change of group size and learning rate; press Race."
+    assert words.of_change(then, now) == "Raced before a change of “Group size” and “Learning rate”; press Race."
 
 
 # -- the picture -------------------------------------------------------------------------------------------------------

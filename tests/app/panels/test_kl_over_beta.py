@@ -228,7 +228,7 @@ def test_a_sweep_of_other_settings_is_dimmed_until_it_is_swept_again(driver: Dri
     assert panel.scatter.frame.opacity() == 1
     driver.program.workspace.editing.edit({"optimizer.learning_rate": 0.1}, "Change something else")
     driver.settle()
-    assert panel.scatter.frame.opacity() < 1 and "learning rate" in panel.run.says.text()
+    assert panel.scatter.frame.opacity() < 1 and "“Learning rate”" in panel.run.says.text()
     panel.choices.sweep.click()
     rest(driver, panel)
     driver.settle()

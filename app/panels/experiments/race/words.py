@@ -82,16 +82,15 @@ def of_change(then: RacePlan, now: RacePlan) -> str:
         paths = list(then.settings.differences(now.settings))
     except SettingsError:
         paths = []
-    titles = ["task" if path == "task" else described_at(path).title.lower() for path in paths]
-    changed = (
-        joined(titles)
-        if len(titles) <= 3
-        else tr("{titles} and {count} more settings").format(titles=", ".join(titles[:2]), count=len(titles) - 2)
-    )
-    return (
-        tr("Raced before a change of {changed}; press Race.").format(changed=changed)
-        if changed
-        else tr("Another race is chosen; press Race.")
+    if not paths:
+        return tr("Another race is chosen; press Race.")
+    if "task" in paths:
+        return tr("Raced with another kind of task; press Race.")
+    titles = [tr("“{title}”").format(title=described_at(path).title) for path in paths]
+    if len(titles) <= 3:
+        return tr("Raced before a change of {settings}; press Race.").format(settings=joined(titles))
+    return tr("Raced before a change of {settings} and {count} more settings; press Race.").format(
+        settings=", ".join(titles[:2]), count=len(titles) - 2
     )
 
 

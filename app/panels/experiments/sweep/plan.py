@@ -32,6 +32,8 @@ GRIDS: dict[str, tuple[Any, ...]] = {
     "objective.baseline": ("none", "batch_mean", "group_mean", "leave_one_out"),
 }
 """Settings that can be swept, and the values they are offered with."""
+IN_WORDS = {ESTIMATOR: "KL", "objective.entropy_bonus": tr("entropy bonus")}
+"""Settings without a letter, and what they are called within a sentence."""
 MOST_PLACES, MOST_RUNS, MOST_UPDATES = 400, 65_536, 10_000
 
 
@@ -54,13 +56,13 @@ class Swept:
 
     @property
     def symbol(self) -> str:
-        """Its letter, or its name where it has none."""
-        return "KL" if self.path == ESTIMATOR else described_at(self.path).symbol or self.title.lower()
+        """Its letter, or its name within a sentence where it has none."""
+        return IN_WORDS[self.path] if self.path in IN_WORDS else described_at(self.path).symbol
 
     @property
     def label(self) -> str:
         """Name and letter, for an axis."""
-        return f"{self.title} {self.symbol}" if self.symbol.lower() != self.title.lower() else self.title
+        return self.title if self.path in IN_WORDS else f"{self.title} {self.symbol}"
 
     @property
     def text(self) -> str:

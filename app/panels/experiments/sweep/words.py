@@ -10,7 +10,7 @@ from app.panels.experiments.sweep.plan import BETA, Sweep
 from app.panels.experiments.sweep.results import DIVERGED, SweepResults, course
 from app.plotting.numbers import shown
 from app.workspace.view import View
-from grpo_core.config import Settings
+from grpo_core.config import Settings, described_at
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.sweep import has_optimum, tilt_measures
 from grpo_core.text import tr
@@ -76,13 +76,14 @@ def of_change(sweep: Sweep, wanted: Sweep) -> str:
     ):
         return tr("Another sweep is chosen; press Sweep.")
     paths = list(sweep.base.differences(wanted.base))
-    changed = ", ".join(path.rpartition(".")[2].replace("_", " ") for path in paths[:3])
-    sentence = (
-        tr("Computed before a change of {changed} and more; press Sweep.")
-        if len(paths) > 3
-        else tr("Computed before a change of {changed}; press Sweep.")
-    )
-    return sentence.format(changed=changed)
+    if "task" in paths:
+        return tr("Computed with another kind of task; press Sweep.")
+    settings = ", ".join(tr("“{title}”").format(title=described_at(path).title) for path in paths[:3])
+    if len(paths) > 3:
+        return tr("Computed before a change of {settings} and {count} more settings; press Sweep.").format(
+            settings=settings, count=len(paths) - 3
+        )
+    return tr("Computed before a change of {settings}; press Sweep.").format(settings=settings)
 
 
 def summary(results: SweepResults, *, known: bool) -> str:
@@ -102,10 +103,12 @@ def summary(results: SweepResults, *, known: bool) -> str:
         )
         for place in (first, last)
     )
-    under = tr("REINFORCE with exact KL, after") if known else tr("After")
-    return tr("{under} {updates:,} updates, median of {seeds} seeds: {ends}.").format(
-        under=under, updates=sweep.updates, seeds=sweep.seeds, ends="; ".join(ends)
+    pattern = (
+        tr("REINFORCE with exact KL, after {updates:,} updates, median of {seeds} seeds: {ends}.")
+        if known
+        else tr("After {updates:,} updates, median of {seeds} seeds: {ends}.")
     )
+    return pattern.format(updates=sweep.updates, seeds=sweep.seeds, ends="; ".join(ends))
 
 
 def of_run(view: View) -> str:
