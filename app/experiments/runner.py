@@ -42,14 +42,14 @@ class Runner(QObject):
 
     arrived = Signal(object)
     ended = Signal(str)
-    _told = Signal(object, object)
+    _result_ready = Signal(object, object)
     _over = Signal(object, str)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job: _Job | None = None
         self._thread: Thread | None = None
-        self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
+        self._result_ready.connect(self._on_result_ready, Qt.ConnectionType.QueuedConnection)
         self._over.connect(self._on_over, Qt.ConnectionType.QueuedConnection)
 
     @property
@@ -87,7 +87,7 @@ class Runner(QObject):
             for result in job.make(job.poll):
                 job.poll()
                 try:
-                    self._told.emit(job, result)
+                    self._result_ready.emit(job, result)
                 except RuntimeError:  # a window that was not closed but deleted listens no more
                     return
             sentence = ""
@@ -101,7 +101,7 @@ class Runner(QObject):
                     self._over.emit(job, sentence)
 
     @Slot(object, object)
-    def _on_told(self, job: _Job, result: object) -> None:
+    def _on_result_ready(self, job: _Job, result: object) -> None:
         if job is self._job:
             self.arrived.emit(result)
 

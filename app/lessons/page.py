@@ -211,7 +211,7 @@ class LessonPage(QWidget):
             if lesson_player.busy
             else ""
         )
-        waiting = self.interactive.said if self.interactive is not None else ""
+        waiting = self.interactive.progress_text if self.interactive is not None else ""
         warned = PREDICT_FIRST if lesson_player.warned else ""
         note = lesson_player.problem or warned or progress or waiting
         self.note.setText(note)

@@ -70,7 +70,7 @@ class Controller(QObject):
         finished: the worker has ended.
         still_busy: a shutdown has been waiting for five seconds.
         answered: a question, and its answer or the sentence why there is none.
-        told: something the user should know.
+        notified: a sentence that the user should know.
     """
 
     state_changed = Signal(object)
@@ -80,7 +80,7 @@ class Controller(QObject):
     finished = Signal()
     still_busy = Signal()
     answered = Signal(object, object)
-    told = Signal(str)
+    notified = Signal(str)
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Controller(QObject):
             self._mailbox, self._may_go_on, learners=learners, writers=writers, main=process, parent=self
         )
         self._worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
-        self._worker.told.connect(self.told, Qt.ConnectionType.QueuedConnection)
+        self._worker.notified.connect(self.notified, Qt.ConnectionType.QueuedConnection)
         self._worker.reported.connect(self._on_report, Qt.ConnectionType.QueuedConnection)
         self._worker.finished.connect(self._on_finished, Qt.ConnectionType.QueuedConnection)
         self._busy = QTimer(self)

@@ -34,12 +34,12 @@ class Worker(QThread):
     Signals:
         reported: a :class:`~grpo_core.host.reports.Report`, at a change of state and never at an update.
         answered: a question, and its answer or the sentence why there is none.
-        told: something the user should know.
+        notified: a sentence that the user should know.
     """
 
     reported = Signal(object)
     answered = Signal(object, object)
-    told = Signal(str)
+    notified = Signal(str)
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Worker(QThread):
 
     def _fallen_back(self, host: ProcessHost) -> LocalHost:
         """No process can be had: bandits are computed in this thread."""
-        self.told.emit(
+        self.notified.emit(
             tr(
                 "{why} Runs are computed in the window's own process instead: the same numbers, but a window that "
                 "answers later."
@@ -154,7 +154,7 @@ class Worker(QThread):
 
     def tell(self, sentence: str) -> None:
         """Something the user should know."""
-        self.told.emit(sentence)
+        self.notified.emit(sentence)
 
     def done(self, token: int) -> None:
         """A command has been carried out."""

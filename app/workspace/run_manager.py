@@ -45,7 +45,7 @@ class RunManager(QObject):
         self._count = 0
         self.folder = folder
         self.training = Training(workspace, controller, player, self)
-        controller.told.connect(self._on_told)
+        controller.notified.connect(self._on_notified)
         controller.answered.connect(self._on_answered)
         workspace.asked.connect(self._on_asked)
 
@@ -279,7 +279,7 @@ class RunManager(QObject):
             self._workspace.answered.emit(question, answer)
 
     @Slot(str)
-    def _on_told(self, sentence: str) -> None:
+    def _on_notified(self, sentence: str) -> None:
         self._workspace.problem.emit(sentence, "info")
 
     def _next(self) -> int:

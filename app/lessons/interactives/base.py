@@ -162,7 +162,7 @@ class Interactive(QWidget):
         return True
 
     @property
-    def said(self) -> str:
+    def progress_text(self) -> str:
         """How far longer work is, in a sentence; empty at rest."""
         return ""
 

@@ -118,7 +118,7 @@ class BetaSweep(Interactive):
         return next((name for name in self._names if not self.trained.complete((self._base, name))), "")
 
     @property
-    def said(self) -> str:
+    def progress_text(self) -> str:
         if self.trained.problem or self.ready:
             return self.trained.problem
         done = sum(len(self.trained.results((self._base, name))) for name in self._names)
@@ -136,7 +136,7 @@ class BetaSweep(Interactive):
         for twin, (key, plot) in zip(self.twins, self.plots.items(), strict=True):
             twin.set_look(view.theme, view.scale)
             curves = {name: self._values(name, key) for name in self._names}
-            heights = np.array([told[key] for told in theory])
+            heights = np.array([best[key] for best in theory])
             plot.show_picture(over_beta(heights, curves, PICTURES[key][1], self.place))
             twin.set_summary(self.summary(view))
             twin.refresh()

@@ -130,8 +130,8 @@ class BillPicture(QWidget):
                 self._paint_block(painter, block, area, off)
                 x = area.right()
             painter.setPen(theme.ink("muted" if off else "text"))
-            said = tr("off") if off else size_of(row)
-            painter.drawText(QRectF(x + 8 * self.factor, top, right, high), middle, said)
+            text = tr("off") if off else size_of(row)
+            painter.drawText(QRectF(x + 8 * self.factor, top, right, high), middle, text)
         self._paint_ring(painter)
 
     def _paint_block(self, painter: QPainter, block: Block, area: QRectF, off: bool) -> None:
@@ -199,8 +199,8 @@ class BillPicture(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         place = self._at(event.position())
         block = None if place is None else self.blocks[place]
-        said = "" if block is None else f"{block.title}: {block.formula} = {size_of([block])}"
-        QToolTip.showText(event.globalPosition().toPoint(), plain_tip(said), self)
+        tip = "" if block is None else f"{block.title}: {block.formula} = {size_of([block])}"
+        QToolTip.showText(event.globalPosition().toPoint(), plain_tip(tip), self)
 
     def focusInEvent(self, event: QEvent) -> None:
         self.update()

@@ -92,11 +92,11 @@ class Climb(Interactive):
         self.bars.set_drag("bar" if self._asks else "")
         self.bars.show_picture(self._bars(run, policies))
         self.line.show_picture(self._over_updates(run, update, policies))
-        said = self.summary(view)
+        summary = self.summary(view)
         for twin in self.twins:
-            twin.set_summary(said)
+            twin.set_summary(summary)
             twin.refresh()
-        self.foot.setText(said)
+        self.foot.setText(summary)
 
     def _policies(self, run: RunHandle, update: int) -> list[np.ndarray]:
         """The policy (A,) before training and after every update up to ``update``."""

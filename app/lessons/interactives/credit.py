@@ -84,7 +84,7 @@ class Credit(Interactive):
         return self.shows != "lengths" or self.lengths is not None or bool(self.trained.problem)
 
     @property
-    def said(self) -> str:
+    def progress_text(self) -> str:
         if self.trained.problem:
             return self.trained.problem
         waiting = tr("{seeds} runs of {updates} updates are being computed…").format(seeds=len(SEEDS), updates=UPDATES)
@@ -148,7 +148,7 @@ class Credit(Interactive):
             return ""
         found = self.lengths
         if found is None:
-            return self.said
+            return self.progress_text
         ends = {
             name: tr("{which} {before} to {after} tokens").format(
                 which=name, before=shown(float(line.y[0]), 1), after=shown(float(line.y[-1]), 1)

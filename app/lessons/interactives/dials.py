@@ -76,11 +76,11 @@ class Dials(QWidget):
             curve.first = 0.0 if name == AUDIT else 1.0
             if name == "entropy":
                 self.plots[name].set_scales(y=Scale(low=0, high=_most_entropy(view)))
-            self.heads[name].setText(self.told(name))
-            self.twins[name].set_summary(self.told(name))
+            self.heads[name].setText(self.summary_of(name))
+            self.twins[name].set_summary(self.summary_of(name))
             self.twins[name].refresh()
 
-    def told(self, name: str) -> str:
+    def summary_of(self, name: str) -> str:
         """A dial's name and its last value."""
         series = self.plots[name].curves[0].series
         last = float(series.values[-1]) if len(series) else math.nan

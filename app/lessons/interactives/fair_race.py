@@ -83,7 +83,7 @@ class FairRace(Interactive):
         return self._plan in self._done or bool(self.controller.problem)
 
     @property
-    def said(self) -> str:
+    def progress_text(self) -> str:
         if self.controller.problem:
             return self.controller.problem
         return (

@@ -43,8 +43,8 @@ class FamilyList(QTreeWidget):
             item = QTreeWidgetItem([one.name])
             above = self._items.get(one.parent)
             self.addTopLevelItem(item) if above is None else above.addChild(item)
-            item.setToolTip(0, plain_tip(_told(one)))
-            item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, _told(one))
+            item.setToolTip(0, plain_tip(_summary_of(one)))
+            item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, _summary_of(one))
             self._items[one.name] = item
         self.expandAll()
         self._dress()
@@ -120,7 +120,7 @@ class FamilyList(QTreeWidget):
             self.chosen.emit(item.text(0))
 
 
-def _told(one: Member) -> str:
+def _summary_of(one: Member) -> str:
     """A member in a sentence or two, for tooltip and screen reader."""
     how = one.why_not and " " + tr("Explained, not run.")
     return f"{one.name}, {one.year}. {one.idea}{how}"

@@ -99,7 +99,7 @@ class FamilyTree(Interactive):
         )
 
     @property
-    def said(self) -> str:
+    def progress_text(self) -> str:
         if self.comparisons.problem or self.ready:
             return self.comparisons.problem
         before = forebear(self.member)
@@ -131,10 +131,10 @@ class FamilyTree(Interactive):
         self.idea.setText(f"{self.member.idea} ({self.member.citation})")
         self._draw_runs()
         self._draw_switches(scale)
-        told = self.summary(view)
-        self.note.setText(told)
-        self.twin.set_summary(told)
-        self.table.set_summary(told)
+        summary = self.summary(view)
+        self.note.setText(summary)
+        self.twin.set_summary(summary)
+        self.table.set_summary(summary)
 
     def _draw_runs(self) -> None:
         found, before = self.result, forebear(self.member)
@@ -154,7 +154,7 @@ class FamilyTree(Interactive):
         for switch in switches(self.member, self._settings or Settings()):
             titles = [described_at(path).title for path in switch.changes]
             before, own = zip(*switch.changes.values(), strict=True)
-            rows.append([self._adds(switch.path), ", ".join(titles), _said(before), _said(own)])
+            rows.append([self._adds(switch.path), ", ".join(titles), _values_text(before), _values_text(own)])
         self.table.set_rows(rows)
         line, header = self.table.verticalHeader().defaultSectionSize(), self.table.horizontalHeader().sizeHint()
         wanted = header.height() + ROWS * line + round(4 * scale)
@@ -221,7 +221,7 @@ def _columns() -> list[Column]:
     ]  # fmt: skip
 
 
-def _said(values: tuple[object, ...]) -> str:
+def _values_text(values: tuple[object, ...]) -> str:
     """Values of settings in words."""
     plain = {True: tr("on"), False: tr("off"), None: tr("nothing")}
     words = [

@@ -88,7 +88,7 @@ class FlightDeck(Interactive):
         return self.examined.complete(self._key) if self.shows == "remedies" else len(self.audit) > 0
 
     @property
-    def said(self) -> str:
+    def progress_text(self) -> str:
         if self.problem or self.ready or self.shows != "remedies":
             return self.problem
         return tr("{seeds} seeds each: {done} of {all} remedies tried…").format(
@@ -118,9 +118,9 @@ class FlightDeck(Interactive):
             self.dials.show_run(view, self.audit)
         elif not on_dials:
             self._draw_remedies()
-        told = self.summary(view)
-        self.note.setText(told)
-        self.twin.set_summary(told)
+        summary = self.summary(view)
+        self.note.setText(summary)
+        self.twin.set_summary(summary)
 
     def _draw_remedies(self) -> None:
         level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
@@ -141,7 +141,7 @@ class FlightDeck(Interactive):
         if self.problem:
             return self.problem
         if self.shows == "dials":
-            return "; ".join(self.dials.told(name) for name in self.dials.plots) + "."
+            return "; ".join(self.dials.summary_of(name) for name in self.dials.plots) + "."
         if len(self.runs) <= len(REMEDIES):
             return ""
         name = list(REMEDIES)[max(cause(self.runs, self._right - 1), 1) - 1]

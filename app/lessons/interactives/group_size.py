@@ -128,7 +128,7 @@ class GroupSize(Interactive):
         return bool(self.trained.problem) or (self._settings is not None and not self._missing)
 
     @property
-    def said(self) -> str:
+    def progress_text(self) -> str:
         if self.trained.problem or self.ready or self.trained.coming is None:
             return self.trained.problem
         return tr("{count} runs at each group size: {done} of {sizes} sizes done…").format(
@@ -163,10 +163,10 @@ class GroupSize(Interactive):
             self._show(what, {SILENT.name: silent}, SIZES)
         else:
             self._draw_rewards()
-        twin.set_summary(self._told(what))
+        twin.set_summary(self._sentence(what))
         twin.refresh()
         self.note.setFont(view.theme.font("strong", view.scale))
-        self.note.setText(self._told(what))
+        self.note.setText(self._sentence(what))
 
     def _show(
         self, what: str, heights: Mapping[str, np.ndarray], sizes: Sequence[int], spans: Spans | None = None
@@ -186,7 +186,7 @@ class GroupSize(Interactive):
         self._show("reward", heights, SIZES, spans)
         self.twins["reward"].legend.set_entries([PARTS[kind].entry for kind in self._kinds])
 
-    def _told(self, what: str) -> str:
+    def _sentence(self, what: str) -> str:
         """The smallest and the largest group, in a sentence."""
         if what == "left":
             values = {g: shown(float(share)) for g, share in zip(SMALL, left_by_own_mean(), strict=True)}
@@ -221,7 +221,7 @@ def _known(kinds: object) -> tuple[str, ...]:
 
 def _ends(what: str, values: Mapping[int, str]) -> str:
     """What the smallest and the largest size came to; empty before there is one."""
-    said = (
+    ends = (
         ", ".join(
             tr("{share} at G {size}").format(share=values[size], size=size)
             for size in sorted({min(values), max(values)})
@@ -229,4 +229,4 @@ def _ends(what: str, values: Mapping[int, str]) -> str:
         if values
         else ""
     )
-    return f"{what}: {said}." if said else ""
+    return f"{what}: {ends}." if ends else ""

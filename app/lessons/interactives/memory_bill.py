@@ -126,7 +126,7 @@ class MemoryBill(Interactive):
         return self.shows != "real" or self.real is not None or bool(self.ledgers.problem)
 
     @property
-    def said(self) -> str:
+    def progress_text(self) -> str:
         if self.shows != "real" or self.real is not None:
             return ""
         return self.ledgers.problem or tr("The language model makes one update, and its tensors are counted…")
@@ -168,7 +168,7 @@ class MemoryBill(Interactive):
         if what == "compute":
             self._draw_work()
         self.total.setFont(view.theme.font("strong", view.scale * 1.15))
-        self.total.setText(self._told(what))
+        self.total.setText(self._sentence(what))
         self.formula.setFont(view.theme.font("body", view.scale))
         block = self.picture.block
         self.formula.setVisible(what != "compute" and block is not None)
@@ -186,10 +186,10 @@ class MemoryBill(Interactive):
         titles = {"PPO, one completion": PPO, "this training": OWN}
         heights = {titles[part]: np.array(list(by.values())) / PETA for part, by in work.items()}
         self.work.show_picture(compared(WORK, heights, names, "", Scale(label="PFLOP", low=0)))
-        self.work.set_summary(self._told("compute"))
+        self.work.set_summary(self._sentence("compute"))
         self.twin.refresh()
 
-    def _told(self, what: str) -> str:
+    def _sentence(self, what: str) -> str:
         answers = self.bill.answers()
         if what == "compute":
             return tr(
@@ -200,15 +200,15 @@ class MemoryBill(Interactive):
                 shown=shown(answers["work_over_ppo"](), 2),
             )
         if what == "real":
-            return self._told_of_real()
+            return self._sentence_of_real()
         known = known_of(self.bill.blocks)
         return tr("{blocks}, of which {known} without estimates: {percent} of what all four models take.").format(
             blocks=size_of(self.bill.blocks), known=size_of(known), percent=percent(answers["share_of_four"]())
         )
 
-    def _told_of_real(self) -> str:
+    def _sentence_of_real(self) -> str:
         if self.real is None:
-            return self.said
+            return self.progress_text
         between = [block for block in self.real.blocks if block.part != "gradients"]
         tensors = tr("{blocks} of real tensors. Between updates {between}; all tensors of its process: {held}.").format(
             blocks=size_of(self.real.blocks), between=size_of(between), held=in_words(self.real.held)

@@ -85,10 +85,10 @@ class Reported(Interactive):
         count, right = len(view.run.origin.watched), self._right()
         if math.isnan(right):
             return recorded
-        told = tr("Update {step}: {right} of {count} answers are right.").format(
+        answers = tr("Update {step}: {right} of {count} answers are right.").format(
             step=view.cursor.step, right=round(right), count=count
         )
-        return f"{told} {recorded}".strip()
+        return f"{answers} {recorded}".strip()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return {"right": self._right, "all_right_at": self._all_right_at, "relapses": self._relapses}

@@ -94,7 +94,7 @@ class StepCredit(Interactive):
         return all(self.course(lane) is not None for lane in self._lanes)
 
     @property
-    def said(self) -> str:
+    def progress_text(self) -> str:
         if self.trained.problem or self.ready:
             return self.trained.problem
         return tr("{seeds} runs of {updates} updates are being computed…").format(
@@ -165,7 +165,7 @@ class StepCredit(Interactive):
         if what == "tokens":
             return ""
         if not self.ready or self.trained.problem:
-            return self.said
+            return self.progress_text
         if what == "race":
             ends = [f"{LINES[lane].label} {_updates(self._needed(lane))}" for lane in self._lanes]
             return tr("Updates until nine decisions of ten are right, median of {seeds} runs: {ends}.").format(

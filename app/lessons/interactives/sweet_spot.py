@@ -90,7 +90,7 @@ class SweetSpot(Interactive):
         return "curve" in self.hidden or bool(self.measured.problem) or self.measured.complete(self._key)
 
     @property
-    def said(self) -> str:
+    def progress_text(self) -> str:
         return self.measured.problem
 
     # -- drawing -------------------------------------------------------------------------------------------------------
@@ -111,12 +111,12 @@ class SweetSpot(Interactive):
         self.slider.setEnabled(view.cursor.step <= 1)
         self.name.setEnabled(view.cursor.step <= 1)
         self.plot.show_picture(self._picture(way, here))
-        said = self.summary(view)
+        summary = self.summary(view)
         self.twin.set_look(view.theme, view.scale)
-        self.twin.set_summary("" if "words" in self.hidden else said)
+        self.twin.set_summary("" if "words" in self.hidden else summary)
         self.twin.refresh()
         self.foot.setFont(view.theme.font("strong", view.scale))
-        self.foot.setText(said)
+        self.foot.setText(summary)
 
     def _way(self, view: View) -> np.ndarray:
         """Chance of a right answer before each update and its gradient norm, (n, 2), up to the update shown."""

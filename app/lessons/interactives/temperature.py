@@ -24,9 +24,9 @@ from app.lessons.interactives.temperature_samples import (
     language_groups,
     scored,
     scored_here,
-    told_of_groups,
-    told_of_model,
-    told_of_scoring,
+    sentence_of_groups,
+    sentence_of_model,
+    sentence_of_scoring,
 )
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
@@ -134,7 +134,7 @@ class Temperature(Interactive):
         return self.shows != "language" or done
 
     @property
-    def said(self) -> str:
+    def progress_text(self) -> str:
         if self.shows != "language":
             return ""
         if self.ready:
@@ -154,13 +154,13 @@ class Temperature(Interactive):
             self._draw()
         except SettingsError as error:
             self.problem = str(error)
-        said = "" if "words" in self.hidden else self._told()
+        text = "" if "words" in self.hidden else self._sentence()
         for twin in self.twins[self.shows]:
             twin.set_look(view.theme, view.scale)
-            twin.set_summary(said)
+            twin.set_summary(text)
             twin.refresh()
         self.note.setFont(view.theme.font("strong", view.scale))
-        self.note.setText(said)
+        self.note.setText(text)
 
     def _arrange(self, low: bool) -> None:
         """Plots one below the other, or side by side where that would make them too low."""
@@ -213,15 +213,15 @@ class Temperature(Interactive):
 
     # -- words and answers ---------------------------------------------------------------------------------------------
 
-    def _told(self) -> str:
+    def _sentence(self) -> str:
         """What the picture shows, in a sentence."""
         if self.problem:
             return self.problem
         if self.shows == "language":
-            return told_of_model(self.language) if self.ready and not self.sampled.problem else self.said
+            return sentence_of_model(self.language) if self.ready and not self.sampled.problem else self.progress_text
         if self.shows == "scoring":
-            return told_of_scoring(self._settings, self._scored_at)
-        return told_of_groups(self._settings)
+            return sentence_of_scoring(self._settings, self._scored_at)
+        return sentence_of_groups(self._settings)
 
     def summary(self, view: View) -> str:
         return self.note.text()

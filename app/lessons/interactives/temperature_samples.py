@@ -84,7 +84,7 @@ def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, flo
         yield temperature, groups_of(step)
 
 
-def told_of_groups(settings: Settings) -> str:
+def sentence_of_groups(settings: Settings) -> str:
     """The bandit's groups at the settings' temperature, in a sentence."""
     here = at(settings)
     return tr(
@@ -96,7 +96,7 @@ def told_of_groups(settings: Settings) -> str:
     )  # fmt: skip
 
 
-def told_of_scoring(settings: Settings, scored_at: float) -> str:
+def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
     """The first pass over answers that are scored at another temperature, in a sentence."""
     here = scored_here(settings, scored_at)
     return tr(
@@ -108,7 +108,7 @@ def told_of_scoring(settings: Settings, scored_at: float) -> str:
     )  # fmt: skip
 
 
-def told_of_model(found: Mapping[str, np.ndarray]) -> str:
+def sentence_of_model(found: Mapping[str, np.ndarray]) -> str:
     """The language model's groups (n,), in a sentence."""
     live, reward = found[LIVE.name], found[REWARD.name]
     best = int(np.nanargmax(live))

@@ -106,6 +106,6 @@ def test_a_task_without_rewards_of_its_actions_says_so(pupil: Pupil) -> None:
         picture.show_step(LessonStep(text="", show=show, state={"kinds": 3}))
         picture.draw(workspace.view)
     pupil.driver.qtbot.waitUntil(lambda: picture.ready, timeout=5000)
-    assert "one decision" in picture.said
+    assert "one decision" in picture.progress_text
     assert np.isnan(picture.answer("updates_gain"))
     picture.let_go()

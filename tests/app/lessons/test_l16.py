@@ -134,7 +134,7 @@ def test_another_task_and_a_wrong_state_are_taken_in_a_sentence(pupil: Pupil) ->
         picture.show_step(replace(first, show=show, state={"lanes": 3, "updates": -1}))
         picture.draw(workspace.view)
         pupil.driver.qtbot.waitUntil(lambda: picture.ready, timeout=5000)
-        assert "chain" in picture.said
+        assert "chain" in picture.progress_text
         assert np.isnan(picture.answer("needed_ratio"))
     picture.let_go()
     assert not picture.trained.busy

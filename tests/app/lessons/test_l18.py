@@ -187,7 +187,7 @@ def test_the_cause_is_a_knob_that_heals_and_the_dials_have_tables(pupil: Pupil) 
     twin = picture.dials.twins["entropy"]
     assert twin.shows_table
     assert twin.table.table.rowCount() == UPDATES
-    assert "nats" in picture.dials.told("entropy")
+    assert "nats" in picture.dials.summary_of("entropy")
 
 
 def test_every_dial_is_a_door(pupil: Pupil) -> None:
@@ -210,7 +210,7 @@ def test_a_task_without_the_right_action_says_so(pupil: Pupil) -> None:
     picture.show_step(LessonStep(text="", show="remedies", state={"right": 99}))
     picture.draw(workspace.view)
     pupil.driver.qtbot.waitUntil(lambda: picture.ready, timeout=5000)
-    assert "right action among its own" in picture.said
+    assert "right action among its own" in picture.progress_text
     assert np.isnan(picture.answer("cause"))
     picture.let_go()
     with pytest.raises(SettingsError, match="one decision"):

@@ -113,15 +113,15 @@ def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_r
     monkeypatch.setenv(mains.NOTED, str(deaf))
     monkeypatch.setattr(process_host, "PATIENCE", 0.4)
     trainer = make_trainer(learners=None, process=mains.serve_deaf)
-    told: list[str] = []
-    trainer.told.connect(told.append)
+    sentences: list[str] = []
+    trainer.notified.connect(sentences.append)
     trainer.begin(Settings(), path)
     trainer.run(None)
     trainer.until_head(1)
     trainer.qtbot.waitUntil(lambda: deaf.read_text() == "deaf", timeout=20_000)
     trainer.close_run()
     trainer.until(State.IDLE)
-    assert ["did not answer" in sentence for sentence in told] == [True]
+    assert ["did not answer" in sentence for sentence in sentences] == [True]
     assert trainer.failures == []
     assert held(path) == [1]
     deaf.unlink()
@@ -135,13 +135,13 @@ def test_where_no_process_can_be_had_the_bandit_runs_in_the_window_and_that_is_s
     make_trainer: MakeTrainer, tmp_path: Path
 ) -> None:
     trainer = make_trainer(learners=None, process=mains.never_ready)
-    told: list[str] = []
-    trainer.told.connect(told.append)
+    sentences: list[str] = []
+    trainer.notified.connect(sentences.append)
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(4)
     trainer.until(State.PAUSED)
     assert held(tmp_path / "a.grpo") == [1, 2, 3, 4]
-    assert ["in the window's own process" in sentence for sentence in told] == [True]
+    assert ["in the window's own process" in sentence for sentence in sentences] == [True]
 
 
 PARENT = """
