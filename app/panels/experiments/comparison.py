@@ -11,6 +11,7 @@ from app.panels.experiments.race import words
 from app.panels.experiments.race.arrangement import RaceArrangement, Split
 from app.panels.experiments.race.choices import RaceChoices
 from app.panels.experiments.race.controller import RaceController
+from app.panels.experiments.race.headline import headline
 from app.panels.experiments.race.looks import spoken
 from app.panels.experiments.race.picture import race_picture
 from app.panels.experiments.race.plan import RacePlan, base_of, remark_on
@@ -56,7 +57,7 @@ class ComparisonPanel(Panel):
         self._opened: list[tuple[Settings, Settings]] = []
         self._shown: tuple[object, ...] = ()
         self.plot = LineChart(tr("Race"), pickable=True)
-        self.standing, self.run, self.says = RaceStanding(), RunRow(), Label()
+        self.standing, self.run, self.says, self.headline = RaceStanding(), RunRow(), Label(), Label()
         self.twin = TwinStack(self.plot)
         self.twin.hide_header()
         self.choices = RaceChoices(self.twin.button)
@@ -65,6 +66,8 @@ class ComparisonPanel(Panel):
         self._connect()
 
     def _build(self) -> None:
+        self.headline.setWordWrap(True)
+        self.headline.setContentsMargins(12, 4, 8, 2)
         self.says.setObjectName("muted")
         self.says.setWordWrap(True)
         self.says.setContentsMargins(12, 2, 8, 6)
@@ -74,7 +77,7 @@ class ComparisonPanel(Panel):
         column.addWidget(self.standing, 1)
         column.addWidget(self.run)
         self.split = Split(self.twin, right)
-        self.frame = RaceArrangement(self.choices, self.split, self.says)
+        self.frame = RaceArrangement(self.choices, self.headline, self.split, self.says)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.frame)
@@ -197,6 +200,10 @@ class ComparisonPanel(Panel):
         self.standing.setEnabled(results is not None and results.plan == wanted)
         self._draw_run()
         self.plot.empty = COMING if self.controller.busy else EMPTY
+        result = "" if results is None or results.plan != wanted else headline(results)
+        self.headline.setFont(view.theme.font("strong", view.scale))
+        self.headline.setText(result)
+        self.headline.setVisible(bool(result))
         self.says.setText(
             words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self._settle.isActive())
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ from pytestqt.qtbot import QtBot
 from app.experiments.jobs import Jobs
 from app.panels.experiments.comparison import ComparisonPanel
 from app.panels.experiments.race import words
-from app.panels.experiments.race.looks import LOOKS, look
+from app.panels.experiments.race.headline import headline
+from app.panels.experiments.race.looks import LOOKS, look, spoken
 from app.panels.experiments.race.measures import MEASURES, scale_of
 from app.panels.experiments.race.picture import SEED, race_picture
 from app.panels.experiments.race.plan import RacePlan, base_of, remark_on
@@ -33,6 +35,7 @@ from app.panels.experiments.race.standing import RaceStanding
 from app.panels.experiments.race.wrap import Wrap
 from app.panels.registry import COMPARISON
 from app.plotting.line_chart import LineChart
+from app.plotting.numbers import shown
 from app.plotting.plot import Plot
 from app.theme.tokens import DARK, THEMES, Theme
 from grpo_core.bandit.simulate import never
@@ -135,6 +138,35 @@ def test_the_standing_shows_the_numbers_of_the_runs() -> None:
         assert rows[name]["stuck"] == runs.stuck
         assert rows[name]["samples"] == 12 * 8
     assert (rows["REINFORCE"]["group"], rows["REINFORCE"]["updates"]) == (1, 96)
+
+
+def test_the_headline_says_who_won_by_how_much_and_from_when() -> None:
+    results = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=60)
+    (first, best), (second, last) = results.ranked()
+    courses = {name: digest.courses["reward"].middle for name, digest in results.digests.items()}
+    sentence = headline(results)
+    since = int(re.search(r"update (\d+)", sentence)[1])  # type: ignore[index]
+    assert (courses[first][since:] > courses[second][since:]).all()
+    assert since == 0 or courses[first][since - 1] <= courses[second][since - 1]
+    assert spoken(first) in sentence and f"{shown(best - last)} above" in sentence
+
+
+def test_the_headline_says_who_is_level_and_who_still_climbs() -> None:
+    equal = raced(fairness="step_length", names=("RLOO", GRPO))
+    assert headline(equal).startswith("2 of 2 algorithms end level")
+    short = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=30)
+    climbing = {name for name, digest in short.digests.items()
+                if digest.courses["reward"].middle[-1] - digest.courses["reward"].middle[-4] > 0.01}  # fmt: skip
+    assert climbing
+    assert all(spoken(name) in headline(short).split("Still climbing at the end: ")[1] for name in climbing)
+
+
+def test_a_race_that_is_not_complete_has_no_headline() -> None:
+    plan = RacePlan(base=base_of(ALIKE), seeds=4, updates=5)
+    results = RaceResults(plan)
+    for digest in list(plan.digests(Jobs(), never))[:-1]:
+        results.take(digest)
+        assert headline(results) == ""
 
 
 def test_the_summary_names_the_best_first_and_what_became_non_finite() -> None:

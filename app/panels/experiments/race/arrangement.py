@@ -39,13 +39,13 @@ class Split(QSplitter):
 
 
 class RaceArrangement(QScrollArea):
-    """RaceChoices, progress, split and the line below, one under the other.
+    """RaceChoices, progress, the result in a sentence, split and the line below, one under the other.
 
     Attributes:
         bar: a thin line that shows how far a race is; it keeps its place when it is hidden.
     """
 
-    def __init__(self, choices: QWidget, split: Split, says: QWidget) -> None:
+    def __init__(self, choices: QWidget, headline: QWidget, split: Split, says: QWidget) -> None:
         super().__init__()
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
@@ -59,6 +59,7 @@ class RaceArrangement(QScrollArea):
         column.setSpacing(0)
         column.addWidget(choices)
         column.addWidget(self.bar)
+        column.addWidget(headline)
         column.addWidget(split, 1)
         column.addWidget(says)
         self.setFrameShape(QFrame.Shape.NoFrame)
