@@ -161,6 +161,18 @@ def test_the_headline_says_who_is_level_and_who_still_climbs() -> None:
     assert all(spoken(name) in headline(short).split("Still climbing at the end: ")[1] for name in climbing)
 
 
+def test_of_those_that_end_level_the_one_that_was_there_first_is_named() -> None:
+    results = raced(Settings(), names=("PPO-clip", GRPO), seeds=16, updates=200)
+    best = results.ranked()[0][1]
+    past = {
+        name: int(np.argmax(digest.courses["reward"].middle > 0.9 * best)) for name, digest in results.digests.items()
+    }
+    first = min(past, key=lambda name: past[name])
+    assert len(set(past.values())) == 2
+    assert headline(results).startswith(f"{spoken(first)} is first past reward {shown(0.9 * best)}")
+    assert f"after {past[first]} updates" in headline(results)
+
+
 def test_a_race_that_is_not_complete_has_no_headline() -> None:
     plan = RacePlan(base=base_of(ALIKE), seeds=4, updates=5)
     results = RaceResults(plan)
