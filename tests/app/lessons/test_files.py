@@ -79,7 +79,7 @@ def test_a_broken_file_and_a_second_of_the_same_id_are_listed_beside_the_good_on
     good = FILES[0].read_text("utf-8")
     (tmp_path / "a.toml").write_text(good, "utf-8")
     (tmp_path / "b.toml").write_text(good, "utf-8")
-    (tmp_path / "c.toml").write_text(good.replace("\nnumber =", "\nnmber ="), "utf-8")
+    (tmp_path / "c.toml").write_text(good.replace("\nnumber =", "\nnmber =", 1), "utf-8")
     (tmp_path / "d.toml").write_bytes(b"\xff")
     found, broken = lessons(lesson_panels(), tmp_path)
     assert [lesson.id for lesson in found] == [lessons(lesson_panels())[0][0].id]
