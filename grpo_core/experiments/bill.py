@@ -9,7 +9,7 @@ from grpo_core import memory
 from grpo_core.memory import GIB, Block, Training
 
 FOUR: dict[str, Any] = {"critic": True, "reward_model": True, "reference": True}
-"""What PPO keeps beside its policy."""
+"""The models that PPO keeps beside its policy."""
 
 
 class Bill:

@@ -24,11 +24,11 @@ class CommonStreams(Streams):
 
     @property
     def runs(self) -> int:
-        """R, copies included."""
+        """Number of runs R, copies included."""
         return self._count * self._copies
 
     def uniforms(self, step: int, count: int) -> np.ndarray:
-        """As for one copy, repeated."""
+        """The numbers of one copy of the seeds, repeated for every copy."""
         return runs_last(np.tile(self._once.uniforms(step, count)[: self._count], (self._copies, 1)))
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:

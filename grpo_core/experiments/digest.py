@@ -10,7 +10,7 @@ import numpy as np
 from grpo_core.experiments.ensemble import Ensemble, band
 
 SAME = 1e-9
-"""Runs whose every measure differs by no more are the same: what is left is rounding."""
+"""Largest difference between measures of runs that count as the same; it allows for rounding."""
 OVER_SEEDS = ("signal_to_noise", "wrong_way")
 """Measures of all seeds together, which a seed by itself does not have."""
 COURSES = ("reward", "best_prob", "kl", "entropy", *OVER_SEEDS)
@@ -19,7 +19,7 @@ COURSES = ("reward", "best_prob", "kl", "entropy", *OVER_SEEDS)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Course:
-    """One algorithm over training: places 0, 1, …, each ``spacing`` apart in x from ``first`` on; (n,) each.
+    """A measure of one algorithm over training, (n,): values at ``first`` and every ``spacing`` in x from there on.
 
     Without a band ``low`` and ``high`` are None.
     """
@@ -42,7 +42,7 @@ class Course:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Digest:
-    """One algorithm of a race.
+    """What a window shows of one algorithm of a race.
 
     Attributes:
         name: of it.
@@ -60,7 +60,7 @@ class Digest:
 
 
 def digested(race: Iterator[tuple[str, Ensemble]]) -> Iterator[Digest]:
-    """One after the other, as they come."""
+    """The digest of each algorithm of ``race``, as soon as its runs are there."""
     firsts: dict[str, Ensemble] = {}
     for name, runs in race:
         repeats = next((first for first, others in firsts.items() if same(others, runs)), "")

@@ -93,7 +93,7 @@ def one_decision(actions: int) -> Settings:
 
 
 class Divergence:
-    """Everything that follows from two policies; each number is computed when it is first asked for.
+    """Divergences and estimators for two policies; each number is computed when it is first asked for.
 
     Attributes:
         logp, ref_logp: log π and log π_ref, (A,), in nats.
@@ -110,12 +110,12 @@ class Divergence:
 
     @cached_property
     def moments(self) -> dict[str, tuple[float, float]]:
-        """Mean and spread of each estimator."""
+        """Mean and standard deviation of each estimator, in nats."""
         return moments(self.logp, self.ref_logp)
 
     @cached_property
     def sampled(self) -> Sampled:
-        """Real samples."""
+        """Tokens drawn from π, and each estimator's value for them."""
         return sampled(self.logp, self.ref_logp, self.samples, self.seed)
 
     @cached_property

@@ -50,7 +50,7 @@ class Gauge:
             self._measure()
 
     def _measure(self) -> None:
-        """Measure those that wait; arrays are (N, C, A, R), as the runs lie in memory."""
+        """Measure the policies that wait for it; arrays are (N, C, A, R), as the runs lie in memory."""
         logp, change = (np.stack([runs_last_view(x) for x in both]) for both in zip(*self._waiting, strict=True))
         here = slice(self._done, self._done + len(logp))
         prob, measures = np.exp(logp), self._measures
@@ -73,7 +73,7 @@ class Gauge:
         self._waiting.clear()
 
     def measures(self) -> dict[str, np.ndarray]:
-        """Name -> (U + 1, R)."""
+        """Every measure by its name, (U + 1, R)."""
         return self._measures
 
     def policy(self) -> np.ndarray:

@@ -13,9 +13,9 @@ from grpo_core.text import tr
 
 FAIRNESS = ("updates", "samples", "step_length")
 SIX = ("REINFORCE", "REINFORCE + baseline", "RLOO", "GRPO (DeepSeekMath)", "Dr. GRPO", "PPO-clip")
-"""Who races unless others are named."""
+"""Algorithms that race unless others are named."""
 ALONE = ("REINFORCE", "REINFORCE + running mean")
-"""Who needs no group: at equal samples they update after every single one."""
+"""Algorithms that need no group: at equal samples they update after every single one."""
 STEP_LENGTH = 0.3
 """Euclidean length of an update of the logits in a race of equal step length."""
 LOCAL_PEAK: dict[str, Any] = {

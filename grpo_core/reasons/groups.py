@@ -23,7 +23,7 @@ WRONG, ALONE = tr("all wrong"), "G = 1"
 
 
 def group_reasons(n: Numbers, passed: int) -> Iterator[Reason]:
-    """One for each group that is dead, or whose rewards hardly differ."""
+    """A reason for each group that is dead, or whose rewards hardly differ."""
     for group, rewards in enumerate(n.compared_rewards):
         scored = rewards[~np.isnan(rewards)]
         if n.dead[group]:
@@ -143,7 +143,7 @@ def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Iterator[Reason]:
 
 
 def dead_groups(n: Numbers, passed: int) -> Reason | None:
-    """The card: how many groups are dead, and of which sort."""
+    """The reason on the card of dead groups: how many there are, and of which sort."""
     dead = np.flatnonzero(n.dead)
     if not len(dead):
         return None
@@ -184,7 +184,7 @@ def _counted(counted: dict[str, int], count: int, total: int) -> str:
 
 
 def reward_std(n: Numbers) -> Reason | None:
-    """The card: a spread of 0 within groups, whatever the spread between them."""
+    """The reason on the card of the spread: it is 0 within groups, whatever it is between them."""
     scored = n.step.rewards[~np.isnan(n.step.rewards)]
     if n.objective.credit == "process":  # a spread of whole rewards says nothing about the steps
         return None

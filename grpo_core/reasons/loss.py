@@ -18,7 +18,7 @@ HUGE = 10.0
 
 
 def loss(n: Numbers) -> Reason | None:
-    """The card: the loss of the first pass."""
+    """Why the loss of the first pass, on the card of the update, is 0 or is not."""
     policy, penalty, size = n.surrogate_loss(0), n.kl_loss(0), n.surrogate_size(0)
     whole = float(n.terms(0).loss)
     cancels = abs(policy) <= n.precision * size
@@ -95,7 +95,7 @@ def _covariance(n: Numbers, policy: float) -> Reason | None:
 
 
 def grad_norm(n: Numbers) -> Reason | None:
-    """The card: the gradient of the first pass."""
+    """Why the gradient of the first pass, on the card of the update, is 0 or large."""
     norm = n[Quantity("grad_norm")]
     at = (Quantity("grad_norm"),)
     moves = n.has_gradient(0) if np.isnan(norm) else norm > n.precision * 1e-3
@@ -126,7 +126,7 @@ def grad_norm(n: Numbers) -> Reason | None:
 
 
 def gradient(n: Numbers, passed: int) -> Reason | None:
-    """The pass shown: nothing moves."""
+    """Why the gradient of the pass that is shown is 0."""
     if n.has_gradient(passed):
         return None
     chip, sentence = _still(n, passed)

@@ -27,12 +27,12 @@ NUMERICS = {1e-9: 1e-6, 1e-5: 1e-3}
 
 
 def clip_fraction(n: Numbers) -> Reason | None:
-    """The card: the last pass."""
+    """What the update's card says of the share of clipped tokens in the last pass."""
     return _clip(n, n.step.passes - 1, "clip_fraction")
 
 
 def clipped(n: Numbers, passed: int) -> Reason | None:
-    """The pass shown."""
+    """What is said of clipped tokens in the pass that is shown."""
     return _clip(n, passed, "clipped")
 
 
@@ -106,7 +106,7 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
 
 
 def ratio(n: Numbers, passed: int) -> Reason | None:
-    """The pass shown, where it is the first."""
+    """What is said of the ratios in the pass that is shown, where it is the first."""
     if passed or not n.used(0).any():
         return None
     off = np.where(n.used(0), np.abs(n.terms(0).ratio - 1), 0.0)
@@ -135,7 +135,7 @@ def ratio(n: Numbers, passed: int) -> Reason | None:
 
 
 def kl(n: Numbers) -> Reason | None:
-    """The card: the policy after the update."""
+    """What the update's card says of the KL of the policy after the update."""
     value, at = n[Quantity("kl")], (Quantity("kl"),)
     if np.isnan(value) and n.terms(0).kl is None:
         return Reason(
@@ -170,7 +170,7 @@ def kl(n: Numbers) -> Reason | None:
 
 
 def kl_term(n: Numbers, passed: int) -> Reason | None:
-    """The KL of the tokens in the pass shown."""
+    """Why the KL of the tokens in the pass that is shown is 0 or large."""
     o, terms, used = n.objective, n.terms(passed), n.used(passed)
     if terms.kl is None or not used.any():
         return None
@@ -219,7 +219,7 @@ def kl_term(n: Numbers, passed: int) -> Reason | None:
 
 
 def entropy(n: Numbers) -> Reason | None:
-    """The card: the policy after the update."""
+    """What the update's card says of the entropy of the policy after the update."""
     value = n[Quantity("entropy")]
     if not value < CERTAIN:
         return None

@@ -73,7 +73,7 @@ class ExperimentController(QObject, Generic[R]):
         self._runner.cancel()
 
     def close(self) -> None:
-        """Nothing is computed any more."""
+        """Stop computing for good, as when the window closes."""
         self._closed, self._coming = True, None
         self._runner.close()
 

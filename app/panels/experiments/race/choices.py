@@ -49,7 +49,7 @@ CONSTANTS = (0.0, 1.0, 10.0)
 
 
 class RaceChoices(QWidget):
-    """Boxes and buttons.
+    """The boxes and buttons that choose and start a race.
 
     Signals:
         changed: another race is wanted.
