@@ -44,6 +44,8 @@ from grpo_core.text import tr
 
 STARTING, LOADING = 60.0, 60.0
 """Seconds that a process has for its start, and for loading torch."""
+QUIET = 20.0
+"""Seconds in which it has to say that it has heard a pause; the update in progress may take longer than that."""
 STARTED = 0.5
 """Seconds that it has at the end of the program where it is still starting or loading."""
 
@@ -68,6 +70,8 @@ class ProcessHost:
         self._loading = False
         self._closing = False
         self._deadline: float | None = None
+        self._quiet_since: float | None = None  # it was asked to pause, and has said nothing since
+        self._warned = False
         self._serial = 0
         self._unheard: deque[tuple[int, Command]] = deque()
         self._state = RestartState()
@@ -96,7 +100,10 @@ class ProcessHost:
 
     def rest(self) -> float | None:
         """Seconds until the process is late; None where nothing is expected of it."""
-        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+        due = [] if self._deadline is None else [self._deadline]
+        if self._quiet_since is not None:
+            due.append(self._quiet_since + (QUIET if self._warned else PATIENCE))
+        return max(0.0, min(due) - time.monotonic()) if due else None
 
     def obey(self, commands: Sequence[Command]) -> None:
         """Pass ``commands`` on."""
@@ -123,14 +130,32 @@ class ProcessHost:
         if self._closing:
             self._close(process)
         elif self._deadline is not None and time.monotonic() >= self._deadline:
-            process.kill()
-            process.close()
-            self._on_end(
+            self._end_deaf(process, PATIENCE if self._ready else STARTING)
+        elif self._quiet_since is not None:
+            self._look_after_a_pause(process, time.monotonic() - self._quiet_since)
+
+    def _look_after_a_pause(self, process: RunProcess, quiet: float) -> None:
+        """A pause lets the update in progress finish, but the process says at once that it has heard of it."""
+        if quiet >= QUIET:
+            self._end_deaf(process, QUIET)
+        elif quiet >= PATIENCE and not self._warned:
+            self._warned = True
+            self._outlet.tell(
                 tr(
-                    "The process that trains did not answer for {seconds:.0f} seconds and was ended. Every finished "
-                    "update is kept; press Run to go on in another process."
-                ).format(seconds=PATIENCE if self._ready else STARTING)
+                    "The process that trains has not answered for {seconds:.0f} seconds. It is given {more:.0f} more; "
+                    "then it is ended. Every finished update is kept."
+                ).format(seconds=PATIENCE, more=QUIET - PATIENCE)
             )
+
+    def _end_deaf(self, process: RunProcess, seconds: float) -> None:
+        process.kill()
+        process.close()
+        self._on_end(
+            tr(
+                "The process that trains did not answer for {seconds:.0f} seconds and was ended. Every finished "
+                "update is kept; press Run to go on in another process."
+            ).format(seconds=seconds)
+        )
 
     def handed_over(self) -> list[Command]:
         """What another host has to carry out instead, where no process can be had."""
@@ -151,6 +176,8 @@ class ProcessHost:
             self._unheard.append((self._serial, command))
             if command.urgent and self._deadline is None:
                 self._deadline = time.monotonic() + PATIENCE
+            if isinstance(command, Pause) and self._quiet_since is None and self._ready and not self._loading:
+                self._quiet_since, self._warned = time.monotonic(), False
             if isinstance(command, Shutdown) and (self._loading or not self._ready):  # it has nothing to lose
                 self._deadline = time.monotonic() + STARTED
             message, blobs = from_command(command)
@@ -159,7 +186,10 @@ class ProcessHost:
     # -- from the process ------------------------------------------------------------------------------------------
 
     def _hear(self, message: Message) -> None:
+        self._quiet_since = None
         match message["is"]:
+            case "heard":
+                pass  # it finishes its update first
             case "fresh":
                 self._looked = False
                 if message["run_id"] in self._state.begins:
@@ -242,7 +272,7 @@ class ProcessHost:
 
     def _on_end(self, sentence: str) -> None:
         """The process is gone: keep what it has finished, report, and carry out what it did not hear."""
-        self._process, self._deadline = None, None
+        self._process = self._deadline = self._quiet_since = None
         unheard = [command for _, command in self._unheard]
         ends = any(isinstance(command, Shutdown) for command in unheard)
         if not self._ready and not ends:

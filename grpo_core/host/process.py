@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from grpo_core.config import Settings
 from grpo_core.host.buffer import Buffer
-from grpo_core.host.commands import Command
+from grpo_core.host.commands import Command, Pause
 from grpo_core.host.language import LanguageModels
 from grpo_core.host.lifeline import live_with_parent
 from grpo_core.host.live_run import Learners, Writers, run_writer
@@ -141,6 +141,8 @@ class Incoming:
             return
         command = to_command(message)
         self._waiting.append((message["serial"], command))
+        if isinstance(command, Pause):  # it is carried out after the update in progress, which may take long
+            self._outgoing.send({"is": "heard"})
         self._urgent = self._urgent or command.urgent
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -41,8 +42,19 @@ def serve_and_note_modules(connection: Connection) -> None:
     Path(os.environ[NOTED]).write_text(" ".join({name.partition(".")[0] for name in sys.modules}))
 
 
+def _note(word: str) -> None:
+    with Path(os.environ[NOTED]).open("r+") as file:  # only where it is there
+        file.write(word)
+
+
 class Deaf:
-    """The real learner, but from its second update on it neither ends nor listens, as long as it is noted."""
+    """The real learner, but from its second update on it neither ends nor listens, as long as it is noted.
+
+    Attributes:
+        listens: it does not end, but listens.
+    """
+
+    listens = False
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
@@ -51,6 +63,7 @@ class Deaf:
         self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
     ) -> Learner:
         real = learner(settings, resume=resume, cancelled=cancelled)
+        listens = self.listens
 
         class Inner:
             def __init__(self) -> None:
@@ -62,11 +75,25 @@ class Deaf:
             def __next__(self) -> Step:
                 step = next(real)
                 while step.step >= 2 and Path(os.environ[NOTED]).exists():
-                    Path(os.environ[NOTED]).write_text("deaf")
+                    if listens:
+                        cancelled()
+                    with suppress(OSError):  # it is taken away at this moment
+                        _note("slow" if listens else "deaf")
                     time.sleep(0.01)
                 return step
 
         return Inner()
+
+
+class Slow(Deaf):
+    """The same learner, which takes long over an update, but listens."""
+
+    listens = True
+
+
+def serve_slowly(connection: Connection) -> None:
+    """A run's process whose updates take long."""
+    serve(connection, make_learners=Slow)
 
 
 def serve_deaf(connection: Connection) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from PySide6.QtCore import QElapsedTimer
 
 from app.training import process_host
 from app.training.controller import State
@@ -129,6 +130,54 @@ def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_r
     trainer.run(4)
     trainer.until(State.PAUSED)
     assert held(tmp_path / "b.grpo") == [1, 2, 3, 4]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="signals stop processes elsewhere alone")
+def test_a_process_that_is_stopped_is_ended_when_it_does_not_hear_of_a_pause(
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_host, "PATIENCE", 0.2)
+    monkeypatch.setattr(process_host, "QUIET", 0.4)
+    path, trainer = tmp_path / "a.grpo", make_trainer(learners=None, process=serve)
+    told: list[str] = []
+    trainer.told.connect(told.append)
+    trainer.begin(Settings(), path)
+    trainer.run(None)
+    trainer.until_head(1)
+    pid = trainer.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    trainer.pause()
+    trainer.until(State.FAILED)
+    assert ["has not answered" in sentence for sentence in told] == [True]
+    [failure] = trainer.failures
+    assert "did not answer" in failure.sentence
+    assert held(path) == list(range(1, failure.step + 1))
+    monkeypatch.undo()
+    trainer.run(3)
+    trainer.until(State.PAUSED)
+    assert trainer.head == failure.step + 3
+
+
+def test_a_pause_during_a_long_update_waits_for_it(
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = tmp_path / "long"
+    long.touch()
+    monkeypatch.setenv(mains.NOTED, str(long))
+    monkeypatch.setattr(process_host, "QUIET", 0.5)
+    trainer = make_trainer(learners=None, process=mains.serve_slowly)
+    trainer.begin(Settings(), tmp_path / "a.grpo")
+    trainer.run(None)
+    trainer.qtbot.waitUntil(lambda: long.read_text() == "slow", timeout=60_000)
+    trainer.pause()
+    patience = QElapsedTimer()
+    patience.start()
+    trainer.qtbot.waitUntil(lambda: patience.elapsed() > 1500, timeout=20_000)
+    long.unlink()
+    trainer.until(State.PAUSED)
+    assert trainer.failures == []
+    assert trainer.head >= 2
 
 
 def test_where_no_process_can_be_had_the_bandit_runs_in_the_window_and_that_is_said(
