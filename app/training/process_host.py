@@ -333,9 +333,9 @@ class ProcessHost:
                 raise TypeError(f"a host knows no command {command!r}")
 
     def _restart(self, begin: Begin) -> None:
-        """Begin a run in a new process."""
+        """Begin a run in a new process; what the window asked the old one to show, it has not seen."""
         self.start()
-        for command in (self._state.speed, self._state.breakpoints, begin):
+        for command in (self._state.speed, self._state.breakpoints, begin, Look()):
             self._again(command)
 
     def _again(self, command: Command) -> None:

@@ -54,7 +54,7 @@ class Trainer(Controller):
 
     def until_head(self, number: int) -> None:
         """Wait until update ``number`` is finished."""
-        self.qtbot.waitUntil(lambda: self.head >= number, timeout=10_000)
+        self.qtbot.waitUntil(lambda: self.head >= number, timeout=60_000)
 
 
 MakeTrainer = Callable[..., Trainer]

@@ -85,6 +85,20 @@ def test_a_killed_process_is_told_at_once_and_the_run_goes_on_in_another(
     assert numbers == list(range(1, trainer.head + 1))
 
 
+def test_the_window_sees_the_updates_of_the_next_process_while_it_runs(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    trainer = make_trainer(learners=None, process=serve)
+    trainer.begin(Settings(), tmp_path / "a.grpo")
+    trainer.run(None)
+    trainer.until_head(5)
+    kill(trainer)
+    trainer.until(State.FAILED)
+    [failure] = trainer.failures
+    trainer.run(None)
+    trainer.until_head(failure.step + 5)  # nothing is reported meanwhile that would bring them along
+
+
 def test_updates_that_could_not_be_written_outlive_the_process_that_made_them(
     make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
