@@ -65,8 +65,8 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path) -> int:
                     raise RunFileError(tr("No update of {name} can be read any more.").format(name=name))
                 copy.execute("DELETE FROM settings WHERE id > ?", (last + 1,))
     _make_series_whole(target)
-    with RunReader.open(target) as reader:
-        reader.step(reader.last)
+    with RunReader.open(target) as reader:  # all that a window reads when it opens the run
+        _ = reader.origin, reader.settings_changes(), reader.step(reader.last)
         return reader.last
 
 

@@ -154,7 +154,7 @@ def test_a_process_that_is_stopped_is_ended_when_it_does_not_hear_of_a_pause(
     monkeypatch.setattr(process_host, "QUIET", 0.4)
     path, trainer = tmp_path / "a.grpo", make_trainer(learners=None, process=serve)
     told: list[str] = []
-    trainer.told.connect(told.append)
+    trainer.notified.connect(told.append)
     trainer.begin(Settings(), path)
     trainer.run(None)
     trainer.until_head(1)
