@@ -150,8 +150,6 @@ def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_r
 def test_a_process_that_is_stopped_is_ended_when_it_does_not_hear_of_a_pause(
     make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_host, "PATIENCE", 0.2)
-    monkeypatch.setattr(process_host, "QUIET", 0.4)
     path, trainer = tmp_path / "a.grpo", make_trainer(learners=None, process=serve)
     told: list[str] = []
     trainer.notified.connect(told.append)
@@ -160,6 +158,8 @@ def test_a_process_that_is_stopped_is_ended_when_it_does_not_hear_of_a_pause(
     trainer.until_head(1)
     pid = trainer.pid
     assert pid is not None
+    monkeypatch.setattr(process_host, "PATIENCE", 0.2)
+    monkeypatch.setattr(process_host, "QUIET", 4.0)
     os.kill(pid, signal.SIGSTOP)
     trainer.pause()
     trainer.until(State.FAILED)
@@ -173,13 +173,14 @@ def test_a_process_that_is_stopped_is_ended_when_it_does_not_hear_of_a_pause(
     assert trainer.head == failure.step + 3
 
 
+@pytest.mark.long
 def test_a_pause_during_a_long_update_waits_for_it(
     make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = tmp_path / "long"
     long.touch()
     monkeypatch.setenv(mains.NOTED, str(long))
-    monkeypatch.setattr(process_host, "QUIET", 0.5)
+    monkeypatch.setattr(process_host, "QUIET", 5.0)
     trainer = make_trainer(learners=None, process=mains.serve_slowly)
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)
@@ -187,7 +188,7 @@ def test_a_pause_during_a_long_update_waits_for_it(
     trainer.pause()
     patience = QElapsedTimer()
     patience.start()
-    trainer.qtbot.waitUntil(lambda: patience.elapsed() > 1500, timeout=20_000)
+    trainer.qtbot.waitUntil(lambda: patience.elapsed() > 6000, timeout=20_000)
     long.unlink()
     trainer.until(State.PAUSED)
     assert trainer.failures == []
