@@ -224,7 +224,7 @@ class Application(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        stamp = self.workspace.view.stamp(calmly=True)
+        stamp = self.workspace.view.stamp(calmly=True), self.player.busy
         if stamp != self._refreshed or not self.workspace.view.hurries:  # ten times a second while a run hurries on
             self._refreshed = stamp
             self.actions.refresh()
