@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.panels.base import in_window
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver
 
 
 def places(driver: Driver) -> dict[str, Any]:
-    """Where every dock stands that can be seen."""
+    """Where every dock stands that can be seen; one without a title bar whose content is opaque has no visible region
+    of its own."""
     docks = driver.program.window.docks
-    return {
-        id: (dock.geometry(), dock.titleBarWidget()) for id, dock in docks.items() if not dock.visibleRegion().isEmpty()
-    }
+    return {id: (dock.geometry(), dock.titleBarWidget()) for id, dock in docks.items() if in_window(dock)}
 
 
 def settle(driver: Driver) -> None:
