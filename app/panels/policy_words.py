@@ -58,13 +58,25 @@ def _updated(picture: PolicyPicture, draws: Draws) -> str:
 def _moved(picture: PolicyPicture) -> str:
     up, down = _names(picture, picture.change), _names(picture, -picture.change)
     place = {"step": picture.number, "up": up, "down": down, "number": picture.passed + 1, "passes": picture.passes}
-    if picture.passed < 0:
-        if up and down:
-            return tr("Update {step}: {up} rise; {down} fall.").format(**place)
-        return tr("Update {step}: no probability moves by a thousandth.").format(**place)
-    if up and down:
-        return tr("Update, pass {number} of {passes}: {up} rise; {down} fall.").format(**place)
-    return tr("Update, pass {number} of {passes}: no probability moves by a thousandth.").format(**place)
+    whole, one_pass = {
+        (True, True): (
+            tr("Update {step}: more probability for {up}, less for {down}."),
+            tr("Update, pass {number} of {passes}: more probability for {up}, less for {down}."),
+        ),
+        (True, False): (
+            tr("Update {step}: more probability for {up}, a little less for the others."),
+            tr("Update, pass {number} of {passes}: more probability for {up}, a little less for the others."),
+        ),
+        (False, True): (
+            tr("Update {step}: less probability for {down}, a little more for the others."),
+            tr("Update, pass {number} of {passes}: less probability for {down}, a little more for the others."),
+        ),
+        (False, False): (
+            tr("Update {step}: no probability moves by a thousandth."),
+            tr("Update, pass {number} of {passes}: no probability moves by a thousandth."),
+        ),
+    }[bool(up), bool(down)]
+    return (whole if picture.passed < 0 else one_pass).format(**place)
 
 
 def _names(picture: PolicyPicture, change: np.ndarray) -> str:

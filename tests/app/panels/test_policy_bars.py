@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -178,6 +180,27 @@ def test_every_stage_is_one_sentence_that_does_not_change_while_it_plays(stage: 
 
 def test_a_group_that_misses_the_best_action_says_so() -> None:
     assert stage_sentence(pictured(Stage.UPDATE)).endswith("Action 7 pays most, but nobody drew it.")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({2: 0.05, 6: -0.05}, "more probability for 3, less for 7."),
+        ({2: 0.005}, "more probability for 3, a little less for the others."),
+        ({2: -0.005}, "less probability for 3, a little more for the others."),
+        ({}, "no probability moves by a thousandth."),
+    ],
+)
+@pytest.mark.parametrize("passed", [-1, 0])
+def test_the_sentence_names_what_moved_and_nothing_that_did_not(
+    passed: int, change: dict[int, float], words: str
+) -> None:
+    what = pictured(Stage.UPDATE, passed=passed)
+    moved = np.full(len(what.names), 0.0 if len(change) != 1 else -sum(change.values()) / (len(what.names) - 1))
+    moved[list(change)] = list(change.values())
+    rewards = np.zeros(len(what.names))
+    sentence = stage_sentence(dataclasses.replace(what, now=what.old + moved, rewards=rewards))
+    assert sentence == f"Update{f', pass {passed + 1} of 4' if passed >= 0 else ' 1'}: {words}"
 
 
 def test_a_screen_reader_hears_the_stage(driver: Driver) -> None:
