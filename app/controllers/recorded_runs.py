@@ -38,7 +38,7 @@ class RecordedRuns(QObject):
         self._workspace, self._run_manager, self._layouts = workspace, run_manager, layouts
         self._recent_files, self._messages = recent_files, messages
         self._tasks = FileTasks(messages, READING, self, abandon=True)
-        self._waiting: list[Path] = []
+        self._waiting: list[tuple[Path, Callable[[Path], object]]] = []
         self._tasks.ended.connect(self._open_next)
         self._followers: dict[str, RecordedFollower] = {}
         run_manager.runs_changed.connect(self._on_runs)
@@ -54,7 +54,7 @@ class RecordedRuns(QObject):
         if already is not None:
             self._run_manager.show(already)
         elif self._tasks.busy:
-            self._waiting.append(path)
+            self._waiting.append((path, otherwise))
         else:
             title = tr("Reading {name}").format(name=path.name)
             self._tasks.start(title, partial(_read, path), partial(self._show, path, otherwise))
@@ -94,7 +94,7 @@ class RecordedRuns(QObject):
     @Slot()
     def _open_next(self) -> None:
         if self._waiting:
-            self.open(self._waiting.pop(0), self._run_manager.open)
+            self.open(*self._waiting.pop(0))
 
     @Slot()
     def _on_grown(self) -> None:

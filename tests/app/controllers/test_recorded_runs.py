@@ -132,6 +132,16 @@ def test_a_file_that_is_none_of_them_is_refused_in_a_sentence(driver: Driver, tm
     assert "notes.txt" in driver.messages[0]
 
 
+def test_files_that_are_opened_while_another_is_read_are_each_refused_in_a_sentence(
+    driver: Driver, tmp_path: Path
+) -> None:
+    names = [f"{number}.bin" for number in range(3)]
+    for name in names:
+        (tmp_path / name).write_bytes(b"nothing of ours")
+        driver.program.runs.open_path(tmp_path / name)
+    driver.qtbot.waitUntil(lambda: all(any(name in text for text in driver.messages) for name in names), timeout=30_000)
+
+
 def test_a_folder_without_a_run_names_the_formats_that_are_known(driver: Driver, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     driver.program.runs.open_path(tmp_path / "empty")
