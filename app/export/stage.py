@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QAbstractScrollArea,
     QCheckBox,
     QComboBox,
-    QLabel,
     QLineEdit,
     QPushButton,
     QSlider,
@@ -22,6 +21,7 @@ from PySide6.QtWidgets import (
 from app.build import this_build
 from app.panels.base import Panel
 from app.panels.spec import PanelSpec
+from app.theme.labels import Label
 from app.theme.look import families
 from app.theme.tokens import THEMES, Theme
 from app.workspace.workspace import Workspace
@@ -88,7 +88,7 @@ def without_controls(panel: Panel) -> Iterator[None]:
         yield
         return
     controls = [widget for widget in panel.findChildren(QWidget) if _is_control(widget)]
-    names = [label for label in panel.findChildren(QLabel) if label.buddy() in controls]
+    names = [label for label in panel.findChildren(Label) if label.buddy() in controls]
     hidden = [widget for widget in (*controls, *names) if not widget.isHidden()]
     areas = [(area, area.horizontalScrollBarPolicy(), area.verticalScrollBarPolicy())
              for area in panel.findChildren(QAbstractScrollArea)]  # fmt: skip
