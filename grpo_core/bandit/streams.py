@@ -50,7 +50,7 @@ class Streams:
         index, place = divmod(step, updates)
         if self._made != (count, index):
             self._made, self._block = (count, index), np.empty((updates, count, self.runs))
-            drawn = np.empty((AT_ONCE, updates, count))
+            drawn = np.empty((min(AT_ONCE, self.runs), updates, count))
             for first in range(0, self.runs, AT_ONCE):
                 here = drawn[: self.runs - first]
                 for run, numbers in enumerate(here, start=first):
