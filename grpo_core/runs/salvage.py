@@ -24,9 +24,10 @@ from grpo_core.text import tr
 _COLUMNS = {
     "layout": "id, fields", "settings": "id, json", "snapshot": "step, kind, layout, crc, record",
     "answer": "step, question, answer", "note": "step, created, text", "text": "id, text",
-    "series": "name, chunk, data", "tail": "step, data",
+    "series": "name, chunk, data",
 }  # fmt: skip
-"""The tables of which as many rows are taken as can be read, and their columns."""
+"""The tables of which as many rows are taken as can be read, and their columns. The newest values of the series, which
+nothing vouches for, are computed again from the updates, which have a checksum."""
 
 
 def salvage(damaged: sqlite3.Connection, name: str, target: Path) -> int:
@@ -54,7 +55,8 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path) -> int:
                 copy.executemany("INSERT INTO meta(key, value) VALUES (?, ?)", (meta | {"ended": 1}).items())
                 for table, columns in _COLUMNS.items():
                     places = ", ".join("?" * len(columns.split(",")))
-                    insert = f"INSERT INTO {table}({columns}) VALUES ({places})"
+                    insert = f"INSERT OR IGNORE INTO {table}({columns}) VALUES ({places})"
+                    # a page that was cut in two holds rows that are empty: they are left out
                     copy.executemany(insert, _readable(damaged, f"SELECT {columns} FROM {table}"))
                 copy.executemany(
                     "INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)",
@@ -100,14 +102,12 @@ def _make_series_whole(target: Path) -> None:
             for name in series.NAMES
         ]
         full = min(counts)
-        there = {step for (step,) in copy.execute("SELECT step FROM tail")}
         with RunReader.open(target) as reader:
             last = reader.last
-            absent = [n for n in range(max(reader.first, full * CHUNK + 1), last + 1) if n not in there]
+            absent = range(max(reader.first, full * CHUNK + 1), last + 1)
             computed = [(number, series.scalars(reader.step(number))) for number in absent]
         with transaction(copy):
             copy.execute("DELETE FROM series WHERE chunk >= ?", (full,))
-            copy.execute("DELETE FROM tail WHERE step > ? OR step <= ?", (last, full * CHUNK))
             copy.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", computed)
             series.fold(copy, last)
     with RunReader.open(target) as reader:
