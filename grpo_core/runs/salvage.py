@@ -24,10 +24,9 @@ from grpo_core.text import tr
 _COLUMNS = {
     "layout": "id, fields", "settings": "id, json", "snapshot": "step, kind, layout, crc, record",
     "answer": "step, question, answer", "note": "step, created, text", "text": "id, text",
-    "series": "name, chunk, data",
+    "series": "name, chunk, data", "tail": "step, data",
 }  # fmt: skip
-"""The tables of which as many rows are taken as can be read, and their columns. The newest values of the series, which
-nothing vouches for, are computed again from the updates, which have a checksum."""
+"""The tables of which as many rows are taken as can be read, and their columns."""
 
 
 def salvage(damaged: sqlite3.Connection, name: str, target: Path) -> int:
@@ -95,7 +94,8 @@ def _numbers(copy: sqlite3.Connection, table: str) -> set[int]:
 
 
 def _make_series_whole(target: Path) -> None:
-    """The series as far as the updates go: as they were read, and computed anew where they were not."""
+    """The series as far as the updates go. Their newest values have no checksum and are computed anew from the updates,
+    which have one; those of a parent, whose updates are not in this file, stay as they were read."""
     with explained(target, "written"), closing(sqlite3.connect(target, isolation_level=None)) as copy:
         counts = [
             _in_a_row(chunk for (chunk,) in copy.execute("SELECT chunk FROM series WHERE name = ?", (name,)))
@@ -104,10 +104,11 @@ def _make_series_whole(target: Path) -> None:
         full = min(counts)
         with RunReader.open(target) as reader:
             last = reader.last
-            absent = range(max(reader.first, full * CHUNK + 1), last + 1)
-            computed = [(number, series.scalars(reader.step(number))) for number in absent]
+            first = max(reader.first, full * CHUNK + 1)
+            computed = [(number, series.scalars(reader.step(number))) for number in range(first, last + 1)]
         with transaction(copy):
             copy.execute("DELETE FROM series WHERE chunk >= ?", (full,))
+            copy.execute("DELETE FROM tail WHERE step >= ? OR step <= ?", (first, full * CHUNK))
             copy.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", computed)
             series.fold(copy, last)
     with RunReader.open(target) as reader:
