@@ -1,0 +1,271 @@
+"""What can happen to the process that trains and to its file, done to real ones: a sentence, and a usable program."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.application import Application
+from app.settings.paths import find_paths
+from app.settings.preferences import Preferences
+from app.training.controller import State
+from grpo_core.runs.run_file import RunReader
+from tests.app.conftest import Driver, take_down
+
+if sys.platform != "linux":
+    pytest.skip("signals, named pipes and limits of another process", allow_module_level=True)
+import resource
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
+PATIENCE = 60_000
+"""Milliseconds in which whatever is waited for comes, on a busy machine too."""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def driver(qtbot: QtBot, qapp: QApplication, home: Path) -> Iterator[Driver]:
+    """A program whose runs have a process of their own."""
+    preferences = Preferences(theme="light", speed=None, run_length=None)
+    program = Application(qapp, find_paths({"GRPO_LAB_HOME": str(home)}), preferences, own_process=True)
+    program.window.show()
+    made = Driver(program, qtbot)
+    made.settle()
+    made.program.player.run()
+    qtbot.waitUntil(lambda: made.head >= 20, timeout=PATIENCE)
+    made.program.controller.commit(60)  # so that every fault meets a file that is there
+    yield made
+    program.window.close()
+    qtbot.waitUntil(lambda: made.program.window.may_close, timeout=PATIENCE)
+    take_down(made)
+
+
+def child(driver: Driver) -> psutil.Process:
+    """The process that trains."""
+    pid = driver.program.controller.pid
+    assert pid is not None
+    return psutil.Process(pid)
+
+
+def run_path(driver: Driver) -> Path:
+    run = driver.program.workspace.run
+    assert run is not None
+    return run.path
+
+
+def heard(driver: Driver, words: str) -> str:
+    """The message that holds ``words``, waited for."""
+
+    def found() -> list[str]:
+        driver.program.workspace.request_frame()
+        return [text for text in driver.messages if words in text]
+
+    driver.qtbot.waitUntil(lambda: bool(found()), timeout=PATIENCE)
+    return found()[-1]
+
+
+def goes_on(driver: Driver) -> None:
+    """The run shown takes further updates, and all that its file says it holds can be read."""
+    driver.qtbot.waitUntil(driver._resting, timeout=PATIENCE)
+    before = driver.head
+    driver.program.player.run()
+    driver.qtbot.waitUntil(lambda: driver.head >= before + 5, timeout=PATIENCE)
+    driver.program.player.pause()
+    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.PAUSED, timeout=PATIENCE)
+    driver.settle()
+    with RunReader.open(run_path(driver)) as reader:
+        assert reader.last == driver.head
+        for number in range(reader.first, reader.last + 1):
+            assert reader.step(number).step == number
+
+
+def a_new_run_works(driver: Driver) -> None:
+    driver.program.actions["new_run"].trigger()
+    driver.settle()
+    goes_on(driver)
+
+
+# -- the process -------------------------------------------------------------------------------------------------------
+
+
+def test_a_process_that_is_stopped_is_ended_when_it_does_not_pause_and_the_run_goes_on(driver: Driver) -> None:
+    stopped = child(driver)
+    stopped.suspend()
+    driver.program.player.pause()
+    heard(driver, "has not answered for 5 seconds")
+    heard(driver, "did not answer for 20 seconds")
+    assert not stopped.is_running() or stopped.status() == psutil.STATUS_ZOMBIE
+    goes_on(driver)
+
+
+def test_a_process_that_is_stopped_does_not_keep_the_window_open(driver: Driver) -> None:
+    stopped = child(driver)
+    stopped.suspend()
+    driver.program.window.close()
+    driver.qtbot.waitUntil(lambda: driver.program.window.may_close, timeout=PATIENCE)
+    psutil.wait_procs([stopped], timeout=60)
+    assert not stopped.is_running()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT])
+def test_a_process_that_is_killed_is_replaced_when_the_run_goes_on(driver: Driver, number: signal.Signals) -> None:
+    child(driver).send_signal(number)
+    heard(driver, f"killed by signal {number}")
+    goes_on(driver)
+
+
+# -- its file ----------------------------------------------------------------------------------------------------------
+
+
+def deleted(path: Path) -> None:
+    path.unlink()
+
+
+def replaced_by_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def replaced_by_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def replaced_by_a_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def replaced_by_another_file(path: Path) -> None:
+    path.unlink()
+    path.write_bytes(b"another file" * 1000)
+
+
+def cut_short(path: Path) -> None:
+    while path.stat().st_size < 60_000:  # a checkpoint brings the log into it now and then
+        pass
+    os.truncate(path, path.stat().st_size // 2)
+
+
+FILES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "deleted": (deleted, "is not there any more"),
+    "pipe": (replaced_by_a_pipe, "has been replaced by another file"),
+    "folder": (replaced_by_a_folder, "has been replaced by another file"),
+    "device": (replaced_by_a_device, "has been replaced by another file"),
+    "another": (replaced_by_another_file, "has been replaced by another file"),
+    "cut short": (cut_short, "has been cut short"),
+}
+
+
+@pytest.mark.parametrize("fault", FILES)
+def test_a_file_that_goes_away_pauses_the_run_and_what_it_held_is_saved_and_opens(driver: Driver, fault: str) -> None:
+    happens, words = FILES[fault]
+    path = run_path(driver)
+    driver.program.player.pause()
+    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.PAUSED, timeout=PATIENCE)
+    if fault == "cut short":
+        driver.program.player.run()
+        driver.qtbot.waitUntil(lambda: path.stat().st_size > 60_000, timeout=PATIENCE)
+        driver.program.player.pause()
+        driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.PAUSED, timeout=PATIENCE)
+    happens(path)
+    driver.program.player.run()
+    sentence = heard(driver, words)
+    if "are lost" in sentence and "is saved as" not in sentence:  # the cut may take what every run needs
+        a_new_run_works(driver)
+        return
+    (saved,) = path.parent.glob("*(saved).grpo")
+    assert str(saved) in sentence
+    driver.open(saved)
+    assert driver.head > 0
+    goes_on(driver)
+
+
+# -- what the system grants --------------------------------------------------------------------------------------------
+
+
+def limited(process: psutil.Process, what: int, value: int) -> None:
+    """From now on ``process`` may have so much of something; the hard limit stays, so that this can be taken back."""
+    process.rlimit(what, (value, process.rlimit(what)[1]))
+
+
+def freed(process: psutil.Process, what: int) -> None:
+    hard = process.rlimit(what)[1]
+    process.rlimit(what, (hard, hard))
+
+
+def test_a_file_that_may_not_grow_stops_the_run_and_it_goes_on_when_it_may(driver: Driver) -> None:
+    process = child(driver)
+    log = run_path(driver).with_name(run_path(driver).name + "-wal")
+    limited(process, resource.RLIMIT_FSIZE, log.stat().st_size + 40_000)
+    heard(driver, "cannot be written")
+    freed(process, resource.RLIMIT_FSIZE)
+    goes_on(driver)
+
+
+# -- a small disk ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(home: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A disk of its own under the folder of runs, with the room that the test asks for."""
+    folder = home / "data" / "runs"
+    folder.mkdir(parents=True)
+    command = ["mount", "-t", "tmpfs", "-o", request.param, "none", str(folder)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("disks cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("small_disk", ["size=101m"], indirect=True)
+def test_a_disk_that_is_nearly_full_pauses_the_run_before_it_is_full(small_disk: Path, driver: Driver) -> None:
+    heard(driver, "The disk is nearly full")
+    subprocess.run(["mount", "-o", "remount,size=400m", str(small_disk)], check=True)
+    goes_on(driver)
+
+
+@pytest.mark.parametrize("small_disk", ["size=200m"], indirect=True)
+def test_a_disk_that_somebody_else_fills_at_once_stops_the_run_and_nothing_is_lost(
+    small_disk: Path, driver: Driver
+) -> None:
+    with (small_disk / "filler").open("wb") as filler, suppress(OSError):
+        while True:
+            filler.write(bytes(65_536))
+            filler.flush()
+    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.FAILED, timeout=PATIENCE)
+    driver.settle()
+    assert any("full" in text for text in driver.messages), driver.messages
+    (small_disk / "filler").unlink()
+    goes_on(driver)
+
+
+@pytest.mark.parametrize("small_disk", ["size=300m,nr_inodes=12"], indirect=True)
+def test_a_disk_that_takes_no_further_file_says_that(small_disk: Path, driver: Driver) -> None:
+    driver.program.player.pause()
+    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.PAUSED, timeout=PATIENCE)
+    fillers = []
+    with suppress(OSError):
+        for number in range(100):
+            (small_disk / str(number)).touch()
+            fillers.append(small_disk / str(number))
+    driver.program.actions["new_run"].trigger()
+    driver.settle()
+    driver.program.player.run()
+    heard(driver, "inodes")
+    for filler in fillers:
+        filler.unlink()
+    goes_on(driver)
