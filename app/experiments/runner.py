@@ -14,6 +14,9 @@ from grpo_core.text import tr
 Poll = Callable[[], None]
 Make = Callable[[Poll], Iterator[object]]
 """Makes the results of an experiment one after the other, and polls every few milliseconds."""
+DEAF_SECONDS = 5.0
+"""Within that time an experiment has to hear that it was given up; one that reads from a disk that does not answer
+never does, and is left behind."""
 
 
 class _Job:
@@ -70,10 +73,10 @@ class Runner(QObject):
             self.ended.emit(tr("Cancelled; what was done stays."))
 
     def close(self) -> None:
-        """Give up and wait for the thread."""
+        """Give up, and wait for the thread as long as one that hears of it needs."""
         self._give_up()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(DEAF_SECONDS)
 
     def _give_up(self) -> bool:
         job, self._job = self._job, None
@@ -97,7 +100,7 @@ class Runner(QObject):
             sentence = str(error)
         finally:
             if not job.given_up.is_set():
-                with contextlib.suppress(RuntimeError):  # the same
+                with contextlib.suppress(RuntimeError):  # a window that was not closed but deleted listens no more
                     self._over.emit(job, sentence)
 
     @Slot(object, object)

@@ -11,10 +11,15 @@ from grpo_core.host.commands import (
     Close,
     Command,
     Commit,
+    Look,
+    OneStep,
+    Pause,
+    Run,
     SetBreakpoints,
     SetSettings,
     SetSpeed,
     Settle,
+    Shutdown,
 )
 from grpo_core.questions import AnyQuestion
 
@@ -60,8 +65,10 @@ class RestartState:
                 self.questions.append(question)
             case Commit(token=token) | Settle(token=token):
                 self.tokens.add(token)
+            case Run() | OneStep() | Pause() | Look() | Shutdown() | Close() | SetSettings():
+                pass  # carried out once, or for a run that has been left
             case _:
-                pass  # the others are carried out once, or not at all
+                raise TypeError(f"nobody has said whether {command!r} outlives a process")
 
     def answered(self, question: AnyQuestion) -> None:
         """A question has its answer, or the sentence why there is none."""

@@ -74,3 +74,21 @@ def test_what_cannot_be_is_said(qtbot: QtBot, runner: Runner) -> None:
     with qtbot.waitSignal(runner.ended) as ended:
         runner.start(impossible)
     assert ended.args == ["There is no such preset."]
+
+
+def test_an_experiment_that_does_not_hear_that_it_was_given_up_is_left_behind(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.experiments.runner.DEAF_SECONDS", 0.05)
+    begun, answered = Event(), Event()
+
+    def deaf(poll: Poll) -> Iterator[object]:
+        begun.set()
+        answered.wait()  # as a disk that does not answer
+        yield 1
+
+    runner.start(deaf)
+    assert begun.wait(30)
+    runner.close()
+    assert not answered.is_set() and not runner.busy
+    answered.set()
