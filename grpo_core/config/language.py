@@ -170,3 +170,8 @@ class Model:
             )
         if self.precision == "bfloat16" and self.device != "cuda":
             raise SettingsError("precision", self.precision, tr("bfloat16 is offered on CUDA only; choose float32"))
+
+    @property
+    def longest_text(self) -> int | None:
+        """Tokens that prompt and completion may have together; None where the model's own files say it."""
+        return self.context

@@ -10,11 +10,9 @@ import numpy as np
 from grpo_core.advantages import equal_rewards
 from grpo_core.config import Settings
 from grpo_core.lm import rewards as rules
-from grpo_core.lm.model import Transformer
+from grpo_core.lm.interface import Sampling, Table
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
-from grpo_core.lm.sampler import Sampled, sample
-from grpo_core.lm.vocabulary import decode, encode, padded
 
 ATTEMPTS = 10
 """How often a dead group is drawn again (DAPO, arXiv:2503.14476)."""
@@ -52,7 +50,7 @@ def stream(seed: int, step: int, use: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=seed, counter=[0, use, step, 0]))
 
 
-def draw(settings: Settings, model: Transformer, source: PromptSource, step: int, poll: Callable[[], None]) -> Drawn:
+def draw(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Callable[[], None]) -> Drawn:
     """The batch of update ``step`` under the present policy.
 
     Raises:
@@ -62,9 +60,9 @@ def draw(settings: Settings, model: Transformer, source: PromptSource, step: int
     group = learner.group_size
     prompts = source.drawn(stream(settings.seed, step, 0))
     watched = list(source.watched)
-    first, seen = _sampled(settings, model, prompts, watched, stream(settings.seed, step, 1), poll)
+    first, seen = _sampled(settings, policy, prompts, watched, stream(settings.seed, step, 1), poll)
     tokens, mask, logp = first
-    parts = _parts(settings, prompts, tokens, mask)
+    parts = _parts(settings, policy, prompts, tokens, mask)
     rewards = rules.rewards(task, parts)
     attempt = np.zeros(len(prompts), dtype=np.int32)
     redrawn = 0
@@ -75,13 +73,13 @@ def draw(settings: Settings, model: Transformer, source: PromptSource, step: int
         fresh = source.drawn(stream(settings.seed, step, 2 * number))  # DAPO asks other prompts
         chosen = [fresh[i] for i in dead]
         (new_tokens, new_mask, new_logp), _ = _sampled(
-            settings, model, chosen, [], stream(settings.seed, step, 2 * number + 1), poll
+            settings, policy, chosen, [], stream(settings.seed, step, 2 * number + 1), poll
         )
         rows = (dead[:, None] * group + np.arange(group)).ravel()
         for i, prompt in zip(dead, chosen, strict=True):
             prompts[i] = prompt
         tokens[rows], mask[rows], logp[rows] = new_tokens, new_mask, new_logp
-        parts[rows] = _parts(settings, chosen, new_tokens, new_mask)
+        parts[rows] = _parts(settings, policy, chosen, new_tokens, new_mask)
         rewards = rules.rewards(task, parts)
         attempt[dead] = number
         redrawn += len(dead)
@@ -89,7 +87,7 @@ def draw(settings: Settings, model: Transformer, source: PromptSource, step: int
     rows_of = np.arange(len(tokens), dtype=np.int32)
     return Drawn(
         prompts=tuple(prompts),
-        prompt_tokens=_tabled(prompts),
+        prompt_tokens=policy.encoded(prompts),
         tokens=tokens[:, :used],
         mask=mask[:, :used],
         logp=logp[:, :used],
@@ -102,28 +100,28 @@ def draw(settings: Settings, model: Transformer, source: PromptSource, step: int
 
 
 def measured(
-    settings: Settings, model: Transformer, source: PromptSource, step: int, poll: Callable[[], None]
+    settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Callable[[], None]
 ) -> dict[str, float]:
     """Share of right answers to the held-out prompts: always the likeliest token, and one sample each."""
     prompts = source.held_out()
     accuracy = {}
     for name, greedy in (("accuracy_greedy", True), ("accuracy_sampled", False)):
         uniforms = stream(settings.seed, 0 if greedy else step, 63).random((len(prompts), settings.language.max_tokens))
-        done = sample(
-            model, _tabled(prompts), np.arange(len(prompts)), uniforms, temperature=settings.learner.temperature,
+        tokens, mask, _ = policy.sample(
+            policy.encoded(prompts), np.arange(len(prompts)), uniforms, temperature=settings.learner.temperature,
             greedy=np.full(len(prompts), greedy), poll=poll,
         )  # fmt: skip
-        right = [rules.parts(settings.language, p, decode(row))[0] for p, row in zip(prompts, done.tokens, strict=True)]
+        right = [
+            rules.parts(settings.language, prompt, policy.text(row[kept]), int(kept.sum()))[0]
+            for prompt, row, kept in zip(prompts, tokens, mask, strict=True)
+        ]
         accuracy[name] = float(np.mean(right))
     return accuracy
 
 
-Table = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
 def _sampled(
     settings: Settings,
-    model: Transformer,
+    policy: Sampling,
     prompts: list[Prompt],
     watched: list[Prompt],
     numbers: np.random.Generator,
@@ -133,26 +131,29 @@ def _sampled(
     group, longest = settings.learner.group_size, settings.language.max_tokens
     rows = len(prompts) * group
     uniforms = numbers.random((rows, longest))
-    done: Sampled = sample(
-        model,
-        _tabled([*prompts, *watched]),
+    tokens, mask, logp = policy.sample(
+        policy.encoded([*prompts, *watched]),
         np.concatenate([np.arange(rows) // group, len(prompts) + np.arange(len(watched))]),
         np.concatenate([uniforms, np.zeros((len(watched), longest))]),
         temperature=settings.learner.temperature,
         greedy=np.arange(rows + len(watched)) >= rows,
         poll=poll,
     )
-    seen = np.where(done.mask[rows:], done.tokens[rows:], -1).astype(np.int8)
-    return (done.tokens[:rows].copy(), done.mask[:rows].copy(), done.logp[:rows].copy()), seen
+    seen = np.where(mask[rows:], tokens[rows:], -1)
+    return (tokens[:rows].copy(), mask[:rows].copy(), logp[:rows].copy()), _smallest(seen)
 
 
-def _parts(settings: Settings, prompts: list[Prompt], tokens: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def _smallest(tokens: np.ndarray) -> np.ndarray:
+    """``tokens`` as bytes where they fit: those of the character model do, and earlier runs hold them so."""
+    return tokens.astype(np.int8 if tokens.max(initial=0) <= np.iinfo(np.int8).max else np.int32)
+
+
+def _parts(
+    settings: Settings, policy: Sampling, prompts: list[Prompt], tokens: np.ndarray, mask: np.ndarray
+) -> np.ndarray:
     """Parts of the reward of every completion, (B, K)."""
     group = settings.learner.group_size
-    texts = [decode(row[: int(kept.sum())]) for row, kept in zip(tokens, mask, strict=True)]
-    return np.array([rules.parts(settings.language, prompts[i // group], text) for i, text in enumerate(texts)])
-
-
-def _tabled(prompts: list[Prompt]) -> np.ndarray:
-    rows = [encode(prompt.text) for prompt in prompts]
-    return padded(rows, max(map(len, rows)))
+    return np.array([
+        rules.parts(settings.language, prompts[i // group], policy.text(row[kept]), int(kept.sum()))
+        for i, (row, kept) in enumerate(zip(tokens, mask, strict=True))
+    ])  # fmt: skip

@@ -27,13 +27,13 @@ class _Kept:
 
 
 @lru_cache(maxsize=4)
-def _kept(path: str, state: tuple[int, ...], checker: str, longest: int) -> _Kept:
+def _kept(path: str, state: tuple[int, ...], checker: str, longest: int | None) -> _Kept:
     """The place for the prompts of a file in one of its states; a file that has changed has another place."""
     return _Kept()
 
 
 def prompts_at(
-    path: Path, checker: str, longest: int, cancelled: Callable[[], bool] = lambda: False
+    path: Path, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False
 ) -> tuple[Prompt, ...]:
     """The prompts of a file, each text once.
 
@@ -91,11 +91,12 @@ def read_ahead(settings: Settings, cancelled: Callable[[], bool]) -> None:
         return  # told to whoever asks for the prompts
 
 
-def _longest(settings: Settings) -> int:
-    return settings.model.context - settings.language.max_tokens
+def _longest(settings: Settings) -> int | None:
+    context = settings.model.longest_text
+    return None if context is None else context - settings.language.max_tokens
 
 
-def _place(path: Path, checker: str, longest: int) -> _Kept:
+def _place(path: Path, checker: str, longest: int | None) -> _Kept:
     try:
         path = path.expanduser().absolute()
         status = path.stat()

@@ -5,29 +5,30 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
 
-from grpo_core.config import Objective, Settings
+from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.kl import EXACT
 from grpo_core.lm.batches import Drawn, draw, measured
+from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.clock import Clock
-from grpo_core.lm.layout import Layout, layout
-from grpo_core.lm.passes import learned, require_finite
-from grpo_core.lm.policy import Policy
+from grpo_core.lm.interface import LanguagePolicy, Scored
+from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.rewards import PromptSource
-from grpo_core.lm.scoring import Scores, score
 from grpo_core.record import Step
 from grpo_core.text import tr
 
+PolicyT = TypeVar("PolicyT", bound=LanguagePolicy[Any, Any])
 
-class LanguageLearner:
-    """One run of the language model; each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
+
+class PolicyLearner(Generic[PolicyT]):
+    """One run of a language model; each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
 
     Args:
+        make_policy: makes the model at its start, its reference and its optimizer.
         settings: of the next update.
         history: the recorded updates that lead to where the run goes on: the first holds weights, or is update 1; those
             after it are replayed.
@@ -43,13 +44,16 @@ class LanguageLearner:
         GrpoError: the prompts, the checkpoint or the recorded updates cannot be used.
     """
 
-    def __init__(self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool]) -> None:
+    def __init__(
+        self, make_policy: Callable[[Settings], PolicyT], settings: Settings, *, history: Sequence[Step] = (),
+        cancelled: Callable[[], bool],
+    ) -> None:  # fmt: skip
         self._cancelled = cancelled
         self._settings = history[-1].settings if history else settings
         self._step = 0
         torch.set_num_threads(self._settings.model.threads)
-        self._source = PromptSource(self._settings.language, self._settings.model.context)
-        self.policy = Policy(self._settings)
+        self._source = PromptSource(self._settings.language, self._settings.model.longest_text)
+        self.policy = make_policy(self._settings)
         self.drift = 0.0
         for step in history:
             self._replay(step)
@@ -65,14 +69,14 @@ class LanguageLearner:
     def settings(self, wanted: Settings) -> None:
         self._settings.refuse_structural(wanted)
         if wanted.task != self._settings.task:
-            self._source = PromptSource(wanted.language, wanted.model.context)
+            self._source = PromptSource(wanted.language, wanted.model.longest_text)
         self._settings = wanted
 
     def __iter__(self) -> Iterator[Step]:
         return self
 
     def __next__(self) -> Step:
-        before = self.policy.kept()
+        before = self.policy.kept_for(self._settings)
         try:
             step = self._update(self._settings, self._step + 1)
         except BaseException as error:
@@ -85,28 +89,29 @@ class LanguageLearner:
         return step
 
     def _update(self, settings: Settings, number: int) -> Step:
-        clock, model = Clock(self.policy.device), self.policy.model
+        clock, policy = Clock(self.policy.device), self.policy
         with self._autocast():
-            drawn = draw(settings, model, self._source, number, self._poll)
+            drawn = draw(settings, policy, self._source, number, self._poll)
             clock.lap("seconds_sampling")
-            place = layout(drawn.prompt_tokens, drawn.tokens, drawn.mask, self.policy.device)
-            reference = self._scored_by_reference(settings, place)
+            batch = policy.batch(drawn.prompt_tokens, drawn.tokens, drawn.mask)
+            reference = self._scored_by_reference(settings, batch)
             clock.lap("seconds_reference")
-            draft = partial(_draft, settings, number, drawn, place, reference)
+            draft = partial(_draft, settings, number, drawn, policy.recorded_before(batch, reference))
             accuracy: dict[str, float] = {}
             if (number - 1) % settings.language.accuracy_every == 0:
-                accuracy = measured(settings, model, self._source, number, self._poll)
+                accuracy = measured(settings, policy, self._source, number, self._poll)
             clock.lap("seconds_measuring")
-            done = learned(self.policy, settings, place, reference, draft, self._poll, number)
+            done = policy.train(settings, batch, reference, draft, self._poll, number)
             clock.lap("seconds_training")
-            after = self._scored_after(settings, place, number)
+            after = self._scored_after(settings, batch, number)
             clock.lap("seconds_after")
         extra = {"resampled": float(drawn.redrawn)} if settings.learner.resample_dead else {}
+        extra |= policy.measurements(batch, after, reference)
         return dataclasses.replace(
             done.draft,
-            **_seen(settings.objective, [*done.scores, after]),
+            **policy.recorded_after(settings.objective, batch, [*done.scores, after], reference),
             measurements={"grad_norm": done.norm, **accuracy, **extra, **clock.seconds},
-            resume=self.policy.state() if self._keep_next or number % settings.model.snapshot_every == 0 else {},
+            resume=policy.state() if self._keep_next or number % settings.model.snapshot_every == 0 else {},
         )
 
     def again(self, step: Step, settings: Settings) -> Step:
@@ -127,7 +132,7 @@ class LanguageLearner:
                 tr("Update {step} cannot be computed again without the updates before it.").format(step=step.step)
             )
         self._settings.refuse_structural(settings)
-        before = self.policy.kept()
+        before = self.policy.kept_for(settings)
         try:
             return self._again(step, settings)
         finally:
@@ -135,29 +140,30 @@ class LanguageLearner:
 
     def _again(self, step: Step, settings: Settings) -> Step:
         assert step.prompt_tokens is not None
-        place = layout(step.prompt_tokens, step.tokens, step.mask, self.policy.device)
+        policy = self.policy
+        batch = policy.batch(step.prompt_tokens, step.tokens, step.mask)
         known: dict[str, Any] = {"settings": settings, "resume": {}}
         known["part"] = np.zeros((settings.learner.mu, len(step.tokens)), dtype=np.int32)
         with self._autocast():
-            reference = self._scored_by_reference(settings, place)
+            reference = self._scored_by_reference(settings, batch)
             if reference is not None:
-                known |= {"ref_logp": _array(reference.logp), "ref_dist_logp": _array(reference.dist_logp)}
+                known |= policy.recorded_before(batch, reference)
             draft = partial(_redraft, step, known)
-            done = learned(self.policy, settings, place, reference, draft, self._poll, step.step)
-            scores = [*done.scores, self._scored_after(settings, place, step.step)]
+            done = policy.train(settings, batch, reference, draft, self._poll, step.step)
+            after = self._scored_after(settings, batch, step.step)
         return dataclasses.replace(
-            done.draft, **_seen(settings.objective, scores), measurements={"grad_norm": done.norm}
+            done.draft,
+            **policy.recorded_after(settings.objective, batch, [*done.scores, after], reference),
+            measurements={"grad_norm": done.norm, **policy.measurements(batch, after, reference)},
         )
 
-    def _scored_by_reference(self, settings: Settings, place: Layout) -> Scores | None:
+    def _scored_by_reference(self, settings: Settings, batch: Any) -> Any:
         if settings.objective.beta == 0 and not settings.model.watch_reference:
             return None
-        with torch.no_grad():
-            return score(self.policy.reference, place, settings.learner.temperature)
+        return self.policy.score_reference(batch, settings.learner.temperature, self._poll)
 
-    def _scored_after(self, settings: Settings, place: Layout, number: int) -> Scores:
-        with torch.no_grad():
-            after = score(self.policy.model, place, settings.learner.temperature)
+    def _scored_after(self, settings: Settings, batch: Any, number: int) -> Any:
+        after: Scored = self.policy.score(batch, settings.learner.temperature, self._poll)
         require_finite(float(after.logp.sum()), number, tr("a log-probability after the update"))
         return after
 
@@ -174,14 +180,14 @@ class LanguageLearner:
                 ).format(step=step.step)
             )
         else:
-            place = layout(step.prompt_tokens, step.tokens, step.mask, self.policy.device)
+            batch = self.policy.batch(step.prompt_tokens, step.tokens, step.mask)
             with self._autocast():
-                reference = self._scored_by_reference(step.settings, place)
-                again = learned(
-                    self.policy, step.settings, place, reference, lambda old, values: step, self._poll, step.step
+                reference = self._scored_by_reference(step.settings, batch)
+                again = self.policy.train(
+                    step.settings, batch, reference, lambda old, values: step, self._poll, step.step
                 )
             for passed, now in enumerate(again.scores):
-                difference = np.abs(_array(now.logp) - step.logp[passed])[step.mask]
+                difference = np.abs(array_of(now.logp) - step.logp[passed])[step.mask]
                 self.drift = max(self.drift, float(difference.max(initial=0.0)))
         self._step = step.step
 
@@ -194,12 +200,18 @@ class LanguageLearner:
         return torch.autocast(self.policy.device.type, dtype=torch.bfloat16, enabled=wanted)
 
 
+class LanguageLearner(PolicyLearner[CharacterPolicy]):
+    """One run of the character transformer that comes with the program; the arguments are those of its base."""
+
+    def __init__(self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool]) -> None:
+        super().__init__(CharacterPolicy, settings, history=history, cancelled=cancelled)
+
+
 def _draft(
     settings: Settings,
     number: int,
     drawn: Drawn,
-    place: Layout,
-    reference: Scores | None,
+    known: dict[str, Any],
     old_logp: np.ndarray,
     values: np.ndarray | None,
 ) -> Step:
@@ -215,35 +227,19 @@ def _draft(
         rewards=drawn.rewards,
         reward_parts=drawn.parts,
         old_logp=old_logp,
-        ref_logp=None if reference is None else _array(reference.logp),
         sampling_logp=drawn.logp,
         logp=old_logp[None],
         part=np.zeros((settings.learner.mu, rows), dtype=np.int32),
         prompt_tokens=drawn.prompt_tokens,
         values=values,
-        context=place.context.cpu().numpy().astype(np.int32),
-        ref_dist_logp=None if reference is None else _array(reference.dist_logp),
         watched_tokens=drawn.watched,
+        **known,
     )
 
 
 def _redraft(step: Step, known: dict[str, Any], old_logp: np.ndarray, values: np.ndarray | None) -> Step:
     """The record of an update that is learned once more."""
     return dataclasses.replace(step, old_logp=old_logp, values=values, advantage=None, **known)
-
-
-def _seen(objective: Objective, scores: list[Scores]) -> dict[str, Any]:
-    """What is recorded of the scores before each pass and after the last: full distributions of all where the loss was
-    made of them, else of the ends."""
-    whole = scores if objective.kl == EXACT or objective.entropy_bonus else [scores[0], scores[-1]]
-    return {
-        "logp": np.stack([_array(each.logp) for each in scores]),
-        "dist_logp": np.stack([_array(each.dist_logp) for each in whole]),
-    }
-
-
-def _array(tensor: torch.Tensor) -> np.ndarray:
-    return np.asarray(tensor.detach().float().cpu().numpy())
 
 
 def _too_large(settings: Settings, step: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,31 +12,13 @@ from torch import Tensor
 from grpo_core import kl, recompute
 from grpo_core.config import Objective, Settings
 from grpo_core.errors import NonFiniteError
+from grpo_core.lm.interface import Drafts, Passes
 from grpo_core.lm.layout import Layout
 from grpo_core.lm.policy import Policy
 from grpo_core.lm.scoring import Scores, score
 from grpo_core.objective import evaluate
 from grpo_core.record import Step
 from grpo_core.text import tr
-
-Drafts = Callable[[np.ndarray, np.ndarray | None], Step]
-"""(log-probabilities before the first pass (B, T), a critic's values (B, T)) -> the update as far as it is known then:
-all that its advantages follow from."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Passes:
-    """What the passes have done.
-
-    Attributes:
-        draft: the update as it was known before the first pass.
-        scores: before each pass, without gradients.
-        norm: Euclidean norm of the gradient in the first pass.
-    """
-
-    draft: Step
-    scores: list[Scores]
-    norm: float
 
 
 def learned(
@@ -48,7 +29,7 @@ def learned(
     draft: Drafts,
     poll: Callable[[], None],
     number: int,
-) -> Passes:
+) -> Passes[Scores]:
     """All passes of update ``number`` over the batch at ``place``; ``policy`` has moved afterwards.
 
     The first pass is on-policy by construction: the old log-probabilities are its own.
@@ -90,6 +71,11 @@ def require_finite(value: float, number: int, what: str) -> None:
     """Nothing, or :class:`NonFiniteError`."""
     if not math.isfinite(value):
         raise NonFiniteError(number, what)
+
+
+def array_of(tensor: Tensor) -> np.ndarray:
+    """``tensor`` as a NumPy array in float32."""
+    return np.asarray(tensor.detach().float().cpu().numpy())
 
 
 def _loss(

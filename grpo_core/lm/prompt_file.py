@@ -31,14 +31,15 @@ def located(file: str) -> Path:
 
 
 def read_prompts(
-    path: Path, *, checker: str, longest: int, cancelled: Callable[[], bool] = lambda: False
+    path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False
 ) -> list[Prompt]:
     """The prompts of a file with the columns (or keys) “prompt” and “answer”.
 
     Args:
         path: a ``.csv`` or ``.jsonl`` file in UTF-8.
         checker: "exact", "number" or "regex"; what an answer has to be.
-        longest: tokens that a prompt may have.
+        longest: characters that a prompt for the character model may have; None for a model whose tokenizer reads any
+            text.
         cancelled: asked before each prompt.
 
     Raises:
@@ -114,7 +115,7 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield line, row
 
 
-def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: int) -> Prompt:
+def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: int | None) -> Prompt:
     where = tr("Line {line} of {name}").format(line=line, name=path.name)
     values = [row.get(name) for name in ("prompt", "answer")]
     for name, value in zip(("prompt", "answer"), values, strict=True):
@@ -123,17 +124,8 @@ def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: 
                 tr("{where} has no {name}; it needs a prompt and its answer.").format(where=where, name=name)
             )
     prompt, answer = (str(value).strip() for value in values)
-    try:
-        tokens = encode(prompt)
-    except GrpoError as error:
-        raise GrpoError(f"{where}: {error}") from None
-    if len(tokens) > longest:
-        raise GrpoError(
-            tr(
-                "{where}: the prompt has {count} characters; beside the completion there is room for {longest}. "
-                "Shorten it, or choose a shorter completion or a larger context."
-            ).format(where=where, count=len(tokens), longest=longest)
-        )
+    if longest is not None:
+        _check_characters(where, prompt, longest)
     if len(answer) > LONGEST_ANSWER:
         raise GrpoError(
             tr("{where}: the answer has {count:,} characters; {longest:,} are the most.").format(
@@ -154,6 +146,25 @@ def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: 
                 tr("{where}: the answer cannot be used: {error}.").format(where=where, error=error)
             ) from None
     return Prompt(prompt, answer)
+
+
+def _check_characters(where: str, prompt: str, longest: int) -> None:
+    """Nothing, if the character model can read ``prompt`` and has room for it.
+
+    Raises:
+        GrpoError: naming ``where`` it stands, what was wrong and what would be right.
+    """
+    try:
+        tokens = encode(prompt)
+    except GrpoError as error:
+        raise GrpoError(f"{where}: {error}") from None
+    if len(tokens) > longest:
+        raise GrpoError(
+            tr(
+                "{where}: the prompt has {count} characters; beside the completion there is room for {longest}. "
+                "Shorten it, or choose a shorter completion or a larger context."
+            ).format(where=where, count=len(tokens), longest=longest)
+        )
 
 
 def _is_number(text: str) -> bool:

@@ -30,15 +30,20 @@ HELD_OUT_SEED = 20_260_101
 class PromptSource:
     """Where prompts come from: drawn by rule, or from the user's file.
 
+    Args:
+        task: what is asked.
+        context: tokens of the character model that prompt and completion may have together; None for another model,
+            whose tokenizer reads any text.
+
     Raises:
         GrpoError: the user's file cannot be used.
     """
 
-    def __init__(self, task: LanguageTask, context: int) -> None:
+    def __init__(self, task: LanguageTask, context: int | None) -> None:
         self.task = task
         self._own: list[Prompt] = []
         if task.problem == "own":
-            longest = context - task.max_tokens
+            longest = None if context is None else context - task.max_tokens
             self._own = list(prompts_at(located(task.file), task.checker, longest))
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
@@ -96,7 +101,7 @@ def _fixed(difficulty: str, count: int) -> list[Prompt]:
     return [problems.drawn(difficulty, numbers, held_out=True) for _ in range(count)]
 
 
-def parts(task: LanguageTask, prompt: Prompt, text: str) -> tuple[float, float, float]:
+def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tuple[float, float, float]:
     """The parts of the reward of one completion, before their weights.
 
     Raises:

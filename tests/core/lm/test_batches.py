@@ -12,6 +12,7 @@ from grpo_core.advantages import equal_rewards
 from grpo_core.config import Settings
 from grpo_core.lm import rewards as rules
 from grpo_core.lm.batches import ATTEMPTS, Drawn, draw, measured, stream
+from grpo_core.lm.character_policy import CharacterSampling
 from grpo_core.lm.checkpoint import started
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.problems import Prompt, answer
@@ -31,7 +32,9 @@ def model() -> Transformer:
 
 
 def batch(settings: Settings, model: Transformer, step: int = 1) -> Drawn:
-    return draw(settings, model, PromptSource(settings.language, settings.model.context), step, never)
+    return draw(
+        settings, CharacterSampling(model), PromptSource(settings.language, settings.model.context), step, never
+    )
 
 
 def texts(drawn: Drawn) -> list[str]:
@@ -110,7 +113,7 @@ def test_groups_that_stay_dead_are_given_up_after_ten_attempts(model: Transforme
 def test_accuracy_is_the_share_of_right_answers_to_the_held_out_prompts(model: Transformer) -> None:
     settings = small(task__held_out=64)
     source = PromptSource(settings.language, settings.model.context)
-    one, other = (measured(settings, model, source, step, never) for step in (1, 2))
+    one, other = (measured(settings, CharacterSampling(model), source, step, never) for step in (1, 2))
     assert one["accuracy_greedy"] == other["accuracy_greedy"], "the likeliest tokens are no matter of chance"
     assert one["accuracy_sampled"] != other["accuracy_sampled"]
     right = 0

@@ -14,7 +14,7 @@ from tests.test_architecture import APART, LIGHT, ROOT, files, imports, inside, 
 HEAVY = {"torch", "safetensors"}
 WITH_TORCH = {
     "model", "layout", "scoring", "sampler", "checkpoint", "pretraining", "policy", "passes", "learner", "clock",
-    "answers", "eager", "ledger",
+    "answers", "eager", "ledger", "interface", "character_policy",
 }  # fmt: skip
 """The modules of grpo_core.lm that name torch or its file format; batches works on them without naming it."""
 

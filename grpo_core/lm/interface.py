@@ -1,0 +1,139 @@
+"""What a learner asks of a language model's policy, whatever computes it: sample, score, train, reference, snapshot.
+
+Two kinds of policy do this: the character transformer that comes with the program (``character_policy.py``), and a
+model from a folder of the user's (``grpo_core.hf.policy``). Prompts, rewards, loss and record are the same for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grpo_core.config import Objective, Optimizer, Settings
+from grpo_core.lm.problems import Prompt
+from grpo_core.record import Step
+
+Drafts = Callable[[np.ndarray, np.ndarray | None], Step]
+"""(log-probabilities before the first pass (B, T), a critic's values (B, T)) -> the update as far as it is known then:
+all that its advantages follow from."""
+
+
+class Scored(Protocol):
+    """What a forward pass over a batch gives, and whatever else a policy measures there."""
+
+    @property
+    def logp(self) -> Tensor:
+        """(B, T) log-probabilities of the sampled tokens; 0 in padding."""
+
+
+Table = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Completions, (B, T) each: tokens, the end sign included, 0 in padding; mask; the sampler's log-probabilities."""
+
+
+class Sampling(Protocol):
+    """What drawing a batch needs of a policy."""
+
+    def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
+        """The tokens of prompts, (P, T_prompt), −1 in padding on the right."""
+
+    def text(self, tokens: np.ndarray) -> str:
+        """What a completion's tokens (L,) say, without its end sign."""
+
+    def sample(
+        self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
+        greedy: np.ndarray, poll: Callable[[], None],
+    ) -> Table:  # fmt: skip
+        """One completion a row.
+
+        Args:
+            prompt_tokens: (P, T_prompt), −1 in padding.
+            prompt_of: (B,) the prompt of each row.
+            uniforms: (B, T) in [0, 1), the random number of each token; T is the longest completion.
+            temperature: divides the logits.
+            greedy: (B,) rows that take the likeliest token instead.
+            poll: called before every token; whatever it raises ends the sampling.
+        """
+
+
+BatchT = TypeVar("BatchT")
+ScoresT = TypeVar("ScoresT", bound=Scored)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Passes(Generic[ScoresT]):
+    """What the passes over a batch have done.
+
+    Attributes:
+        draft: the update as it was known before the first pass.
+        scores: before each pass, without gradients.
+        norm: Euclidean norm of the gradient in the first pass.
+    """
+
+    draft: Step
+    scores: list[ScoresT]
+    norm: float
+
+
+class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
+    """A trainable language model with its frozen reference and the optimizer's memory.
+
+    Attributes:
+        device: where it is computed.
+    """
+
+    device: torch.device
+
+    def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> BatchT:
+        """Prompts (P, T_prompt) and completions (B, T) as this policy computes them."""
+
+    def score(self, batch: BatchT, temperature: float, poll: Callable[[], None]) -> ScoresT:
+        """The batch under the present policy, without gradients."""
+
+    def score_reference(self, batch: BatchT, temperature: float, poll: Callable[[], None]) -> ScoresT:
+        """The batch under the reference."""
+
+    def train(
+        self, settings: Settings, batch: BatchT, reference: ScoresT | None, draft: Drafts, poll: Callable[[], None],
+        number: int,
+    ) -> Passes[ScoresT]:  # fmt: skip
+        """All passes of update ``number``; the policy has moved afterwards.
+
+        Raises:
+            NonFiniteError: a loss or a gradient is not finite.
+        """
+
+    def recorded_before(self, batch: BatchT, reference: ScoresT | None) -> dict[str, Any]:
+        """Fields of :class:`~grpo_core.record.Step` that are known before the first pass."""
+
+    def recorded_after(
+        self, objective: Objective, batch: BatchT, scores: list[ScoresT], reference: ScoresT | None
+    ) -> dict[str, Any]:
+        """Fields of the step that follow from the scores before each pass and after the last."""
+
+    def measurements(self, batch: BatchT, after: ScoresT, reference: ScoresT | None) -> dict[str, float]:
+        """Numbers that only the model could produce, for the step's own."""
+
+    def kept_for(self, settings: Settings) -> Any:
+        """What is needed to give the next update up."""
+
+    def put_back(self, kept: Any) -> None:
+        """Stand where :meth:`kept_for` was asked.
+
+        Raises:
+            GrpoError: nothing was kept, and the weights have moved.
+        """
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything that later updates depend on, for the run file; empty where it is not kept there."""
+
+    def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
+        """Stand where :meth:`state` was taken.
+
+        Raises:
+            GrpoError: it belongs to another model.
+        """
