@@ -180,7 +180,7 @@ class EvaluatedStep:
 
     def used(self, passed: int) -> np.ndarray:
         """Tokens that a pass learned from, boolean (B, T)."""
-        return np.asarray(self.step.mask & (self.step.part[passed] >= 0)[:, None])
+        return recompute.used(self.step, passed)
 
     def ratios(self, passed: int) -> np.ndarray:
         """Ratios of the tokens that a pass learned from, in one row."""

@@ -73,7 +73,7 @@ METRICS: dict[str, Metric] = {
     "clip_fraction": Metric(
         title=tr("Clipped, last pass"),
         help=tr(
-            "Share of tokens whose push was stopped by the clip in the last pass; for CISPO, whose weight was capped."
+            "Share of the last pass's tokens whose push was stopped by the clip; for CISPO, whose weight was capped."
         ),
         colour="clipped",
         low=0,
@@ -147,7 +147,7 @@ def metrics(step: Step) -> dict[str, float]:
     final = first if last == 1 else recompute.terms(step, last - 1, given=advantage)
     values["reward_mean"] = float(step.rewards[scored].mean()) if scored.any() else float("nan")
     values["reward_std"] = _mean_std(rewards)
-    values["clip_fraction"] = float(final.clipped.sum()) / count
+    values["clip_fraction"] = float(final.clipped.sum()) / max(int(recompute.used(step, last - 1).sum()), 1)
     values["loss"] = float(first.loss)
     values["dead_groups"] = float(recompute.dead_groups(step).mean())
     values["length"] = float(visited.sum(axis=-1).mean())

@@ -197,6 +197,11 @@ def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
     return np.where(step.mask, kl.entropy(now)[step.context], 0.0)
 
 
+def used(step: Step, passed: int) -> np.ndarray:
+    """Tokens that count in the loss of pass ``passed`` (0 = the first), boolean (B, T): a pass may leave rows out."""
+    return np.asarray(step.mask & (step.part[passed] >= 0)[:, None])
+
+
 def measured_entropy(step: Step, passed: int) -> np.ndarray | None:
     """Entropy of the policy at every token's place before pass ``passed``, (B, T): exact where the distributions are
     recorded, else what the source measured; None where neither is there."""

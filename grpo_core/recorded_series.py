@@ -107,7 +107,7 @@ def of_step(step: Step) -> dict[str, float]:
     values = {name: value for name, value in shared.items() if name in OURS and np.isfinite(value)}
     optimizer_steps = step.passes if step.optimizer_step is None else len(np.unique(step.optimizer_step))
     values["loss_mean"] = sum(float(of_pass.loss) for of_pass in terms) / max(optimizer_steps, 1)
-    used = step.mask & (step.part[0] >= 0)[:, None]
+    used = recompute.used(step, 0)
     if terms[0].kl is not None and used.any():
         values["kl_estimate"] = float(terms[0].kl[used].mean())
     if step.entropy is not None and np.isfinite(measured := step.entropy[0][used]).any():

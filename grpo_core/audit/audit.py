@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from grpo_core import recompute
 from grpo_core.audit import compare, hypotheses
 from grpo_core.audit.compare import Comparison
 from grpo_core.audit.hypotheses import Hypothesis, constant_factor
@@ -178,7 +179,7 @@ def _fitting(
 
 def _slope(step: Step) -> Iterator[float]:
     """Slope of old against new log-probabilities in the first pass, where they were scored apart."""
-    used = step.mask & (step.part[0] >= 0)[:, None]
+    used = recompute.used(step, 0)
     new, old = step.logp[0][used].astype(np.float64), step.old_logp[used].astype(np.float64)
     if len(new) > 16 and new.std() > 0 and not np.array_equal(new, old):
         yield float(np.polyfit(new, old, 1)[0])

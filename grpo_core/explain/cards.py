@@ -162,8 +162,9 @@ def _counted(o: Objective) -> str:
 
 def clip_fraction(n: Numbers, q: Quantity) -> Formula:
     last = n.step.passes - 1
-    inputs = [Quantity("clipped_tokens", passed=last, row=i) for i in range(len(n.step.group))]
-    values, count = [n[i] for i in inputs], max(int(n.step.mask.sum()), 1)
+    rows = np.flatnonzero(n.step.part[last] >= 0)  # a pass may leave completions out
+    inputs = [Quantity("clipped_tokens", passed=last, row=int(i)) for i in rows]
+    values, count = [n[i] for i in inputs], max(int(n.used(last).sum()), 1)
     return Formula(
         symbol="f",
         general=r"f = \frac{1}{n} \sum_{i} \mathrm{clipped}_{i}",

@@ -54,7 +54,7 @@ class Update:
     def used(self, passed: int) -> np.ndarray:
         """Tokens that pass ``passed`` (0 = the first) used and that count in the loss, boolean (B, T)."""
         assert self.step is not None
-        return np.asarray(self.step.mask & (self.step.part[passed] >= 0)[:, None])
+        return recompute.used(self.step, passed)
 
     def reported(self, name: str) -> list[float]:
         """The trainer's numbers called ``name``, in the order of its reports."""

@@ -11,6 +11,7 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.config import PRESETS, Settings
+from grpo_core.explain import Quantity, explain
 from grpo_core.learners import learner, origin
 from grpo_core.metrics import METRICS, at_start, metrics
 from tests.core.steps import random_step
@@ -61,6 +62,16 @@ def test_what_the_series_share_is_what_each_would_have_computed_alone(passes: in
         assert found["clip_fraction"] == float(recompute.terms(step, passes - 1).clipped.sum()) / int(step.mask.sum())
         assert found["dead_groups"] == float(recompute.dead_groups(step).mean())
         assert found["reward_std"] == float(np.nanstd(table, axis=-1, ddof=1).mean())
+
+
+def test_tokens_that_the_last_pass_did_not_use_are_not_in_its_clipped_share() -> None:
+    step = random_step(prompts=2, group_size=4, tokens=3, contexts=2, passes=2)
+    part = np.array([[0] * 8, [0, -1] * 4])
+    step = dataclasses.replace(step, part=part, denominator=None)
+    terms = recompute.terms(step, 1)
+    assert metrics(step)["clip_fraction"] == pytest.approx(terms.clipped[::2].sum() / step.mask[::2].sum())
+    card = explain(step, Quantity("clip_fraction"))
+    assert card.value == pytest.approx(metrics(step)["clip_fraction"]) and len(card.inputs) == 4
 
 
 def test_unscored_rewards_are_left_out() -> None:
