@@ -15,7 +15,7 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.audit import compare, hypotheses
 from grpo_core.audit.compare import Comparison
-from grpo_core.audit.hypotheses import Hypothesis, constant_factor
+from grpo_core.audit.hypotheses import AS_SET, Hypothesis, constant_factor
 from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
 from grpo_core.record import Step
 from grpo_core.text import tr
@@ -144,20 +144,25 @@ def _explanations(run: Traced, departing: Sequence[tuple[int, Step]]) -> Iterato
         return
     if any(c.what == "advantage" for _, step in departing for c in compare.advantages(step) if not c.agrees):
         yield from _fitting(
-            hypotheses.of_advantage(departing[0][1]), [s for _, s in departing], lambda _, s: compare.advantages(s)
+            hypotheses.of_advantage(departing[0][1]),
+            [step for _, step in departing],
+            lambda _, step, hypothesis: compare.advantages(hypothesis.applied(step)),
         )
         return
     steps = [step for _, step in departing]
     theirs = [run.losses(position) for position, _ in departing]
 
-    def losses(index: int, step: Step) -> list[Comparison]:
+    def losses(index: int, step: Step, hypothesis: Hypothesis) -> list[Comparison]:
         known = theirs[index]
-        return [] if known is None else compare.losses(step, known, run.processes)
+        if known is None:
+            return []
+        added = 0.0 if hypothesis.added is None else hypothesis.added(step) * run.processes
+        return compare.losses(hypothesis.applied(step), known - added, run.processes)
 
     found = list(_fitting(hypotheses.of_loss(steps[0]), steps, losses))
-    yield from found
+    yield from dict.fromkeys(found)
     if not found:
-        pairs = [c for index, step in enumerate(steps) for c in losses(index, step)]
+        pairs = [c for index, step in enumerate(steps) for c in losses(index, step, AS_SET)]
         factor = constant_factor([c.ours for c in pairs], [c.theirs for c in pairs])
         if factor is not None:
             yield tr("The trainer's losses are {factor:.6g} times ours throughout: another normaliser.").format(
@@ -166,11 +171,13 @@ def _explanations(run: Traced, departing: Sequence[tuple[int, Step]]) -> Iterato
 
 
 def _fitting(
-    candidates: Iterator[Hypothesis], steps: Sequence[Step], compared: Callable[[int, Step], list[Comparison]]
+    candidates: Iterator[Hypothesis],
+    steps: Sequence[Step],
+    compared: Callable[[int, Step, Hypothesis], list[Comparison]],
 ) -> Iterator[str]:
     for hypothesis in candidates:
         try:
-            results = [compared(index, hypothesis.applied(step)) for index, step in enumerate(steps)]
+            results = [compared(index, step, hypothesis) for index, step in enumerate(steps)]
         except SettingsError:
             continue
         if any(results) and all(c.agrees for result in results for c in result):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from grpo_core import recompute
 from grpo_core.baselines import BASELINES
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.kl import ESTIMATORS
@@ -25,10 +27,13 @@ class Hypothesis:
     Attributes:
         sentence: what it would have done.
         applied: the update as it would stand then.
+        added: (N, M), what each micro-batch's loss would have more than that of ``applied``, for what no step can
+            hold; None where it has nothing more.
     """
 
     sentence: str
     applied: Callable[[Step], Step]
+    added: Callable[[Step], np.ndarray] | None = None
 
 
 def _objective(**changes: Any) -> Callable[[Step], Step]:
@@ -87,6 +92,27 @@ def _present(step: Step) -> np.ndarray:
     return step.mask if step.present is None else step.present
 
 
+def _padding_in_loss(step: Step, *, of_update: bool) -> np.ndarray:
+    """What padded places add to each micro-batch's loss, (N, M), where they are summed with the tokens.
+
+    There the ratio is 1 in a first pass and the surrogate is the advantage; without a KL nothing else is in it.
+
+    Args:
+        step: the update.
+        of_update: completions are padded to the longest of the update, else to the longest of their micro-batch.
+    """
+    lengths = step.there.sum(axis=1)
+    advantage = recompute.advantage(step)
+    added = np.zeros((step.passes, 1 + int(step.part.max(initial=0))))
+    for n in range(step.passes):
+        weight = recompute.terms(step, n).weight.max(axis=1)  # the same at every token of a completion
+        for part in np.unique(step.part[n][step.part[n] >= 0]):
+            rows = step.part[n] == part
+            width = int(lengths.max() if of_update else lengths[rows].max())
+            added[n, part] = -float((advantage * weight * (width - lengths))[rows].sum())
+    return added
+
+
 def of_loss(step: Step) -> Iterator[Hypothesis]:
     """What may be other in a loss, for an update with these settings."""
     o = step.settings.objective
@@ -133,6 +159,13 @@ def of_loss(step: Step) -> Iterator[Hypothesis]:
     yield Hypothesis(
         sentence=tr("The last token of each completion did not count in the loss."), applied=_masked(_without_last)
     )
+    if o.surrogate == "clip" and not o.beta and recompute.advantage(step).ndim == 1:
+        for of_update in (True, False):
+            yield Hypothesis(
+                sentence=tr("The mask was left out of the sum: places of padding counted in the loss like tokens."),
+                applied=lambda step: step,
+                added=partial(_padding_in_loss, of_update=of_update),
+            )
     if step.gate is not None:
         yield Hypothesis(
             sentence=tr("The gates (masks and importance weights of the sampler) were not applied."),
@@ -208,3 +241,7 @@ def constant_factor(ours: Sequence[float], theirs: Sequence[float]) -> float | N
     factors = np.array([b / a for a, b in pairs])
     middle = float(np.median(factors))
     return middle if middle and np.abs(factors / middle - 1).max() < 1e-4 else None
+
+
+AS_SET = Hypothesis(sentence=tr("The trainer did what its settings say."), applied=lambda step: step)
+"""Nothing is other than set."""
