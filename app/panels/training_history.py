@@ -64,19 +64,25 @@ class HistoryChart(Plot):
 
     def __init__(self, title: str, y: Scale, names: tuple[str, ...], last: bool) -> None:
         super().__init__(title, Scale(label=tr("update") if last else "", low=1, whole=True), y, zoomable=True)
-        self.names = names
+        self.names, self._last, self._unit = names, last, tr("update")
         for name in names:
             self.add_curve(name, LABELS[name], METRICS[name].colour)
         for curve in self.curves:
             curve.sparse = curve.key in SPARSE
         self.possible = frozenset(names)
 
+    def count_as(self, run: RunHandle) -> None:
+        """Say the numbers by which ``run`` counts: of a recorded run, its trainer's steps."""
+        self._unit = tr("trainer's step") if run.is_recorded else tr("update")
+        self.set_scales(x=Scale(label=self._unit if self._last else "", low=1, whole=True))
+        self.number_places(run.label if run.is_recorded else None)
+
     def table(self) -> tuple[list[Column], Rows]:
         """The series that this run can have; others would be columns of dashes."""
         curves = [curve for curve in self.curves if curve.key in self.possible]
-        columns = [Column("x", tr("update"), chars=8, decimals=0)]
+        columns = [Column("x", self._unit, chars=8, decimals=0)]
         columns += [Column(c.key, c.label, chars=9, help=METRICS[c.key].help) for c in curves]
-        return columns, SeriesRows([(c.series, c.first) for c in curves], whole=True)
+        return columns, SeriesRows([(c.series, c.first) for c in curves], whole=True, number_at=self.number_at)
 
     def _refresh_y(self) -> None:
         if self.names is UNIT:
@@ -184,6 +190,7 @@ class TrainingHistoryPanel(Panel):
         if view.run is not self._run:
             self._choose(view.run)
             for chart in self.charts:
+                chart.count_as(view.run)
                 for curve in chart.curves:
                     curve.series = view.run.series[curve.key]
         self._offer(view.run)

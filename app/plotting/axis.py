@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,10 +40,16 @@ class Scale:
 
 
 class Axis(pg.AxisItem):  # type: ignore[misc]
-    """A left or bottom axis."""
+    """A left or bottom axis.
+
+    Attributes:
+        what: what it shows.
+        number_of: the number that stands at a whole place where that is another than the place; None where it is not.
+    """
 
     def __init__(self, orientation: str, scale: Scale) -> None:
         self._reach, self._spacing = 0.0, 60.0
+        self.number_of: Callable[[int], int] | None = None
         super().__init__(orientation, showValues=True, maxTickLength=0)
         self.what = scale
         self.enableAutoSIPrefix(False)
@@ -91,6 +98,8 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         return [(values[1] - values[0] if len(values) > 1 else 1.0, values)]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        if self.number_of is not None:
+            return [tick_text(self.number_of(round(value)), 1.0) for value in values]
         return [tick_text(value * scale, spacing * scale) for value in values]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -127,6 +127,22 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     def set_x_names(self, names: Sequence[tuple[float, str]] | None) -> None:
         """Words instead of numbers on the x axis; None brings the numbers back."""
         self._axes["bottom"].setTicks(None if names is None else [list(names)])
+
+    def number_places(self, number_of: Callable[[int], int] | None) -> None:
+        """Say other numbers than the places themselves: those by which a recorded run's trainer counts; None ends it.
+
+        The ticks stay where they are; on an axis of whole places alone.
+        """
+        axis = self._axes["bottom"]
+        if axis.number_of != number_of:
+            axis.number_of = number_of
+            axis.picture = None
+            axis.update()
+
+    def number_at(self, x: float) -> float:
+        """The number that is said of the place ``x``."""
+        number_of = self._axes["bottom"].number_of
+        return x if number_of is None else number_of(round(x))
 
     def set_stale(self, stale: bool) -> None:
         """Dim the picture: it shows something older than what the rest of the window shows."""

@@ -90,7 +90,7 @@ class Plot(Canvas):
         """What the read-out says at ``x``: lines of (text, meaning). Subclasses override it where they know better."""
         found = [(curve, curve.at(x)) for curve in self.curves if curve.isVisible()]
         lines = [(f"{c.label}  {shown(v, 6)}", c.meaning) for c, v in found if not is_missing(v)]
-        where = shown(round(x) if self.x_scale.whole else x)
+        where = shown(self.number_at(round(x) if self.x_scale.whole else x))
         return [(f"{self.x_scale.label or 'x'} {where}", "muted"), *lines]
 
     def table(self) -> tuple[list[Column], Rows]:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import overload
 
 from app.plotting.pyramid import Pyramid
 
 
 class SeriesRows(Sequence[Sequence[object]]):
-    """One row a place: x, then the value of each series there, None where it has none.
+    """One row a place: x or the number said of it, then the value of each series there, None where it has none.
 
     The length is that at the time of making, so that a table does not change under a view.
     """
 
-    def __init__(self, series: Sequence[tuple[Pyramid, float]], *, whole: bool = True) -> None:
+    def __init__(
+        self,
+        series: Sequence[tuple[Pyramid, float]],
+        *,
+        whole: bool = True,
+        number_at: Callable[[float], float] | None = None,
+    ) -> None:
         self._series = [(pyramid.values, first) for pyramid, first in series]
         self._whole = whole
+        self._number_at = number_at or float
         filled = [(first, first + len(values)) for values, first in self._series if len(values)]
         self._first = min((a for a, _ in filled), default=0.0)
         self._size = round(max((b for _, b in filled), default=self._first) - self._first)
@@ -34,7 +41,7 @@ class SeriesRows(Sequence[Sequence[object]]):
         if not -self._size <= n < self._size:
             raise IndexError(n)
         x = self._first + n % self._size
-        row: list[object] = [int(x) if self._whole else x]
+        row: list[object] = [int(self._number_at(x)) if self._whole else x]
         for values, first in self._series:
             place = round(x - first)
             value = float(values[place]) if 0 <= place < len(values) else None

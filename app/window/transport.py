@@ -58,6 +58,7 @@ class Transport(QToolBar):
         self.setMovable(False)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._spare: list[QAction] = []
+        self._of_training: list[QAction] = []
         self.dress(1.0)
         self._player, self._run_manager, self._workspace = player, run_manager, workspace
         self._button(actions["step_back"], icon_only=True)
@@ -98,13 +99,23 @@ class Transport(QToolBar):
         label = Label(text)
         label.setObjectName("muted")
         self._spare.append(self.addWidget(label))
+        self._of_training.append(self._spare[-1])
         return label
 
     def _fit(self) -> None:
-        """Leave out words until the list of runs has room at the right end; a wait for the model is always said."""
-        words = list(reversed(self._spare))
+        """Leave out words until the list of runs has room at the right end; a wait for the model is always said.
+
+        Seed, speed and length belong to training: a run that another program trained has none of them.
+        """
+        run = self._workspace.run
+        out = set(self._of_training) if run is not None and run.is_recorded else set()
+        for action in self._of_training:
+            if action.isVisible() == (action in out):
+                action.setVisible(action not in out)
+        words = [action for action in reversed(self._spare) if action not in out]
         spare = [*words, self._status_action] if self.status.late else [self._status_action, *words]
-        widths = {action: _width_of(self.widgetForAction(action)) for action in self.actions()}
+        shown = [action for action in self.actions() if action not in out]
+        widths = {action: _width_of(self.widgetForAction(action)) for action in shown}
         layout = self.layout()
         gap = MARGIN if layout is None else layout.spacing()
         needed = sum(widths.values()) + gap * len(widths) + 2 * MARGIN
@@ -130,7 +141,7 @@ class Transport(QToolBar):
         field.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         field.customContextMenuRequested.connect(self._on_seed_menu)
         label.setBuddy(field)
-        self.addWidget(field)
+        self._of_training.append(self.addWidget(field))
         self._button(actions["new_seed"])
         self._button(actions["new_run"], icon_only=True)
         return field
@@ -167,7 +178,7 @@ class Transport(QToolBar):
         box.setToolTip(plain_tip(name))
         box.addItems(texts)
         box.activated.connect(slot)
-        self.addWidget(box)
+        self._of_training.append(self.addWidget(box))
         return box
 
     @Slot(int)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.commands.table import all_commands
-from app.panels.registry import PANELS
+from app.panels.registry import PANELS, TRAINING_HISTORY
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from tests.app.conftest import Driver
@@ -71,6 +71,29 @@ def test_the_timeline_says_the_trainers_numbers(driver: Driver) -> None:
     driver.settle()
     assert driver.program.workspace.cursor.step == 1
     assert timeline.place.text() == "Viewing <b>2</b> of 4"  # type: ignore[attr-defined]
+
+
+def test_the_history_counts_as_the_trainer_does_and_again_as_we_do_for_a_run_of_ours(driver: Driver) -> None:
+    run = opened(driver, DATA / "grpo")
+    chart = driver.program.window.panels.of(TRAINING_HISTORY).charts[1]
+    assert chart.x_scale.label == "trainer's step"
+    assert chart._axes["bottom"].tickStrings([1.0, 2.0], 1.0, 1.0) == ["2", "4"]
+    assert chart.read_at(2.0)[0][0] == "trainer's step 4"
+    assert [row[0] for row in chart.table()[1][:]] == list(run.source.labels)
+    driver.program.runs.new_run()
+    driver.run(2)
+    assert chart.x_scale.label == "update" and chart._axes["bottom"].tickStrings([1.0, 2.0], 1.0, 1.0) == ["1", "2"]
+
+
+def test_the_toolbar_has_no_seed_speed_or_length_for_a_run_that_is_not_trained_here(driver: Driver) -> None:
+    transport = driver.program.transport
+    fields = (transport.seed, transport.speed, transport.length)
+    assert all(field.isVisible() for field in fields)
+    opened(driver, DATA / "grpo")
+    assert not any(field.isVisible() for field in fields)
+    driver.program.runs.new_run()
+    driver.settle()
+    assert all(field.isVisible() for field in fields)
 
 
 @pytest.mark.parametrize("id", ["run", "run_n", "branch", "save_as", "export_run"])
