@@ -15,6 +15,7 @@ from app.experiments.runner import Poll, Runner
 from app.sessions.file_task import FileTask
 from app.workspace.recorded_run import RecordedRun
 from grpo_core.experiments.recorded_jobs import batches
+from grpo_core.runs.importers import place_of
 from grpo_core.runs.importers.source import Source
 from grpo_core.runs.importers.trace import Trace
 
@@ -177,7 +178,8 @@ def _refreshed(
 
 
 def _stamp(path: Path) -> object:
-    """Times and sizes that change when something is written below ``path``."""
+    """Times and sizes that change when something is written at or below ``path``."""
+    path = place_of(path)
     if path.is_file():
         beside = (path, path.with_name(path.name + "-wal"))
         return tuple((s.st_mtime_ns, s.st_size) for s in (file.stat() for file in beside if file.exists()))

@@ -7,11 +7,12 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QInputDialog
 
 from app.controllers.layouts import LayoutsController
 from app.controllers.recent_files import RecentFiles
 from app.controllers.recorded_follower import RecordedFollower
-from app.messages.message import Message, Severity
+from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks
 from app.workspace.recorded_run import RecordedRun
@@ -87,9 +88,20 @@ class RecordedRuns(QObject):
         """What is torn, repeated, missing or left out of a run."""
         if run.note:
             text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
-            self._messages.post(Message(text=text, severity=Severity.INFO, id=NOTES))
+            another = BarAction(text=tr("Open another run of it"), run=partial(self._ask_sibling, run), closes=False)
+            actions = (another,) if run.source.siblings else ()
+            self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=NOTES))
         else:
             self._messages.remove(NOTES)
+
+    def _ask_sibling(self, run: RecordedRun) -> None:
+        """Ask which of the other runs of a database to open, and open it."""
+        siblings = {path.name: path for path in run.source.siblings}
+        name, accepted = QInputDialog.getItem(
+            self._messages.window(), tr("Open another run"), tr("Runs, the newest first"), list(siblings), 0, False
+        )
+        if accepted:
+            self.open(siblings[name], lambda _: None)
 
     @Slot()
     def _open_next(self) -> None:

@@ -26,6 +26,7 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.learners import NO_TORCH
 from grpo_core.runs import library
+from grpo_core.runs.importers import place_of
 from grpo_core.runs.session import SUFFIX
 from grpo_core.text import tr
 
@@ -116,7 +117,7 @@ class RunsController:
         """Open a run file, a session, or a run that another program recorded, beside the window, or say why not."""
         if path.suffix.lower() == SUFFIX:
             self._session_files.open(path)
-        elif exists(path) and path.suffix.lower() != OWN_SUFFIX:
+        elif path.suffix.lower() != OWN_SUFFIX and exists(place_of(path)):
             self._recorded_runs.open(path, self._open_own)
         else:
             self._open_own(path)

@@ -13,6 +13,7 @@ from grpo_core.errors import GrpoError, NotRecordedError
 from grpo_core.objective import Terms
 from grpo_core.record import Step
 from grpo_core.runs.importers.source import Completions, Report, Source
+from grpo_core.text import tr
 
 LONGEST_QUOTE = 160
 """Characters of a completion that a finding quotes."""
@@ -78,7 +79,11 @@ def read(source: Source, position: int) -> Update:
         label=source.labels[position - 1], settings=source.settings, reports=tuple(source.reports(position))
     )
     try:
-        update.table = source.completions(position)
+        table = source.completions(position)
+        if table.repeated:
+            update.why_no_table = tr("The completions of this step are those of the step before.")
+        else:
+            update.table = table
     except NotRecordedError as error:
         update.why_no_table = str(error)
     try:

@@ -32,13 +32,23 @@ def importer_for(path: Path) -> Importer | None:
     return next((importer for importer in IMPORTERS.values() if importer.probe(path)), None)
 
 
+def exists(path: Path) -> bool:
+    """Whether there is a file or folder, or a database within which the path names a run."""
+    return place_of(path).exists()
+
+
+def place_of(path: Path) -> Path:
+    """The file or folder to look at for changes of the run at ``path``: of a run in a database, the database."""
+    return trackio.database_of(path)[0]
+
+
 def open_source(path: Path) -> Source:
     """The recorded run in a file or folder.
 
     Raises:
         RunFileError: there is nothing, or it is of no known format, or it cannot be read.
     """
-    if not path.exists():
+    if not exists(path):
         raise RunFileError(tr("There is no {path}.").format(path=path))
     importer = importer_for(path)
     if importer is None:

@@ -47,6 +47,8 @@ class Completions:
         entropy: of the policy, mean over the row's tokens, (B,), in nats; NaN or None where not measured.
         sampling_logp: a row's log-probabilities by the sampler, NaN where it gave none; None where not recorded.
         training_logp: the trainer's of the same tokens.
+        repeated: whether these are the completions of the update before once more: one generation served both, and
+            whoever counts over updates counts them there.
     """
 
     prompts: tuple[str | None, ...]
@@ -63,6 +65,7 @@ class Completions:
     entropy: np.ndarray | None = None
     sampling_logp: tuple[np.ndarray, ...] | None = None
     training_logp: tuple[np.ndarray, ...] | None = None
+    repeated: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +93,11 @@ class Source(Protocol):
     path: Path
     title: str
     settings: Settings
+
+    @property
+    def siblings(self) -> Sequence[Path]:
+        """The other runs of the same file, the newest first, as paths that open them."""
+        ...
 
     @property
     def notes(self) -> Sequence[str]:

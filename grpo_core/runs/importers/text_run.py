@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import hashlib
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -30,9 +33,11 @@ class TextRun:
 
     def __init__(self, path: Path, title: str, settings: Settings) -> None:
         self.path, self.title, self.settings = path, title, settings
+        self.siblings: tuple[Path, ...] = ()
         self.notes: list[str] = []
         self.labels: list[int] = []
         self._usual_group: int | None = None
+        self._digests: dict[int, bytes] = {}
 
     def __len__(self) -> int:
         """Updates there are, as of the last refresh."""
@@ -63,6 +68,28 @@ class TextRun:
         if sentence not in self.notes:
             self.notes.append(sentence)
 
+    def with_repeats_marked(self, position: int, table: Completions, read: Callable[[int], Completions]) -> Completions:
+        """``table``, marked and noted where it holds the completions of the update before once more.
+
+        Args:
+            position: of the update.
+            table: its completions.
+            read: the completions of another update.
+        """
+        digest = self._digests[position] = _digest(table)
+        if position > 1 and position - 1 not in self._digests:
+            with suppress(RunFileError, NotRecordedError):
+                self._digests[position - 1] = _digest(read(position - 1))
+        if not table.prompts or digest != self._digests.get(position - 1):
+            return table
+        self.note(
+            tr(
+                "Steps hold the completions of the step before them once more: one generation served several, and "
+                "what is counted over steps counts it once."
+            )
+        )
+        return replace(table, repeated=True)
+
     def compare_groups(self, position: int, group: np.ndarray) -> None:
         """Note an update whose groups are of another size than those of the first one that was read."""
         sizes = np.bincount(group)
@@ -76,6 +103,11 @@ class TextRun:
                     "was written over it."
                 ).format(label=self.labels[position - 1], size=usual, usual=self._usual_group)
             )
+
+
+def _digest(table: Completions) -> bytes:
+    """What two tables of the same texts share."""
+    return hashlib.sha256(repr((table.prompts, table.completions)).encode("utf-8", "replace")).digest()
 
 
 def recorded_settings(

@@ -47,6 +47,7 @@ class Trace:
 
     def __init__(self, path: Path) -> None:
         self.path = path if path.is_dir() else path.parent
+        self.siblings: tuple[Path, ...] = ()
         self.title = self.path.name
         self._description = description_of(self.path)
         self._trainer: dict[str, Any] = self._description["settings"]

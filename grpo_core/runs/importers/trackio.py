@@ -30,19 +30,30 @@ SMALL = 1 << 16
 """Bytes of a row that holds the numbers of a step; a longer one is a table."""
 AT_ONCE = 200
 """Rows of one statement, so that each has its own allowance."""
+LISTED = 10
+"""Names of runs that a sentence lists at most."""
 TRAINING = "train/"
 """What the names of the trainer's numbers begin with."""
 
 
 def probe(path: Path) -> bool:
-    """Whether ``path`` is a SQLite database whose name ends in .db."""
-    if path.suffix != ".db" or not path.is_file():
+    """Whether ``path`` is a SQLite database whose name ends in .db, or names a run in one: ``project.db/a-run``."""
+    file = database_of(path)[0]
+    if file.suffix != ".db" or not file.is_file():
         return False
     try:
-        with opened_regular(path) as file:
-            return file.read(len(HEADER)) == HEADER
+        with opened_regular(file) as opened:
+            return opened.read(len(HEADER)) == HEADER
     except (OSError, ValueError):
         return False
+
+
+def database_of(path: Path) -> tuple[Path, str]:
+    """The database that ``path`` lies in and the run that it names there; no name where it is the database itself."""
+    with contextlib.suppress(OSError, ValueError):  # a name that none can have
+        if path.parent.suffix == ".db" and path.parent.is_file():
+            return path.parent, path.name
+    return path, ""
 
 
 @dataclass
@@ -54,7 +65,11 @@ class _Update:
 
 
 class TrackioRun(TextRun):
-    """The newest run of a trackio database that a GRPO trainer logged to."""
+    """A run of a trackio database that a GRPO trainer logged to: the newest, or the one that the path names.
+
+    Attributes:
+        file: the database.
+    """
 
     why_no_step = tr(
         "trackio holds the trainer's reports and its table of completions, no tokens and no log-probabilities, so "
@@ -63,21 +78,30 @@ class TrackioRun(TextRun):
     )
 
     def __init__(self, path: Path) -> None:
-        with _reading(path) as connection:
-            _check_tables(path, connection)
-            runs = connection.execute(
-                "SELECT run_id, max(run_name), max(id) FROM metrics GROUP BY run_id ORDER BY max(id) DESC LIMIT 1000"
-            ).fetchall()
+        self.file, wanted = database_of(path)
+        with _reading(self.file) as connection:
+            _check_tables(self.file, connection)
+            runs = _runs(connection)
             if not runs:
-                raise RunFileError(tr("{name} holds no run.").format(name=path.name))
-            self._run = runs[0][0]
-            config = _config(connection, self._run)
-        super().__init__(path, str(runs[0][1]), recorded_settings("trackio"))
-        if len(runs) > 1:
-            self.note(
-                tr("The database holds {count} runs; the newest, “{name}”, is shown.").format(
-                    count=len(runs), name=self.title
+                raise RunFileError(tr("{name} holds no run.").format(name=self.file.name))
+            chosen = next((run for run in runs if not wanted or run[1] == wanted), None)
+            if chosen is None:
+                names = ", ".join(name for _, name in runs[:LISTED])
+                raise RunFileError(
+                    tr("{name} holds no run “{wanted}”; it has {names}.").format(
+                        name=self.file.name, wanted=wanted, names=names
+                    )
                 )
+            self._run = chosen[0]
+            config = _config(connection, self._run)
+        super().__init__(path, chosen[1], recorded_settings("trackio"))
+        self.siblings = tuple(self.file / name for run, name in runs if run != self._run)
+        if self.siblings and not wanted:
+            self.note(
+                tr(
+                    "The database holds {count} runs; the newest, “{name}”, is shown. Another is opened by its name: "
+                    "{example}."
+                ).format(count=len(runs), name=self.title, example=f"{self.file.name}/{self.siblings[0].name}")
             )
         self._weights = tuple(config["reward_weights"]) if _is_numbers(config.get("reward_weights")) else ()
         self._group_size = _whole(config.get("num_generations"))
@@ -88,7 +112,7 @@ class TrackioRun(TextRun):
         self.settings = self._settings_of(config)
 
     def refresh(self) -> int:
-        with _reading(self.path) as connection:
+        with _reading(self.file) as connection:
             while rows := connection.execute(
                 "SELECT id, CASE WHEN length(metrics) <= ? THEN metrics END, substr(CAST(metrics AS TEXT), 1, 200) "
                 "FROM metrics WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?",
@@ -106,21 +130,24 @@ class TrackioRun(TextRun):
         return len(self.labels)
 
     def completions(self, position: int) -> Completions:
+        result = self._table(position)
+        self.compare_groups(position, result.group)
+        return self.with_repeats_marked(position, result, self._table)
+
+    def _table(self, position: int) -> Completions:
         label = self.labels[position - 1]
         number = self._updates[label].table
         if number is None:
             raise NotRecordedError(
                 tr("No completions were logged to trackio at this step; log_completions=True in GRPOConfig logs them.")
             )
-        with _reading(self.path) as connection:
+        with _reading(self.file) as connection:
             rows = _table_rows(_value(connection, number))
         rows = [row for row in rows if row.get("step", label) in (label, str(label))]
         columns = {name: [row.get(name) for row in rows] for name in (rows[0] if rows else {})}
-        result = table(
-            columns, self.path.name, rewards=self._names or None, weights=self._weights, group_size=self._group_size
+        return table(
+            columns, self.file.name, rewards=self._names or None, weights=self._weights, group_size=self._group_size
         )
-        self.compare_groups(position, result.group)
-        return result
 
     def reports(self, position: int) -> list[Report]:
         return list(self._updates[self.labels[position - 1]].reports)
@@ -142,7 +169,7 @@ class TrackioRun(TextRun):
             return
         value = _parsed(text) if text is not None else None
         if not isinstance(value, dict):
-            self.note(tr("A row of {name} is no JSON and is left out.").format(name=self.path.name))
+            self.note(tr("A row of {name} is no JSON and is left out.").format(name=self.file.name))
             return
         numbers = {k: float(v) for k, v in value.items() if (isinstance(v, int | float) and abs(v) < 1e300) or v != v}
         ours = {name.removeprefix(TRAINING): v for name, v in numbers.items() if name.startswith(TRAINING)}
@@ -200,6 +227,18 @@ def _check_tables(path: Path, connection: RunConnection) -> None:
                 name=path.name
             )
         )
+
+
+def _runs(connection: RunConnection) -> list[tuple[Any, str]]:
+    """(id, name) of each run, the newest first: names that can follow the database's in a path, and no two alike."""
+    rows = connection.execute(
+        "SELECT run_id, max(run_name), max(id) FROM metrics GROUP BY run_id ORDER BY max(id) DESC LIMIT 1000"
+    ).fetchall()
+    names = ["_".join(str(name).replace("\\", "/").split("/")).strip(".") for _, name, _ in rows]
+    return [
+        (run, name if name and names.count(name) == 1 else f"{name} {number}".strip())
+        for (run, _, number), name in zip(rows, names, strict=True)
+    ]
 
 
 def _config(connection: RunConnection, run: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from grpo_core.runs.importers.parquet import Columns
@@ -44,7 +43,6 @@ class TrlCompletions(TextRun):
         title = folder.parent.name if folder.name == SUBFOLDER else folder.name
         super().__init__(path, title, recorded_settings("TRL"))
         self._folder, self._files = folder, [path] if path.is_file() else []
-        self._digests: dict[int, bytes] = {}
         self.note(tr("The weights of the reward functions are not in these files; they are taken as 1."))
         self.refresh()
         if self._files:
@@ -61,21 +59,11 @@ class TrlCompletions(TextRun):
         return len(found)
 
     def completions(self, position: int) -> Completions:
+        result = self._table(position)
+        self.compare_groups(position, result.group)
+        return self.with_repeats_marked(position, result, self._table)
+
+    def _table(self, position: int) -> Completions:
         file = self._files[position - 1]
         columns = Columns(file)
-        result = table({name: columns.values(name) for name in columns.names}, file.name)
-        self.compare_groups(position, result.group)
-        self._compare_with_neighbour(position, result)
-        return result
-
-    def _compare_with_neighbour(self, position: int, result: Completions) -> None:
-        """Note a batch that TRL logged twice: a generation that serves several steps is in the file of each."""
-        digest = hashlib.sha256(repr((result.prompts, result.completions)).encode("utf-8", "replace")).digest()
-        self._digests[position] = digest
-        if result.prompts and digest == self._digests.get(position - 1):
-            self.note(
-                tr(
-                    "Step {label} repeats the completions of the step before it: one generation served both, and they "
-                    "are counted twice."
-                ).format(label=self.labels[position - 1])
-            )
+        return table({name: columns.values(name) for name in columns.names}, file.name)

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PySide6.QtWidgets import QInputDialog
 
 from app.commands.table import all_commands
 from app.panels.registry import PANELS, TRAINING_HISTORY
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from tests.app.conftest import Driver
+from tests.core.runs.importers.test_text_sources import several_runs
 from tests.core.traces import DATA
 
 SOURCES = DATA.parent / "sources"
@@ -60,6 +62,26 @@ def test_a_source_of_texts_opens_and_says_what_it_lacks_and_how_to_get_it(driver
     detail = driver.program.window.panels["step_detail"]
     assert detail.summary(workspace.view) == run.why_no_step
     assert np.isfinite(run.series["reward_mean"].values).all()
+
+
+def test_another_run_of_a_database_is_offered_and_opened(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = several_runs(tmp_path)
+    newest = opened(driver, path)
+    offered = list[list[str]]()
+
+    def choose(parent: object, title: str, label: str, items: list[str], *_: object) -> tuple[str, bool]:
+        offered.append(items)
+        return "first", True
+
+    monkeypatch.setattr(QInputDialog, "getItem", choose)
+    line = next(line for line in driver.program.window.messages.lines if line.message.id == "recorded notes")
+    line.message.actions[0].run()
+    driver.qtbot.waitUntil(lambda: shown(driver.program.workspace) is not newest, timeout=20_000)
+    run = shown(driver.program.workspace)
+    assert isinstance(run, RecordedRun) and run.title == "first" and run.head == 2
+    assert offered == [[sibling.name for sibling in newest.source.siblings]]
 
 
 def test_the_timeline_says_the_trainers_numbers(driver: Driver) -> None:

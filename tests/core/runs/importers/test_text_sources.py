@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
+from grpo_core.health.update import Update, read
 from grpo_core.runs.importers import IMPORTERS, importer_for, open_source
 from grpo_core.runs.importers.text_run import consecutive_groups, equal_groups
 from grpo_core.runs.importers.trl_table import table
@@ -80,6 +81,39 @@ def test_trackio_gives_the_report_of_the_same_step_and_the_settings_of_the_train
     assert numbers["reward"] == pytest.approx(found.rewards.mean(), abs=1e-6)
     assert run.settings.objective.reduction == "token" and run.settings.recorded.max_tokens == 10
     assert run.settings.recorded.reward_names == ("digits", "shortness")
+
+
+def several_runs(folder: Path, names: tuple[str, ...] = ("first", "second", "second", "a/../b")) -> Path:
+    """A trackio database in which runs of these names stand, each a copy of the real one, logged one after another."""
+    path = source_path("trackio", folder)
+    with sqlite3.connect(path) as connection:
+        rows = connection.execute("SELECT timestamp, step, metrics FROM metrics ORDER BY id").fetchall()
+        connection.execute("DELETE FROM metrics")
+        for number, name in enumerate(names):
+            connection.executemany(
+                "INSERT INTO metrics (run_id, run_name, timestamp, step, metrics) VALUES (?, ?, ?, ?, ?)",
+                [(f"id{number}", name, *row) for row in rows],
+            )
+    connection.close()
+    return path
+
+
+def test_of_several_runs_in_a_trackio_database_the_newest_is_shown_and_each_other_opens_by_its_path(
+    tmp_path: Path,
+) -> None:
+    path = several_runs(tmp_path)
+    newest = open_source(path)
+    assert newest.title == "a_.._b" and len(newest.siblings) == 3
+    assert any("4 runs" in note and newest.siblings[0].name in note for note in newest.notes)
+    titles = [open_source(sibling).title for sibling in newest.siblings]
+    assert titles[-1] == "first" and len(set(titles)) == 3, "two runs of one name are told apart"
+    one = open_source(path / "first")
+    assert len(one) == 2 and not one.notes and newest.path not in one.siblings and len(one.siblings) == 3
+
+
+def test_a_run_that_a_database_does_not_hold_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
+    with pytest.raises(RunFileError, match=r"no run “third”; it has .*first"):
+        open_source(several_runs(tmp_path) / "third")
 
 
 def test_reading_a_trackio_database_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -169,9 +203,23 @@ def test_a_batch_that_trl_logged_twice_is_named(tmp_path: Path) -> None:
     shutil.copytree(DATA / "trl/completions", tmp_path, dirs_exist_ok=True)
     shutil.copy(tmp_path / "completions_00002.parquet", tmp_path / "completions_00003.parquet")
     run = open_source(tmp_path)
-    for position in (1, 2, 3):
-        run.completions(position)
-    assert any(note.startswith("Step 3 repeats the completions") for note in run.notes)
+    assert run.completions(3).repeated, "whatever was looked at before"
+    assert [run.completions(position).repeated for position in (1, 2, 3)] == [False, False, True]
+    assert sum("once more" in note for note in run.notes) == 1
+
+
+def test_a_batch_that_trl_logged_twice_is_counted_once(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "trl/completions", tmp_path, dirs_exist_ok=True)
+    once = [measured(read(open_source(tmp_path), position)) for position in (1, 2)]
+    for number in (3, 4, 5):
+        shutil.copy(tmp_path / "completions_00002.parquet", tmp_path / f"completions_0000{number}.parquet")
+    run = open_source(tmp_path)
+    assert [measured(read(run, position)) for position in (1, 2, 3, 4, 5)] == [*once, 0, 0, 0]
+
+
+def measured(update: Update) -> int:
+    """Completions of an update that the checks count."""
+    return 0 if update.table is None else len(update.table.rewards)
 
 
 def test_new_files_appear_when_a_source_is_looked_at_again(tmp_path: Path) -> None:
