@@ -37,7 +37,8 @@ def tokenizer() -> Any:
     inner = Tokenizer(models.WordLevel({name: i for i, name in enumerate(names)}, unk_token="<unk>"))
     inner.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     inner.decoder = decoders.Fuse()
-    return PreTrainedTokenizerFast(
+    made: Any = PreTrainedTokenizerFast
+    return made(
         tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>", padding_side="left"
     )
 

@@ -503,14 +503,13 @@ def step_callback(recorder: Recorder) -> Any:
     """A callback that tells the recorder where optimizer steps and training end."""
     from transformers import TrainerCallback
 
-    class StepCallback(TrainerCallback):  # type: ignore[misc]
-        def on_step_end(self, *args: Any, **kwargs: Any) -> None:
-            recorder._guarded(recorder.on_optimizer_step)
+    def on_step_end(self: Any, *args: Any, **kwargs: Any) -> None:
+        recorder._guarded(recorder.on_optimizer_step)
 
-        def on_train_end(self, *args: Any, **kwargs: Any) -> None:
-            recorder.close()
+    def on_train_end(self: Any, *args: Any, **kwargs: Any) -> None:
+        recorder.close()
 
-    return StepCallback()
+    return type("StepCallback", (TrainerCallback,), {"on_step_end": on_step_end, "on_train_end": on_train_end})()
 
 
 def next_attempt(folder: Path) -> int:
