@@ -38,9 +38,7 @@ def tokenizer() -> Any:
     inner.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     inner.decoder = decoders.Fuse()
     made: Any = PreTrainedTokenizerFast
-    return made(
-        tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>", padding_side="left"
-    )
+    return made(tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>", padding_side="left")
 
 
 def model(seed: int, words: Any, dropout: float = 0.0) -> Any:
