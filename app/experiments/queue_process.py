@@ -44,17 +44,16 @@ class QueueProcess:
     def __init__(self, folder: Path) -> None:
         context = multiprocessing.get_context("spawn")
         self.ready = False
-        self._connection, other = context.Pipe()
+        try:
+            self._connection, other = context.Pipe()
+        except OSError as error:  # no file handle is left
+            raise _not_started(error) from None
         self._process = context.Process(target=serve, args=(other, str(folder)), name="runs", daemon=True)
         try:
             self._process.start()
         except OSError as error:
             self._connection.close()
-            raise GrpoError(
-                tr("The process for runs in the background could not be started: {strerror}.").format(
-                    strerror=error.strerror
-                )
-            ) from None
+            raise _not_started(error) from None
         finally:
             other.close()
         with suppress(psutil.Error, OSError):
@@ -97,3 +96,8 @@ class QueueProcess:
         self._process.kill()
         self._process.join()
         self._process.close()
+
+
+def _not_started(error: OSError) -> GrpoError:
+    sentence = tr("The process for runs in the background could not be started: {strerror}.")
+    return GrpoError(sentence.format(strerror=error.strerror))

@@ -203,7 +203,7 @@ class Controller(QObject):
         seen = self.buffer.run_id, self.buffer.version
         if seen != self._looked:
             self._looked = seen
-            self._mailbox.post(Look())
+            self._mailbox.post(Look(run_id=self.buffer.run_id))
 
     def commit(self, timeout: float = 0.5) -> bool:
         """Wait until every finished update is on disk, for at most ``timeout`` seconds; whether it is."""

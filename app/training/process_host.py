@@ -66,7 +66,7 @@ class ProcessHost:
         self._outlet, self._main, self._writers = outlet, main, writers
         self._process: RunProcess | None = None
         self._ready = False
-        self._looked = False
+        self._looked = ""  # id of the run whose fresh updates it was asked for and has not sent yet
         self._loading = False
         self._closing = False
         self._deadline: float | None = None
@@ -95,7 +95,8 @@ class ProcessHost:
         except GrpoError as error:
             self.unavailable = str(error)
             return
-        self._ready = self._looked = self._loading = False
+        self._ready = self._loading = False
+        self._looked = ""
         self._deadline = time.monotonic() + STARTING
 
     def rest(self) -> float | None:
@@ -168,9 +169,9 @@ class ProcessHost:
         assert process is not None
         with suppress(OSError):  # its end is read where it speaks, and deals with what was not heard
             if isinstance(command, Look):
-                if not self._looked:
-                    self._looked = True
-                    process.send({"do": "look"})
+                if self._looked != command.run_id:
+                    self._looked = command.run_id
+                    process.send({"do": "look", "run_id": command.run_id})
                 return
             self._serial += 1
             self._unheard.append((self._serial, command))
@@ -191,12 +192,12 @@ class ProcessHost:
             case "heard":
                 pass  # it finishes its update first
             case "fresh":
-                self._looked = False
+                self._looked = "" if message["run_id"] == self._looked else self._looked
                 if message["run_id"] in self._state.begins:
                     self._state.begins[message["run_id"]].buffer.extend(to_bundle(message))
             case "report":
                 report = to_report(message)
-                self._state.begins.pop(report.closed, None)
+                self._state.closed(report.closed, report.order)
                 self._outlet.report(report)
             case "taken":
                 while self._unheard and self._unheard[0][0] <= message["serial"]:
@@ -285,13 +286,12 @@ class ProcessHost:
             self._done(token)
         for run_id in self._state.others:
             self._close_here(run_id)
-        begins = any(isinstance(command, Begin) for command in unheard)
-        if begins or self._state.current not in self._state.begins:
+        if self._state.current_begin is None:
             self._outlet.tell(sentence)
-        elif not ends:
+        elif not ends:  # also a run that it had not begun yet: what ended it may end the next process as well
             self._fail(sentence)
         for command in unheard[-1:] if ends else unheard:
-            if not isinstance(command, (Run, OneStep, Pause, Ask, Commit, Settle)):
+            if not isinstance(command, (Begin, Run, OneStep, Pause, Ask, Commit, Settle)):
                 self._without(command)
 
     def _fail(self, sentence: str) -> None:
@@ -335,7 +335,7 @@ class ProcessHost:
     def _restart(self, begin: Begin) -> None:
         """Begin a run in a new process; what the window asked the old one to show, it has not seen."""
         self.start()
-        for command in (self._state.speed, self._state.breakpoints, begin, Look()):
+        for command in (self._state.speed, self._state.breakpoints, begin, Look(run_id=begin.run_id)):
             self._again(command)
 
     def _again(self, command: Command) -> None:

@@ -75,6 +75,11 @@ class RestartState:
         with suppress(ValueError):
             self.questions.remove(question)
 
+    def closed(self, run_id: str, order: int) -> None:
+        """The process has closed a run's file, after the command ``order``; the run may have begun again since then."""
+        if run_id in self.begins and self.begins[run_id].order <= order:
+            del self.begins[run_id]
+
     @property
     def current_begin(self) -> Begin | None:
         """How the run that trains would begin now; None without one."""

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from grpo_core.errors import GrpoError
-from grpo_core.host.process import serve
+from grpo_core.host.process import NO_MEMORY, serve
 from grpo_core.host.wire import Message, receive, send
 from grpo_core.text import tr
 
@@ -31,14 +31,17 @@ class RunProcess:
 
     def __init__(self, main: Serve = serve) -> None:
         context = multiprocessing.get_context("spawn")
-        self.connection, other = context.Pipe()
         self._ended = ""
+        try:
+            self.connection, other = context.Pipe()
+        except OSError as error:  # no file handle is left
+            raise _not_started(error) from None
         self._process = context.Process(target=main, args=(other,), name="run", daemon=True)
         try:
             self._process.start()
         except (OSError, ValueError, RuntimeError) as error:
             self.connection.close()
-            raise GrpoError(tr("A process for the run could not be started: {error}.").format(error=error)) from None
+            raise _not_started(error) from None
         finally:
             other.close()
 
@@ -96,9 +99,14 @@ class RunProcess:
         self.connection.close()
         with suppress(ValueError):  # another thread waits for children at this moment, and has not yet noted its end
             self._process.close()
-        self._ended = (
-            tr("killed by signal {code}").format(code=-code)
-            if code is not None and code < 0
-            else tr("exit code {code}").format(code=code)
-        )
+        if code == NO_MEMORY:
+            self._ended = tr("memory was short")
+        elif code is not None and code < 0:
+            self._ended = tr("killed by signal {code}").format(code=-code)
+        else:
+            self._ended = tr("exit code {code}").format(code=code)
         return self._ended
+
+
+def _not_started(error: Exception) -> GrpoError:
+    return GrpoError(tr("A process for the run could not be started: {error}.").format(error=error))

@@ -120,7 +120,9 @@ class Close(RunCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class Look(Command):
-    """The window would take what is fresh; it says so once for every bundle."""
+    """The window would take what is fresh of a run; it says so once for every bundle."""
+
+    run_id: str
 
 
 @dataclass(frozen=True, kw_only=True)

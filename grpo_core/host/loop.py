@@ -247,6 +247,12 @@ def failure_of(live: LiveRun, error: Exception) -> Failure:
     """``error`` as the sentence with which ``live`` stands still; an unexpected one is logged with its traceback."""
     if isinstance(error, GrpoError):
         return Failure(run_id=live.id, sentence=str(error), step=live.head)
+    if isinstance(error, MemoryError):
+        sentence = tr(
+            "The run was stopped after update {head}: memory is short. Nothing finished is lost; close other programs, "
+            "or choose fewer prompts or a smaller group, and run again."
+        ).format(head=live.head)
+        return Failure(run_id=live.id, sentence=sentence, step=live.head)
     logging.getLogger(__name__).error("unexpected error in a run", exc_info=error)
     sentence = tr(
         "The run was stopped after update {head} by an unexpected error ({name}: {error}). "

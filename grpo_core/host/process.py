@@ -32,31 +32,35 @@ if TYPE_CHECKING:
 LOOK = 0.002
 """Seconds between two looks at the connection inside an update: a look costs as much as a few percent of a pass."""
 
+NO_MEMORY = 12
+"""Exit code of a process whose memory was too short for anything but its end."""
+
 MakeLearners = Callable[["Outgoing"], Learners]
 
 
 class Outgoing:
     """What the loop has to say, as messages (:class:`grpo_core.host.reports.Outlet`).
 
-    Fresh updates go out in one bundle when the window has asked for one, and before everything else that is said.
+    Fresh updates go out in one bundle when the window has asked for one, and before everything else that is said. The
+    window asks for those of one run: what another one, which is being closed, has finished does not answer that.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._buffer: Buffer | None = None
-        self._wanted = False
+        self._wanted = ""
 
-    def look(self) -> None:
-        """The window has drawn what it had and would take more."""
-        self._wanted = True
+    def look(self, run_id: str) -> None:
+        """The window has drawn what it had of a run and would take more."""
+        self._wanted = run_id
         if self._buffer is not None:
             self.fresh(self._buffer)
 
     def fresh(self, buffer: Buffer) -> None:
         """An update was finished; it leaves now if it is asked for, otherwise later."""
         self._buffer = buffer
-        if self._wanted:
-            self._wanted = not self._flush()
+        if self._wanted == buffer.run_id and self._flush():
+            self._wanted = ""
 
     def report(self, report: Report) -> None:
         """The state has changed."""
@@ -137,7 +141,7 @@ class Incoming:
     def _read(self) -> None:
         message = receive(self._connection)
         if message["do"] == "look":
-            self._outgoing.look()
+            self._outgoing.look(message["run_id"])
             return
         command = to_command(message)
         self._waiting.append((message["serial"], command))
@@ -196,3 +200,6 @@ def serve(connection: Connection, make_learners: MakeLearners = ProcessLearners,
         loop.run(incoming)
     except (EOFError, OSError):  # the window is gone; what is finished is written, as far as it can be
         loop.abandon()
+    except MemoryError:  # outside an update, as where a run begins; the window starts another process
+        loop.abandon()
+        raise SystemExit(NO_MEMORY) from None

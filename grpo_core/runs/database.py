@@ -29,7 +29,10 @@ _READ_ONLY = tr("the file or its folder is read-only")
 _TOO_LONG = tr("its path is too long; choose a folder nearer to the root of the disk")
 _LONGEST_PATH = 500
 """Bytes of a path, the endings of its companions left out, beyond which SQLite opens nothing."""
+_NO_HANDLE = tr("the program has as many files open as the system allows it")
 _REASONS = {
+    "EMFILE": _NO_HANDLE,
+    "ENFILE": _NO_HANDLE,
     "ENOSPC": _FULL,
     "EDQUOT": _FULL,
     "SQLITE_FULL": _FULL,
@@ -157,8 +160,9 @@ def explained(path: Path, doing: str = "read") -> Iterator[None]:
         raise RunFileError(sentence.format(name=path.name, why=_REASONS["ENOMEM"])) from error
     except (sqlite3.Error, OSError) as error:
         longest = isinstance(error, sqlite3.OperationalError) and len(os.fsencode(path.absolute())) > _LONGEST_PATH
-        why = _TOO_LONG if longest else _NO_MORE_FILES if _takes_no_file(path, error) else _reason(error)
-        raise RunFileError(sentence.format(name=path.name, why=why)) from error
+        raise RunFileError(
+            sentence.format(name=path.name, why=_TOO_LONG if longest else _reason(path, error))
+        ) from error
 
 
 def _code(error: sqlite3.Error) -> int:
@@ -166,7 +170,11 @@ def _code(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _reason(error: sqlite3.Error | OSError) -> str:
+def _reason(path: Path, error: sqlite3.Error | OSError) -> str:
+    if _takes_no_file(path, error):
+        return _NO_MORE_FILES
+    if isinstance(error, sqlite3.Error) and _code(error) == sqlite3.SQLITE_CANTOPEN and _no_handle_is_left():
+        return _NO_HANDLE  # SQLite does not say why it cannot open a file
     if isinstance(error, OSError):
         name = errno.errorcode.get(error.errno or 0, "")
         return _REASONS.get(name, error.strerror or str(error))
@@ -184,6 +192,15 @@ def _takes_no_file(path: Path, error: sqlite3.Error | OSError) -> bool:
     with suppress(OSError):
         status = os.statvfs(path.parent)
         return status.f_files > 0 and status.f_ffree == 0
+    return False
+
+
+def _no_handle_is_left() -> bool:
+    """Whether the system refuses this process any further open file."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
     return False
 
 

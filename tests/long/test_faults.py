@@ -216,6 +216,38 @@ def test_a_file_that_may_not_grow_stops_the_run_and_it_goes_on_when_it_may(drive
     goes_on(driver)
 
 
+@pytest.mark.parametrize("spare", [0, 300_000, 1_000_000], ids=["no byte", "300 kB", "1 MB"])
+def test_memory_that_is_used_up_ends_in_a_sentence_or_suffices_and_new_runs_work(driver: Driver, spare: int) -> None:
+    process = child(driver)
+    limited(process, resource.RLIMIT_AS, process.memory_info().vms + spare)
+    driver.program.actions["new_run"].trigger()
+    driver.settle()
+    driver.program.player.run()
+    sentences = ("memory was short", "memory is short")
+    driver.qtbot.waitUntil(
+        lambda: driver.head >= 50 or any(words in text for text in driver.messages for words in sentences),
+        timeout=PATIENCE,
+    )
+    if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        freed(process, resource.RLIMIT_AS)
+    driver.program.controller.pause()
+    goes_on(driver)
+    a_new_run_works(driver)
+
+
+def test_file_handles_that_are_used_up_are_called_that_and_the_run_goes_on_when_there_are_some(driver: Driver) -> None:
+    process = child(driver)
+    driver.program.actions["new_run"].trigger()
+    driver.settle()
+    limited(process, resource.RLIMIT_NOFILE, 5)  # what is open stays so
+    driver.program.player.run()
+    heard(driver, "as many files open as the system allows")
+    assert driver.program.controller.state is State.FAILED
+    freed(process, resource.RLIMIT_NOFILE)
+    goes_on(driver)
+    a_new_run_works(driver)
+
+
 # -- a small disk ------------------------------------------------------------------------------------------------------
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
-from grpo_core.host.commands import Begin
+from grpo_core.host import process
+from grpo_core.host.commands import Begin, Command
 from grpo_core.host.live_run import Writer, run_writer
 from grpo_core.host.process import Outgoing, serve
+from grpo_core.host.wire import Message
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
 
@@ -99,6 +101,19 @@ def serve_slowly(connection: Connection) -> None:
 def serve_deaf(connection: Connection) -> None:
     """A run's process that does not listen inside an update."""
     serve(connection, make_learners=Deaf)
+
+
+def serve_without_memory_for_a_run(connection: Connection) -> None:
+    """A run's process whose memory is too short to begin a run, as long as that is noted."""
+    real = process.to_command
+
+    def to_command(message: Message) -> Command:
+        if message["do"] == "Begin" and Path(os.environ[NOTED]).exists():
+            raise MemoryError
+        return real(message)
+
+    process.to_command = to_command
+    serve(connection)
 
 
 def never_ready(connection: Connection) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 from itertools import islice
+from multiprocessing.context import SpawnContext
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,9 @@ from PySide6.QtCore import QElapsedTimer
 
 from app.training import process_host
 from app.training.controller import State
+from app.training.run_process import RunProcess
 from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
 from grpo_core.host.process import serve
 from grpo_core.learners import learner
 from grpo_core.runs.run_file import RunReader
@@ -193,6 +197,44 @@ def test_a_pause_during_a_long_update_waits_for_it(
     trainer.until(State.PAUSED)
     assert trainer.failures == []
     assert trainer.head >= 2
+
+
+def test_a_run_whose_process_ends_before_it_has_begun_stands_still_with_the_reason_and_begins_in_another(
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = tmp_path / "short"
+    short.touch()
+    monkeypatch.setenv(mains.NOTED, str(short))
+    trainer = make_trainer(learners=None, process=mains.serve_without_memory_for_a_run)
+    trainer.begin(Settings(), tmp_path / "a.grpo")
+    trainer.run(None)
+    trainer.until(State.FAILED)
+    assert ["(memory was short)" in failure.sentence for failure in trainer.failures] == [True]
+    short.unlink()
+    trainer.run(None)
+    trainer.until_head(5)
+    assert trainer.state is State.RUNNING
+
+
+def test_a_run_that_is_left_and_begun_again_at_once_shows_its_updates(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    trainer = make_trainer(learners=None, process=serve)
+    for run_id in ("a", "b", "a"):
+        trainer.begin(Settings(), tmp_path / f"{run_id}.grpo", run_id=run_id)
+    trainer.run(None)
+    trainer.until_head(5)
+
+
+def test_without_a_file_handle_for_its_pipe_there_is_no_process_and_that_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def used_up(context: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(SpawnContext, "Pipe", used_up)
+    with pytest.raises(GrpoError, match="could not be started"):
+        RunProcess()
 
 
 def test_where_no_process_can_be_had_the_bandit_runs_in_the_window_and_that_is_said(

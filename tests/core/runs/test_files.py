@@ -16,6 +16,7 @@ from grpo_core.runs import files
 from grpo_core.runs.files import in_use, lock_path, replacing
 from grpo_core.runs.library import surplus
 from grpo_core.runs.run_file import RunReader, RunWriter
+from tests.core.runs.conftest import no_file_handle
 from tests.core.steps import random_origin, random_step
 
 
@@ -89,3 +90,12 @@ def test_a_disk_without_inodes_is_not_called_read_only(few_files: Path) -> None:
     with RunReader.open(path) as reader:
         assert reader.last == 1
     assert surplus(few_files) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of a process")
+def test_without_a_free_file_handle_that_is_said_and_not_that_the_folder_is_read_only(run: Path) -> None:
+    for action in (lambda: RunReader.open(run), lambda: RunWriter.open(run), lambda: RunWriter.create(run, Settings())):
+        with pytest.raises(RunFileError, match="as many files open as the system allows"), no_file_handle():
+            action()
+    with RunReader.open(run) as reader:
+        assert reader.last

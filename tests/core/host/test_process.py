@@ -1,0 +1,136 @@
+"""A run's process: what it says when the window looks, and how it ends where memory is short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from grpo_core.config import Settings
+from grpo_core.host import process as process_module
+from grpo_core.host.buffer import Buffer
+from grpo_core.host.commands import Begin, Command, Run
+from grpo_core.host.live_run import LiveRun, run_writer
+from grpo_core.host.loop import Loop
+from grpo_core.host.messages import from_command
+from grpo_core.host.process import Incoming, Outgoing
+from grpo_core.host.wire import Message, receive, send
+from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.record import Step
+
+DEFAULTS = Settings()
+
+
+def learners(settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]) -> Learner:
+    return learner(settings, resume=resume, cancelled=cancelled)
+
+
+class Process:
+    """A run's process whose loop is turned by hand, and the window's end of its connection."""
+
+    def __init__(self, window: Connection, own: Connection, folder: Path) -> None:
+        self.window, self.folder = window, folder
+        outgoing = Outgoing(own)
+        self.incoming = Incoming(own, outgoing)
+        self.loop = Loop(outgoing, learners, run_writer, self.incoming.interrupts)
+        self.serial = 0
+
+    def send(self, command: Command) -> None:
+        self.serial += 1
+        message, blobs = from_command(command)
+        send(self.window, {**message, "serial": self.serial}, blobs)
+
+    def begin(self, run_id: str, settings: Settings = DEFAULTS) -> None:
+        """Begin a run, and run it without limit."""
+        buffer = Buffer(run_id, settings)
+        self.send(Begin(run_id=run_id, path=self.folder / f"{run_id}.grpo", settings=settings, buffer=buffer))
+        self.send(Run(run_id=run_id, updates=None))
+
+    def look(self, run_id: str) -> None:
+        send(self.window, {"do": "look", "run_id": run_id})
+
+    def turn(self, updates: int) -> list[Message]:
+        """So many turns of the loop; what it has said."""
+        for _ in range(updates):
+            self.loop.obey(self.incoming.take(0.0))
+            self.loop.advance()
+        messages = []
+        while self.window.poll():
+            messages.append(receive(self.window))
+        return messages
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Process]:
+    window, own = Pipe()
+    made = Process(window, own, tmp_path)
+    yield made
+    made.loop.leave()
+    window.close()
+    own.close()
+
+
+def fresh(messages: list[Message]) -> list[tuple[str, int]]:
+    """(run, head) of every bundle of updates."""
+    return [(message["run_id"], message["head"]) for message in messages if message["is"] == "fresh"]
+
+
+def test_nothing_is_sent_of_a_run_before_it_is_looked_at(process: Process) -> None:
+    process.begin("a")
+    assert fresh(process.turn(3)) == []
+    process.look("a")
+    assert fresh(process.turn(1)) == [("a", 3)]
+    assert fresh(process.turn(1)) == []
+
+
+@pytest.mark.parametrize("looked_first", [False, True], ids=["not looked at before", "looked at before"])
+def test_what_a_run_that_is_closed_had_finished_does_not_answer_a_look_at_the_next_one(
+    process: Process, looked_first: bool
+) -> None:
+    process.begin("a")
+    process.turn(3)
+    if looked_first:
+        process.look("a")
+        process.turn(1)
+    process.begin("b")
+    process.look("b")
+    assert fresh(process.turn(2))[-1] == ("b", 1)
+
+
+def test_memory_that_is_short_in_an_update_is_said_in_a_sentence_and_the_run_goes_on(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.begin("a")
+    process.turn(2)
+
+    def short(self: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LiveRun, "update", short)
+        reports = [message for message in process.turn(1) if message["is"] == "report"]
+    (sentence,) = [report["failure"]["sentence"] for report in reports if report["failure"]]
+    assert sentence.startswith("The run was stopped after update 2: memory is short.")
+    process.send(Run(run_id="a", updates=None))
+    process.look("a")
+    assert fresh(process.turn(1)) == [("a", 3)]
+
+
+def _no_memory(connection: Connection) -> bytes:
+    raise MemoryError
+
+
+def test_memory_that_is_short_outside_an_update_ends_the_process_with_a_code_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(process_module, "receive", _no_memory)
+    monkeypatch.setattr(process_module, "live_with_parent", lambda: None)
+    window, own = Pipe()
+    send(window, {"do": "look", "run_id": "a"})
+    with pytest.raises(SystemExit) as ended:
+        process_module.serve(own)
+    assert ended.value.code == process_module.NO_MEMORY
+    assert receive(window) == {"is": "ready"}
