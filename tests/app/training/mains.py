@@ -10,9 +10,11 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import pytest
+
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
-from grpo_core.host import process
+from grpo_core.host import messages, process
 from grpo_core.host.commands import Begin, Command
 from grpo_core.host.live_run import Writer, run_writer
 from grpo_core.host.process import Outgoing, serve
@@ -105,15 +107,15 @@ def serve_deaf(connection: Connection) -> None:
 
 def serve_without_memory_for_a_run(connection: Connection) -> None:
     """A run's process whose memory is too short to begin a run, as long as that is noted."""
-    real = process.to_command
 
     def to_command(message: Message) -> Command:
         if message["do"] == "Begin" and Path(os.environ[NOTED]).exists():
             raise MemoryError
-        return real(message)
+        return messages.to_command(message)
 
-    process.to_command = to_command
-    serve(connection)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "to_command", to_command)
+        serve(connection)
 
 
 def never_ready(connection: Connection) -> None:
