@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -73,8 +74,13 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(path: Path, *, lazy: bool = True, typing: bool = True) -> Iterator[str]:
+@cache
+def imports(path: Path, *, lazy: bool = True, typing: bool = True) -> tuple[str, ...]:
     """Every module that a file imports; ``lazy``: also inside functions, ``typing``: also for type checking alone."""
+    return tuple(_imports(path, lazy, typing))
+
+
+def _imports(path: Path, lazy: bool, typing: bool) -> Iterator[str]:
     waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while waiting:
         node = waiting.pop()

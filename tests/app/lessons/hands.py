@@ -15,6 +15,7 @@ from app.lessons.player import LessonPlayer
 from app.lessons.prediction import Placed
 from app.lessons.value import Value
 from tests.app.conftest import Driver
+from tests.app.lessons.spoilers import check_covered, check_untold, texts_of
 
 
 @dataclass
@@ -77,7 +78,13 @@ class Pupil:
         self.press(Qt.Key.Key_Right)
 
     def predict(self, guess: float) -> Placed:
-        """Place a prediction by keyboard: a number, or the place of a choice (of up, same, down: 0, 1, 2)."""
+        """Place a prediction by keyboard: a number, or the place of a choice (of up, same, down: 0, 1, 2).
+
+        Nothing in the window may have answered the question before.
+        """
+        player, program = self.lesson_player, self.driver.program
+        check_covered(player, self.page, program.workspace.view)
+        texts = texts_of(program.window)
         box = self.page.prediction.input
         assert box is not None
         assert box.hasFocus(), "the question has the keyboard"
@@ -87,7 +94,12 @@ class Pupil:
             assert isinstance(box, Value)
             QTest.keyClicks(box, f"{guess:.6g}")
         self.press(Qt.Key.Key_Return)
-        return self.lesson_player.placed[self.lesson_player.place]
+        assert player.lesson is not None
+        predict, placed = player.lesson.steps[player.place].predict, player.placed[player.place]
+        assert predict is not None
+        if placed.value is not None:
+            check_untold(predict, placed.value, texts)
+        return placed
 
     def walk_to(self, step: int) -> None:
         """On to a step (from 1), past every question on the way; one at the step itself stays open."""

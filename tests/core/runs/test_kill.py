@@ -23,7 +23,7 @@ from tests.core.steps import random_step, same
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks its writers")
 
-KILLS = 24
+KILLS = 12
 
 
 class Server:

@@ -1,0 +1,61 @@
+"""While a question is open, nothing that can be seen, read in a table, or heard from a screen reader answers it.
+
+`Pupil.predict` asks for this at every question that any test answers, so every walk through a lesson proves it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
+
+from app.lessons.page import PARTLY_HIDDEN, LessonPage
+from app.lessons.player import LessonPlayer
+from app.plotting.bar_chart import BarChart
+from app.plotting.line_chart import LineChart
+from app.plotting.numbers import shown
+from app.workspace.view import View
+from grpo_core.lessons import Prediction
+
+
+def texts_of(window: QWidget) -> set[str]:
+    """Every text of a widget that can be seen, what a screen reader says of it, and the numbers of its table."""
+    texts: set[str] = set()
+    for widget in window.findChildren(QWidget):
+        if widget.visibleRegion().isEmpty():
+            continue
+        texts |= {widget.accessibleName(), widget.accessibleDescription()}
+        if isinstance(widget, (QLabel, QAbstractButton)):
+            texts.add(widget.text())
+        if isinstance(widget, (BarChart, LineChart)):
+            texts |= {shown(cell) for row in widget.table()[1] for cell in row if isinstance(cell, float)}
+        if isinstance(widget, BarChart):
+            texts |= set(widget.picture.notes)
+    return texts - {""}
+
+
+def check_covered(player: LessonPlayer, page: LessonPage, view: View) -> None:
+    """The open question's text, result and hidden parts are not to be seen, and the run has not come to its answer."""
+    assert player.lesson is not None
+    step = player.lesson.steps[player.place]
+    assert step.predict is not None
+    assert player.covered
+    assert not page.text.isVisible()
+    assert not page.prediction.result.isVisible()
+    picture = page.interactive
+    for part in player.hidden:
+        assert picture is not None
+        for widget in picture.parts().get(part, ()):
+            assert not widget.isVisible(), f"{step.predict.ask} {part}"
+        assert picture.accessibleDescription() == PARTLY_HIDDEN
+    if step.predict.start is not None:
+        assert view.cursor.step == step.predict.start
+        assert view.head == step.predict.start or step.recorded, "the run has not come to the answer yet"
+
+
+def check_untold(predict: Prediction, value: float, texts: set[str]) -> None:
+    """None of the texts that stood there while the question was open held the number that answers it."""
+    digits = shown(value).strip("0.−")
+    asked = predict.kind in ("number", "ghost")
+    if asked and not math.isnan(value) and len(digits) >= 3 and shown(value) not in predict.ask:
+        assert not [text for text in texts if shown(value) in text], f"{predict.ask} {shown(value)}"
