@@ -7,6 +7,8 @@ from pathlib import Path
 
 INSTALLED = "grpo_lab_resources"
 """What the folder ``resources`` is called where a wheel is installed (``setup.py``), among other people's packages."""
+CHECKPOINT = "checkpoints/arithmetic.safetensors"
+"""The language model's weights that every run starts from unless its settings say otherwise."""
 
 
 def resource(name: str) -> Path:

@@ -35,6 +35,7 @@ class PanelRequests(QObject):
         self._on(registry.CONTROLS, self._lend_devices)
         self._on(registry.POLICY_BARS, lambda panel: panel.completions_wanted.connect(self._on_completions))
         self._on(registry.EVOLUTION, lambda panel: panel.language_wanted.connect(runs.new_language_run))
+        self._on(registry.EVOLUTION, lambda panel: panel.task_wanted.connect(runs.new_task))
         self._on(registry.COMPARISON, lambda panel: panel.run_wanted.connect(runs.repeat))
         self._on(registry.KL_OVER_BETA, lambda panel: panel.run_wanted.connect(runs.repeat))
         self._on(registry.KL_OVER_BETA, lambda panel: panel.queue_wanted.connect(background_runs.suggest))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtWidgets import QFileDialog
 
@@ -18,6 +19,7 @@ from app.controllers.session_files import SessionFiles
 from app.controllers.structural_changes import StructuralChanges
 from app.examples import example
 from app.messages.message import Severity
+from app.panels.controls.own_prompts import with_prompt_file
 from app.settings.files import exists
 from app.window.main_window import MainWindow
 from app.workspace.run_manager import RunManager
@@ -77,6 +79,22 @@ class RunsController:
             self._structural.change_to(seeded, tr("Change the policy"))
         elif self._attempt(lambda: self._run_manager.new_run(seeded)):
             self._layouts.reset()
+
+    def new_task(self, changes: dict[str, Any]) -> None:
+        """A run whose language model is given another task, from update 0; a run that has no update yet is replaced.
+
+        Settings that need a run of their own lead there as they do from the controls, and Undo returns; where only
+        others differ, the run shown stays as it is in the list.
+        """
+        shown = self._workspace.editing.wanted
+        wanted = shown.replace(with_prompt_file(changes, shown, self._window))
+        run = self._workspace.run
+        if wanted == shown:
+            return
+        if run is not None and run.head and not shown.structural_differences(wanted):
+            self._attempt(partial(self._run_manager.new_run, wanted))
+        else:
+            self._attempt(lambda: self._structural.change_to(wanted, tr("Change the task")))
 
     def new_seed(self, seed: int | None = None) -> None:
         """A run at update 0 under the settings that the controls show, from ``seed``; by default from the next one.

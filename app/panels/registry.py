@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from app.panels.breakpoints import BreakpointsPanel
     from app.panels.completions.panel import CompletionsPanel
     from app.panels.diagnosis.panel import DiagnosisPanel
-    from app.panels.evolution import EvolutionPanel
+    from app.panels.evolution.panel import EvolutionPanel
     from app.panels.experiments.comparison import ComparisonPanel
     from app.panels.experiments.kl_over_beta import KlOverBetaPanel
     from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
@@ -82,16 +82,17 @@ TRAINING_HISTORY = PanelSpec(
 
 
 def _evolution(workspace: Workspace) -> EvolutionPanel:
-    from app.panels.evolution import EvolutionPanel
+    from app.panels.evolution.panel import EvolutionPanel
 
     return EvolutionPanel(workspace)
 
 
 EVOLUTION = PanelSpec(
     id="evolution", title=tr("Evolution"), factory=_evolution,
-    size=(768, 220), shows_recorded=True, kind="language", in_lessons=True,
+    size=(640, 480), shows_recorded=True, kind="language", in_lessons=True,
     help=tr("Held-out prompts, and how the model's answers to them change over the run."),
-    shown=at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE, LayoutVariant.PRESENT_LANGUAGE),
+    shown=at(Area.CENTRE, LayoutVariant.LANGUAGE, LayoutVariant.PRESENT_LANGUAGE)
+    | at(Area.BOTTOM, LayoutVariant.COMPARE_LANGUAGE),
 )  # fmt: skip
 
 
@@ -179,9 +180,10 @@ TOKEN_INSPECTOR = PanelSpec(
     id="token_inspector", title=tr("Token inspector"), factory=_token_inspector,
     size=(768, 260), shows_recorded=True, in_lessons=True,
     help=tr("The completions of a group, tinted by what the update does to each token."),
-    shown=at(Area.CENTRE, LayoutVariant.LANGUAGE, LayoutVariant.PRESENT_LANGUAGE, LayoutVariant.RECORDED)
+    shown=at(Area.CENTRE, LayoutVariant.RECORDED)
+    | at(Area.RIGHT, LayoutVariant.LANGUAGE)
     | at(Area.BOTTOM, LayoutVariant.BANDIT, LayoutVariant.COMPARE_BANDIT)
-    | at(Area.BOTTOM, LayoutVariant.COMPARE_LANGUAGE, rank=-1),
+    | at(Area.BOTTOM, LayoutVariant.COMPARE_LANGUAGE, LayoutVariant.PRESENT_LANGUAGE, rank=-1),
 )  # fmt: skip
 
 

@@ -120,6 +120,8 @@ QProgressBar {{ border: 0; border-radius: {s2}px; background: {border}; max-heig
 QProgressBar::chunk {{ background: {accent}; border-radius: {s2}px; }}
 QGroupBox {{ border: 1px solid {border}; border-radius: {radius}px; margin-top: {s16}px; padding: {s8}px; }}
 QGroupBox::title {{ subcontrol-origin: margin; left: {s8}px; color: {muted}; }}
+QPushButton#chip {{ border-radius: {s12}px; padding: {s2}px {s10}px; }}
+QPushButton#chip:checked {{ background: {text}; border-color: {text}; color: {ground}; }}
 QFrame#messages, QToolButton#messageMark {{ background: {ground}; border: 1px solid {muted}; border-radius: 0; }}
 QFrame#strip {{ background: {surface}; border: 0; border-bottom: 1px solid {border}; }}
 QLabel#section {{ font-size: {small}px; font-weight: 600; color: {muted}; }}

@@ -26,6 +26,9 @@ LAYOUTS = {
 """The layouts that are always there: by the name that is kept, what they are called."""
 ONE_COLUMN = (COMPARE, PRESENT)
 """Layouts without a right side: its panels are tabs at the bottom."""
+HALVES = (LayoutVariant.LANGUAGE,)
+"""Layouts whose right side stands below the strip and takes half of what the controls leave; the tabs of the bottom
+stand under it, so that the picture has the whole height."""
 _KINDS = {
     BANDIT: (LayoutVariant.BANDIT, LayoutVariant.BANDIT),
     LANGUAGE: (LayoutVariant.LANGUAGE, LayoutVariant.LANGUAGE),
@@ -63,6 +66,7 @@ class Arrangement:
     Attributes:
         left, strip, centre, bottom, right: the panels of each area in order. The first of ``centre`` is the picture in
             the middle. In little room ``bottom`` begins with the panels of the centre, and ``centre`` is empty.
+        halved: the right side stands below the strip, as wide as the picture and with the bottom under it.
         hidden: panels that are not shown, each with the area in which it appears when it is asked for.
     """
 
@@ -71,6 +75,7 @@ class Arrangement:
     centre: tuple[str, ...]
     bottom: tuple[str, ...]
     right: tuple[str, ...]
+    halved: bool = False
     hidden: Mapping[str, Area] = field(default_factory=dict)
 
     @property
@@ -94,12 +99,16 @@ def arrangement(
         return tuple(spec.id for spec in shown if spec.shown[layout].area is area)
 
     strip, centre, bottom, right = map(standing, (Area.STRIP, Area.CENTRE, Area.BOTTOM, Area.RIGHT))
+    halved = layout in HALVES
     if room or name in ONE_COLUMN:
-        bottom, right = bottom + right, ()
+        bottom, right = (right + bottom if halved else bottom + right), ()
     if room == 2:  # so large that only one picture has room beside the controls
         strip, centre, bottom = strip[:1], (), centre + bottom + strip[1:]
     hidden = {spec.id: spec.area for spec in docked if layout not in spec.shown}
-    return Arrangement(left=standing(Area.LEFT), strip=strip, centre=centre, bottom=bottom, right=right, hidden=hidden)
+    return Arrangement(
+        left=standing(Area.LEFT), strip=strip, centre=centre, bottom=bottom, right=right,
+        halved=halved and bool(right), hidden=hidden,
+    )  # fmt: skip
 
 
 def arrange(
@@ -114,12 +123,9 @@ def arrange(
         window.removeDockWidget(dock)
         dock.setFloating(False)
     window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks[plan.left[0]])
-    columns = [plan.left[0], plan.strip[0], *plan.right[:1]]  # first: a split halves the place that it finds
-    for before, after in pairwise(columns):
-        window.splitDockWidget(docks[before], docks[after], Qt.Orientation.Horizontal)
-    for column in ([*plan.strip, *plan.centre[:1], plan.bottom[0]], plan.right):
-        for before, after in pairwise(column):
-            window.splitDockWidget(docks[before], docks[after], Qt.Orientation.Vertical)
+    for orientation, row in _splits(plan):  # the order matters: a split halves the place that it finds
+        for before, after in pairwise(row):
+            window.splitDockWidget(docks[before], docks[after], orientation)
     for tabs in (plan.left, plan.bottom, plan.centre):
         for tab in tabs[1:]:
             window.tabifyDockWidget(docks[tabs[0]], docks[tab])
@@ -133,6 +139,19 @@ def arrange(
         dock.refresh_title()
     dress_tabs(window)
     _share_out(window, docks, plan, name, scale)
+
+
+def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:
+    """Rows and columns of panels that stand beside and below each other, in the order in which they are split off."""
+    across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
+    middle = [*plan.strip, *plan.centre[:1]]
+    if plan.halved:
+        return [
+            (across, [plan.left[0], plan.strip[0]]), (down, middle), (across, [plan.centre[0], plan.right[0]]),
+            (down, [*plan.right, plan.bottom[0]]),
+        ]  # fmt: skip
+    columns = [plan.left[0], plan.strip[0], *plan.right[:1]]
+    return [(across, columns), (down, [*middle, plan.bottom[0]]), (down, list(plan.right))]
 
 
 def _neighbour(plan: Arrangement, area: Area) -> str:
@@ -155,14 +174,21 @@ def _neighbour(plan: Arrangement, area: Area) -> str:
 def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement, name: str, scale: float) -> None:
     """Fixed widths for the sides, the heights that low panels ask for, the rest to the pictures in the middle."""
     width = window.width()
-    left, right = round(256 * scale), round(RIGHT * scale) if plan.right else 0
-    columns = [docks[plan.left[0]], docks[plan.strip[0]], *(docks[id] for id in plan.right[:1])]
+    left, right = round(256 * scale), round(RIGHT * scale) if plan.right and not plan.halved else 0
+    columns = [docks[plan.left[0]], docks[plan.strip[0]], *(docks[id] for id in plan.right[:1] if right)]
     sizes = [left, max(width - left - right, 300), *([right] if right else [])]
     window.resizeDocks(columns, sizes, Qt.Orientation.Horizontal)
     room = max(window.height() - round(250 * scale), 300)
     low = [docks[id] for id in plan.strip]
     heights = [max(dock.row_height, 1) for dock in low]
-    if plan.centre:
+    if plan.halved:
+        half = max((width - left) // 2, 150)
+        beside = [docks[plan.centre[0]], docks[plan.right[0]]]
+        window.resizeDocks(beside, [half, half], Qt.Orientation.Horizontal)
+        under = [docks[plan.right[0]], docks[plan.bottom[0]]]
+        window.resizeDocks(under, [round(room * 0.58), round(room * 0.42)], Qt.Orientation.Vertical)
+        pictures, heights = [docks[plan.centre[0]]], [*heights, room]
+    elif plan.centre:
         share = 0.42 if name == COMPARE else 0.4
         pictures = [docks[plan.centre[0]], docks[plan.bottom[0]]]
         heights += [round(room * (1 - share)), round(room * share)]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from enum import IntFlag
+from itertools import pairwise
 
 import numpy as np
 
 from app.workspace.answers import watched
 from app.workspace.run_handle import RunHandle
 from grpo_core.errors import RunFileError
-from grpo_core.lm.problems import Verdict
-from grpo_core.record import Step
+from grpo_core.lm.problems import Verdict, verdict
+from grpo_core.lm.recorded_answers import recorded_answers
+from grpo_core.lm.vocabulary import STOP
+from grpo_core.record import Origin, Step
 
 BUDGET = 0.005
 """Seconds of a frame that reading may take."""
@@ -45,6 +48,33 @@ class Change:
     def mark(self) -> Mark:
         """Right, wrong, or neither."""
         return {True: Mark.RIGHT, False: Mark.WRONG, None: Mark.UNTOLD}[self.verdict.right]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """How the answer to one prompt came to be right or wrong.
+
+    Attributes:
+        since: the update from which on it has been right, or wrong, without a break; 1 for from the start.
+        former: the last answer before that, which was worth something else; None where there was none.
+    """
+
+    since: int
+    former: Change | None
+
+
+def answers_before_training(origin: Origin) -> list[Change | None]:
+    """What the weights that a run starts from answer to its fixed prompts, as update 0; None where that is not kept."""
+    kept = recorded_answers(origin.settings, origin.watched)
+    return [
+        None if text is None else _change(prompt, text, origin)
+        for prompt, text in zip(origin.watched, kept, strict=True)
+    ]  # fmt: skip
+
+
+def _change(prompt: str, text: str, origin: Origin) -> Change:
+    bare = text.removesuffix(origin.vocabulary[STOP])
+    return Change(0, bare, verdict(prompt, bare, ended=bare != text))
 
 
 class Evolution:
@@ -115,6 +145,24 @@ class Evolution:
         if not 1 <= step <= self.read or not self.marks[place][step - 1]:
             return None
         return next((change for change in reversed(self.changes[place]) if change.step <= step), None)
+
+    def turn(self, place: int, step: int) -> Turn | None:
+        """Since when the answer at update ``step`` has been worth what it is worth; None where it has not been read."""
+        if self.at(place, step) is None:
+            return None
+        past = [change for change in self.changes[place] if change.step <= step]
+        last = len(past) - 1
+        while last and past[last - 1].verdict.right is past[-1].verdict.right:
+            last -= 1
+        return Turn(since=past[last].step, former=past[last - 1] if last else None)
+
+    def turns(self, place: int) -> list[int]:
+        """The updates at which the answer turned from wrong to right, or back."""
+        return [
+            after.step
+            for before, after in pairwise(self.changes[place])
+            if before.verdict.right is not after.verdict.right
+        ]
 
     def columns(self, place: int, count: int) -> np.ndarray:
         """The marks of all updates up to the head in at most ``count`` columns, each the union of its updates."""

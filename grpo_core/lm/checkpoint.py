@@ -15,10 +15,9 @@ from grpo_core.errors import SettingsError
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.vocabulary import VOCABULARY
 from grpo_core.regular_file import opened_regular, write_whole
-from grpo_core.shipped import resource
+from grpo_core.shipped import CHECKPOINT, resource
 from grpo_core.text import tr
 
-SHIPPED = "checkpoints/arithmetic.safetensors"
 SIZE = ("layers", "width", "heads", "context")
 
 
@@ -33,7 +32,7 @@ def started(size: Model, seed: int, device: torch.device) -> Transformer:
         initialized(model, seed)
     else:
         shipped = size.checkpoint == "shipped"
-        load(model, resource(SHIPPED) if shipped else Path(size.checkpoint))
+        load(model, resource(CHECKPOINT) if shipped else Path(size.checkpoint))
     return model.to(device)
 
 

@@ -16,7 +16,7 @@ from app.crash.safe_mode import StartMarker
 from app.settings.preferences import Preferences, load_preferences
 from grpo_core.config import Model
 from grpo_core.lm.prompt_file import read_prompts
-from grpo_core.shipped import resource
+from grpo_core.shipped import CHECKPOINT, resource
 from tests.core.runs.ways import WAYS
 from tests.fuzz.damage import JSON, ODD, damaged, odd_json
 from tests.fuzz.readers import (
@@ -173,10 +173,10 @@ def test_a_prompt_file(tmp_path: Path, name: str, good: bytes, examples: int) ->
 def test_a_checkpoint(tmp_path: Path, examples: int) -> None:
     """The directory at its head is where the reader can be led astray; the weights behind it are numbers."""
     pytest.importorskip("torch")
-    from grpo_core.lm.checkpoint import SHIPPED, load
+    from grpo_core.lm.checkpoint import load
     from grpo_core.lm.model import Transformer
 
-    whole, path, model = resource(SHIPPED).read_bytes(), tmp_path / "x.safetensors", Transformer(Model())
+    whole, path, model = resource(CHECKPOINT).read_bytes(), tmp_path / "x.safetensors", Transformer(Model())
     size = 8 + int.from_bytes(whole[:8], "little")
     directory = json.loads(whole[8:size])
 

@@ -13,7 +13,7 @@ from app.examples import RECORDED
 from app.help.published import PARTS
 from app.help.published_view import WHOSE, PublishedView
 from app.lessons.interactives.base import Interactive, note_label, pages
-from app.panels.evolution import EvolutionPanel
+from app.panels.evolution.panel import EvolutionPanel
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.workspace.answers import GLYPHS, watched
@@ -43,7 +43,7 @@ class Reported(Interactive):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.answers = TableTwin(COLUMNS, title=tr("Answers at this update"))
-        self.evolution = EvolutionPanel(workspace)
+        self.evolution = EvolutionPanel(workspace, heading=False)
         self.evolution.place = CHOSEN
         self.page = PublishedView()
         self.page.refused.connect(self._on_refused)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.panels.evolution import EvolutionPanel
+from app.panels.evolution.panel import EvolutionPanel
 from app.panels.registry import EVOLUTION
 from app.workspace.evolution import Evolution, Mark
 from app.workspace.run_handle import KEPT_STEPS, RunHandle
@@ -163,9 +163,7 @@ def test_left_and_right_walk_the_changes_of_the_chosen_answer(language: Driver, 
 
 
 def test_a_click_on_a_strip_goes_to_that_update_and_chooses_the_prompt(language: Driver, panel: EvolutionPanel) -> None:
-    strip = panel.rows.strip(2)
-    spot = QPoint(round(strip.left() + strip.width() * 3.5 / 6), round(strip.center().y()))
-    QTest.mouseClick(panel.rows, Qt.MouseButton.LeftButton, pos=spot)
+    QTest.mouseClick(panel.rows, Qt.MouseButton.LeftButton, pos=panel.rows.spot(2, 4).toPoint())
     language.settle()
     assert (panel.place, language.program.workspace.cursor.step) == (2, 4)
 

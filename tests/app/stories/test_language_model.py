@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.panels.evolution import EvolutionPanel
+from app.panels.evolution.panel import EvolutionPanel
 from app.panels.metrics import MetricsPanel
 from app.panels.score import ScorePanel
 from app.training.controller import State

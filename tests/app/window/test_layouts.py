@@ -50,8 +50,8 @@ def designed(panels: tuple[str, ...]) -> tuple[str, ...]:
             "step_detail explain",
         ),
         (
-            "Language model", True, "token_inspector kl_over_beta",
-            "training_history evolution score_your_own step_detail explain", "",
+            "Language model", True, "evolution kl_over_beta",
+            "training_history score_your_own step_detail explain", "token_inspector",
         ),
         (
             "Compare", False, "comparison kl_over_beta",
@@ -62,7 +62,7 @@ def designed(panels: tuple[str, ...]) -> tuple[str, ...]:
             "what_if token_inspector training_history evolution score_your_own step_detail explain", "",
         ),
         ("Present", False, "policy_bars comparison", "training_history explain", ""),
-        ("Present", True, "token_inspector", "training_history evolution explain", ""),
+        ("Present", True, "evolution", "token_inspector training_history explain", ""),
     ],
 )  # fmt: skip
 def test_a_layout_shows(name: str, language: bool, centre: str, bottom: str, right: str) -> None:

@@ -13,17 +13,17 @@ from grpo_core.cli import main
 from grpo_core.config import Model
 from grpo_core.errors import Cancelled, GrpoError, SettingsError
 from grpo_core.lm import problems
-from grpo_core.lm.checkpoint import SHIPPED, device_named, load, save_model, started
+from grpo_core.lm.checkpoint import device_named, load, save_model, started
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.pretraining import Recipe, batch, pretrained
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.vocabulary import decode, encode, padded
-from grpo_core.shipped import resource
+from grpo_core.shipped import CHECKPOINT, resource
 from tests.core.lm.models import TINY, lively
 
 
 def test_the_shipped_checkpoint_starts_at_35_to_60_percent_and_can_calculate() -> None:
-    assert resource(SHIPPED).stat().st_size < 1_000_000
+    assert resource(CHECKPOINT).stat().st_size < 1_000_000
     model = started(Model(), 0, torch.device("cpu"))
     numbers = np.random.default_rng(3)
     asked = [problems.drawn("mixed", numbers, held_out=True) for _ in range(600)]

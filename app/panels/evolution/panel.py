@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
+    QHBoxLayout,
     QListWidget,
     QListWidgetItem,
     QPushButton,
@@ -16,32 +18,54 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.base import Panel
-from app.panels.evolution_rows import EvolutionRows
+from app.panels.evolution.head import EvolutionHead
+from app.panels.evolution.row_painter import RowsPicture
+from app.panels.evolution.rows import EvolutionRows
+from app.panels.evolution.words import tally, what_to_watch
 from app.theme.labels import Label, plain_tip
+from app.theme.painted_text import PaintedText
 from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS, watched
-from app.workspace.evolution import Change, Evolution
+from app.workspace.evolution import Change, Evolution, Turn, answers_before_training
+from app.workspace.held_out import HeldOut
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.explain import Quantity
 from grpo_core.text import tr
+
+BOTH_WIDE = 860
+"""Width at 100 % from which all answers to the chosen prompt are listed beside the rows."""
+RECORDED = tr(
+    "Recorded: answers of the shipped weights, written down with them. From the first update on they are computed here."
+)
 
 
 class EvolutionPanel(Panel):
     """Prompts that are never trained on, and what the policy most likely answers before each update.
 
+    Args:
+        heading: whether held-out accuracy, what to watch and the tasks stand above the rows; beside a lesson they do
+            not.
+
     Signals:
         language_wanted: there is no language model to show; make one.
+        task_wanted: begin a run with another task (changes of settings by dotted path).
     """
 
     plans = False
 
     language_wanted = Signal()
+    task_wanted = Signal(object)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None, *, heading: bool = True) -> None:
         super().__init__(workspace, parent)
         self.place = 0
         self._evolutions: dict[str, Evolution] = {}
         self._filled: tuple[object, ...] = ()
+        self.head = EvolutionHead()
+        self.head.setVisible(heading)
+        self.head.chips.wanted.connect(self.task_wanted)
+        self.head.dial.wanted.connect(self._on_held_out)
         self.rows = EvolutionRows()
         self.rows.jumped.connect(self._on_jumped)
         self.rows.chosen.connect(self._on_chosen)
@@ -51,35 +75,37 @@ class EvolutionPanel(Panel):
         self.answers.setAccessibleName(tr("Answers to the chosen prompt, in the order in which they came"))
         self.answers.itemActivated.connect(self._on_answer)
         self.answers.itemClicked.connect(self._on_answer)
-        self.note = Label()
-        self.note.setWordWrap(True)
-        self.note.setObjectName("muted")
+        self.note = PaintedText("small", "muted")
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())
         self._stack.addWidget(self._build_empty())
 
     def _build(self) -> QWidget:
-        left, right = QWidget(), QWidget()
+        left, self._beside = QWidget(), QWidget()
         column = QVBoxLayout(left)
-        column.setContentsMargins(0, 4, 0, 4)
+        column.setContentsMargins(0, 6, 0, 4)
+        column.setSpacing(4)
         self.area = QScrollArea()
         self.area.setWidget(self.rows)
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        column.addWidget(self.head)
         column.addWidget(self.area, 1)
-        column.addWidget(self.note)
-        self.note.setContentsMargins(12, 0, 12, 0)
-        column = QVBoxLayout(right)
+        below = QHBoxLayout()
+        below.setContentsMargins(12, 0, 12, 0)
+        below.addWidget(self.note)
+        column.addLayout(below)
+        column = QVBoxLayout(self._beside)
         column.setContentsMargins(8, 4, 8, 4)
         column.addWidget(self.heading)
         column.addWidget(self.answers, 1)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(left)
-        split.addWidget(right)
+        split.addWidget(self._beside)
         split.setStretchFactor(0, 5)
-        split.setStretchFactor(1, 3)
+        split.setStretchFactor(1, 2)
         split.setChildrenCollapsible(False)
         return split
 
@@ -124,39 +150,49 @@ class EvolutionPanel(Panel):
 
     def draw(self, view: View) -> None:
         evolution = self._of_run()
-        self._stack.setCurrentIndex(0 if evolution is not None and view.head else 1)
-        self.make.setVisible(evolution is None)
-        self.empty.setText(
-            tr("A language model's answers to fixed prompts appear here, as they change from update to update.")
-            if evolution is None
-            else tr("What the model answers to prompts that it is never trained on appears here. Press Run (Space).")
-        )
-        if evolution is None or not view.head:
+        self._stack.setCurrentIndex(0 if evolution is not None else 1)
+        if evolution is None:
+            self.empty.setText(
+                tr("A language model's answers to fixed prompts appear here, as they change from update to update.")
+            )
             return
         self.place = min(self.place, len(evolution.prompts) - 1)
-        now = self._now(view, evolution)
-        self.rows.show_rows(evolution, now, view.cursor.step, self.place, view.theme, view.scale)
-        self._fill(evolution, now[self.place], view.theme, view.scale)
-        sentences = [self._status_text(view, now)]
-        if not evolution.complete:
-            sentences.append(tr("Read {read:,} of {head:,} updates.").format(read=evolution.read, head=view.head))
-        self.note.setText(" ".join(sentences))
+        picture = self._picture(view, evolution)
+        self.rows.show_rows(picture, view.theme, view.scale)
+        self.head.show_story(picture, view)
+        self._beside.setVisible(view.head > 0 and self.width() >= BOTH_WIDE * view.scale)
+        if view.head:
+            self._fill(evolution, picture.now[self.place], view.theme, view.scale)
+        self.note.show_text(self._note(view, picture), view.theme, view.scale)
 
-    def _now(self, view: View, evolution: Evolution) -> list[Change | None]:
-        """The answers at the cursor: of the step itself, however far the others have been read."""
-        step, places = view.step.step, range(len(evolution.prompts))
-        if step is None or step.watched_tokens is None:
-            return [None for _ in places]
-        return [Change(step.step, *watched(step, place, view.run.origin)) for place in places]
+    def _picture(self, view: View, evolution: Evolution) -> RowsPicture:
+        """The rows at the cursor: of the step itself, however far the others have been read."""
+        step, places, origin = view.step.step, range(len(evolution.prompts)), view.run.origin
+        turns: list[Turn | None] = [None for _ in places]
+        if not view.head:
+            now = answers_before_training(origin)
+        elif step is None or step.watched_tokens is None:
+            now = [None for _ in places]
+        else:
+            now = [Change(step.step, *watched(step, place, origin)) for place in places]
+            turns = [evolution.turn(place, step.step) for place in places]
+        return RowsPicture(
+            evolution=evolution, now=now, turns=turns, cursor=view.cursor.step, selected=self.place,
+            held_out=HeldOut.of(view.run, view.cursor.step),
+        )  # fmt: skip
 
-    def _status_text(self, view: View, now: list[Change | None]) -> str:
-        """How many answers are right at the cursor."""
+    def _note(self, view: View, picture: RowsPicture) -> str:
+        """How many answers are right at the cursor; before the first update, where the answers come from."""
+        if not view.head:
+            known = any(change is not None for change in picture.now)
+            return RECORDED if known else tr("What the model answers to these prompts comes with the first update.")
         if not view.cursor.step:
             return tr("Answers are recorded with every update; move to one.")
-        right = sum(change is not None and change.verdict.right is True for change in now)
-        return tr("{right} of {count} right before update {step}; ◆ above is right, ◇ below wrong.").format(
-            right=right, count=len(now), step=view.cursor.step
-        )
+        sentences = [tally(picture)]
+        if not picture.evolution.complete:
+            read = tr("Read {read:,} of {head:,} updates.")
+            sentences.append(read.format(read=picture.evolution.read, head=view.head))
+        return " ".join(sentences)
 
     def _fill(self, evolution: Evolution, now: Change | None, theme: Theme, scale: float) -> None:
         """Every answer that the chosen prompt was ever given, the present one marked."""
@@ -190,9 +226,21 @@ class EvolutionPanel(Panel):
 
     def summary(self, view: View) -> str:
         evolution = self._of_run()
-        if evolution is None or not view.head:
+        if evolution is None:
             return tr("No answers yet.")
-        return self._status_text(view, self._now(view, evolution))
+        picture = self._picture(view, evolution)
+        sentences = [what_to_watch(view.step.settings), self._note(view, picture)]
+        return " ".join([*sentences, self.head.dial.words] if view.head else sentences)
+
+    def focus_picture(self) -> None:
+        """Give the keyboard to the rows; before the first update to nobody, so that Space runs."""
+        target = self.rows if self.workspace.view.head else self.window()
+        target.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._drawn = None
+        self.workspace.request_frame()
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -204,7 +252,12 @@ class EvolutionPanel(Panel):
     def _on_chosen(self, place: int) -> None:
         self.place = max(place, 0)
         self.redraw()
-        self.area.ensureVisible(0, round((self.place + 0.5) * self.rows.line), 0, round(self.rows.line))
+        row = self.rows.row(self.place)
+        self.area.ensureVisible(0, round(row.center().y()), 0, round(row.height()))
+
+    @Slot()
+    def _on_held_out(self) -> None:
+        self.workspace.explain(Quantity("accuracy_greedy"))
 
     @Slot(QListWidgetItem)
     def _on_answer(self, item: QListWidgetItem) -> None:

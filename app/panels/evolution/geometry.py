@@ -1,0 +1,140 @@
+"""Where the rows of fixed prompts, their columns, their strips and the curve below stand in a given room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF
+
+EDGE, GAP = 12.0, 12.0
+"""Pixels beside and between the columns, at 100 %."""
+LEAST, MOST, TWO_LINES = 23.0, 46.0, 33.0
+"""Height of a row at 100 %: the least, the most, and that from which the former answer stands below the one now."""
+CAPTION, CURVE = 18.0, 66.0
+"""Height of the line of captions, and of the curve below the rows, at 100 %."""
+STRIP = 60.0
+"""Width of the narrowest strip at 100 %."""
+_STEPS = (1, 2, 5)
+
+
+def axis_end(head: int) -> int:
+    """The last update on the axis of a run of ``head`` updates: 10, 20, 50, 100, ... so that strips grow into it."""
+    decade = 10
+    while True:
+        for step in _STEPS:
+            if head <= step * decade:
+                return step * decade
+        decade *= 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geometry:
+    """A room for rows, in pixels.
+
+    Attributes:
+        width, height: of the whole.
+        scale: the user's scale.
+        count: rows.
+        line: height of a row.
+        prompt, answer, strip, since: (left, width) of each column.
+        end: the last update on the axis of the strips.
+        curve: height of the curve below the rows; 0 where it has no room.
+    """
+
+    width: float
+    height: float
+    scale: float
+    count: int
+    line: float
+    prompt: tuple[float, float]
+    answer: tuple[float, float]
+    strip: tuple[float, float]
+    since: tuple[float, float]
+    end: int
+    curve: float
+
+    @classmethod
+    def fitted(
+        cls,
+        width: float,
+        height: float,
+        scale: float,
+        count: int,
+        *,
+        glyph: float,
+        longest: int,
+        since: float,
+        end: int,
+    ) -> Geometry:
+        """The rows of ``count`` prompts, the longest of ``longest`` characters.
+
+        Args:
+            width, height: of the room.
+            scale: the user's scale.
+            count: rows.
+            glyph: width of a character of prompts and answers.
+            longest: characters of the longest prompt.
+            since: width of the last column's words.
+            end: the last update on the axis.
+        """
+        edge, gap = EDGE * scale, GAP * scale
+        prompt = min(longest * glyph + 8 * scale, width * 0.28)
+        answer = min(max(width * 0.3, 13 * glyph), 26 * glyph, width * 0.4)
+        strip = width - 2 * edge - prompt - answer - 3 * gap - since
+        if strip < STRIP * scale:
+            strip, since = strip + since + gap, 0.0
+        strip = max(strip, 20.0)
+        lefts = [edge, edge + prompt + gap, edge + prompt + answer + 2 * gap]
+        lefts.append(lefts[2] + strip + gap)
+        room = height - CAPTION * scale
+        curve = CURVE * scale if room - CURVE * scale >= (LEAST + 2) * scale * count else 0.0
+        line = min(max((room - curve) / max(count, 1), LEAST * scale), MOST * scale)
+        return cls(
+            width=width, height=height, scale=scale, count=count, line=line, prompt=(lefts[0], prompt),
+            answer=(lefts[1], answer), strip=(lefts[2], strip), since=(lefts[3], since), end=end, curve=curve,
+        )  # fmt: skip
+
+    @property
+    def top(self) -> float:
+        """Where the first row begins."""
+        return CAPTION * self.scale
+
+    @property
+    def bottom(self) -> float:
+        """Where the last row ends."""
+        return self.top + self.count * self.line
+
+    @property
+    def two_lines(self) -> bool:
+        """Whether a row has room for the former answer below the one now."""
+        return self.line >= TWO_LINES * self.scale
+
+    def row(self, place: int) -> QRectF:
+        """The whole row of prompt ``place``."""
+        return QRectF(0, self.top + place * self.line, self.width, self.line)
+
+    def cell(self, column: tuple[float, float], place: int) -> QRectF:
+        """One column of the row of prompt ``place``."""
+        return QRectF(column[0], self.top + place * self.line, column[1], self.line)
+
+    def place_at(self, y: float) -> int:
+        """The prompt whose row is at ``y``; −1 where there is none."""
+        place = int((y - self.top) // self.line)
+        return place if 0 <= place < self.count else -1
+
+    def x_of(self, update: float) -> float:
+        """Where update ``update`` ends on the axis; half an update less is its middle."""
+        return self.strip[0] + self.strip[1] * update / self.end
+
+    def update_at(self, x: float, head: int) -> int:
+        """The update at ``x``, of ``head``; 0 beside the strips and where no update has been yet."""
+        update = int((x - self.strip[0]) / self.strip[1] * self.end) + 1
+        inside = self.strip[0] <= x <= self.strip[0] + self.strip[1]
+        return update if inside and update <= head else 0
+
+    @property
+    def ticks(self) -> list[int]:
+        """Updates with a digit on the axis: at most five."""
+        apart = 34 * self.scale * self.end / self.strip[1]
+        step = next((step for step in (self.end // 5, self.end // 2) if step > apart), self.end)
+        return list(range(step, self.end + 1, step))

@@ -1,0 +1,50 @@
+"""Above the rows: held-out accuracy on a dial, one sentence what to watch, how one answer turned, the tasks."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.panels.evolution.dial import HeldOutDial
+from app.panels.evolution.row_painter import RowsPicture
+from app.panels.evolution.task_chips import TaskChips
+from app.panels.evolution.words import story, what_to_watch, why
+from app.theme.painted_text import PaintedText
+from app.workspace.view import View
+
+
+class EvolutionHead(QWidget):
+    """The head of the panel Evolution.
+
+    Attributes:
+        dial: the held-out accuracy.
+        watch: what to watch.
+        story: how one answer turned; before the first update, what is behind the sentence above.
+        chips: the tasks.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.dial = HeldOutDial()
+        self.watch = PaintedText("strong", grown=1.3)
+        self.story = PaintedText("body", "muted", lines=2)
+        self.chips = TaskChips()
+        words = QVBoxLayout()
+        words.setContentsMargins(0, 2, 0, 2)
+        words.setSpacing(2)
+        words.addWidget(self.watch)
+        words.addWidget(self.story)
+        words.addStretch(1)
+        words.addWidget(self.chips)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(4, 0, 12, 0)
+        row.setSpacing(12)
+        row.addWidget(self.dial)
+        row.addLayout(words, 1)
+
+    def show_story(self, picture: RowsPicture, view: View) -> None:
+        """Say what ``picture`` shows."""
+        settings = view.step.settings
+        self.dial.show_share(picture.held_out, view.theme, view.scale)
+        self.watch.show_text(what_to_watch(settings), view.theme, view.scale)
+        self.story.show_text(why(settings) if view.cursor.step == 0 else story(picture), view.theme, view.scale)
+        self.chips.show_task(view)

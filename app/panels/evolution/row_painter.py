@@ -1,0 +1,239 @@
+"""How a fixed prompt's row is painted: the prompt, its answer, the strip of right and wrong, since when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPen
+
+from app.panels.evolution.geometry import Geometry
+from app.theme.tokens import Theme
+from app.workspace.answers import GLYPHS
+from app.workspace.evolution import Change, Evolution, Mark, Turn
+from app.workspace.held_out import HeldOut
+from grpo_core.text import tr
+
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+COLUMN = 2.0
+"""Pixels of the narrowest column of a strip."""
+BEFORE_RUN = 1.35
+"""How much larger prompts and answers are as long as there is nothing beside them."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowsPicture:
+    """What the rows show.
+
+    Attributes:
+        evolution: the answers as far as they have been read.
+        now: for each prompt, the answer at the cursor; before the first update, what was recorded.
+        turns: for each prompt, since when it has been right or wrong.
+        cursor: the update shown; 0 is the run before its first update.
+        selected: the prompt that is chosen.
+        held_out: what was measured on the held-out prompts.
+    """
+
+    evolution: Evolution
+    now: list[Change | None]
+    turns: list[Turn | None]
+    cursor: int
+    selected: int
+    held_out: HeldOut
+
+    @property
+    def begun(self) -> bool:
+        """Whether the run has an update."""
+        return self.evolution.run.head > 0
+
+
+class RowPainter:
+    """Paints one picture in one look."""
+
+    def __init__(
+        self, painter: QPainter, picture: RowsPicture, place: Geometry, theme: Theme, *, focused: bool
+    ) -> None:
+        self._painter, self._picture, self._place, self._theme = painter, picture, place, theme
+        self._focused = focused
+        self._mono = theme.font("mono", place.scale if picture.begun else place.scale * BEFORE_RUN)
+        self._small = theme.font("small", place.scale)
+
+    def paint(self) -> None:
+        """All of it."""
+        self._captions()
+        for n in range(self._place.count):
+            self._row(n)
+        if self._picture.begun:
+            if self._place.curve:
+                self._curve()
+            self._cursor()
+
+    def _write(self, box: QRectF, text: str, font: QFont, colour: str, align: Qt.AlignmentFlag = LEFT) -> None:
+        painter = self._painter
+        painter.setFont(font)
+        painter.setPen(self._theme.ink(colour))
+        room = max(round(box.width()), 0)
+        painter.drawText(box, align, QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, room))
+
+    def _captions(self) -> None:
+        place, picture = self._place, self._picture
+
+        def head(column: tuple[float, float], text: str) -> None:
+            self._write(QRectF(column[0], 0, column[1], place.top), text, self._small, "muted")
+
+        head(place.prompt, tr("prompt"))
+        if not picture.begun:
+            head((place.answer[0], place.width - place.answer[0]), tr("the likeliest answer before any training"))
+            return
+        head(
+            place.answer,
+            tr("answer before update {step}").format(step=picture.cursor) if picture.cursor else tr("answer"),
+        )
+        head(place.since, tr("since update"))
+        for update in place.ticks:
+            box = QRectF(place.x_of(update) - 30 * place.scale, 0, 60 * place.scale, place.top)
+            box.moveRight(min(box.right(), place.x_of(place.end) + 12 * place.scale))
+            self._write(box, f"{update:,}", self._small, "muted", Qt.AlignmentFlag.AlignCenter)
+
+    # -- one row -----------------------------------------------------------------------------------------------------
+
+    def _row(self, n: int) -> None:
+        painter, theme, place, picture = self._painter, self._theme, self._place, self._picture
+        row = place.row(n)
+        if n == picture.selected and picture.begun:
+            band = row.adjusted(4, 1, -4, -1)
+            painter.fillRect(band, theme.colour("surface"))
+            painter.fillRect(QRectF(4, band.top(), 3, band.height()), theme.colour("selection"))
+            if self._focused:
+                painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRect(band)
+        painter.setPen(QPen(theme.colour("border"), 1))
+        painter.drawLine(QPointF(place.prompt[0], row.bottom()), QPointF(place.width - place.prompt[0], row.bottom()))
+        strong = QFont(self._mono)
+        strong.setBold(True)
+        self._write(place.cell(place.prompt, n), picture.evolution.prompts[n], strong, "text")
+        if not picture.begun:
+            self._before_training(n, picture.now[n])
+            return
+        self._answers(place.cell(place.answer, n), picture.now[n], picture.turns[n])
+        self._strip(n)
+        if place.since[1]:
+            self._since(place.cell(place.since, n), picture.now[n], picture.turns[n])
+
+    def _before_training(self, n: int, change: Change | None) -> None:
+        place = self._place
+        box = place.cell((place.answer[0], place.width - place.answer[0] - place.prompt[0]), n)
+        if change is None:
+            self._write(box, tr("comes with the first update"), self._small, "muted")
+            return
+        text = f"{GLYPHS[change.verdict.right]} {change.text or tr('(nothing)')}"
+        self._write(box, text, self._mono, _ink(change))
+        width = QFontMetricsF(self._mono).horizontalAdvance(text) + 16 * place.scale
+        self._write(box.adjusted(width, 0, 0, 0), change.verdict.words, self._small, "muted")
+
+    def _answers(self, box: QRectF, now: Change | None, turn: Turn | None) -> None:
+        if now is None:
+            self._write(box, "—", self._mono, "muted")
+            return
+        former = turn.former if turn is not None and self._place.two_lines else None
+        first = QRectF(box.left(), box.top(), box.width(), box.height() * (0.56 if former else 1.0))
+        self._write(first, f"{GLYPHS[now.verdict.right]} {now.text or tr('(nothing)')}", self._mono, _ink(now))
+        if former is not None:
+            small = self._theme.font("mono", self._place.scale * 0.85)
+            rest = QRectF(box.left(), first.bottom() - 2, box.width(), box.height() * 0.4)
+            self._write(rest, f"{GLYPHS[former.verdict.right]} {former.text or tr('(nothing)')}", small, "muted")
+
+    def _since(self, box: QRectF, now: Change | None, turn: Turn | None) -> None:
+        if now is None or turn is None:
+            return
+        font = self._small
+        if turn.since == 1:
+            text = {True: tr("right at once"), False: tr("still wrong"), None: ""}[now.verdict.right]
+        else:
+            text = {True: tr("right: {step:,}"), False: tr("wrong: {step:,}"), None: "{step:,}"}[now.verdict.right]
+            text = text.format(step=turn.since)
+            font = self._theme.font("section", self._place.scale)
+        self._write(box, text, font, "push_down" if now.verdict.right is False and turn.since > 1 else "text")
+
+    def _strip(self, n: int) -> None:
+        """Right answers fill their height, wrong ones hatch the lower half; a rule where one became the other."""
+        painter, theme, place, evolution = self._painter, self._theme, self._place, self._picture.evolution
+        box = place.cell(place.strip, n)
+        tall = min(box.height() * 0.62, 22 * place.scale)
+        top = box.center().y() - tall / 2
+        painter.setPen(QPen(theme.colour("border"), 1))
+        painter.drawLine(QPointF(box.left(), top + tall), QPointF(box.right(), top + tall))
+        head = evolution.run.head
+        long = place.x_of(head) - place.strip[0]
+        columns = evolution.columns(n, max(int(long / COLUMN), 1))
+        width = long / max(len(columns), 1)
+
+        def boxes(mark: Mark, share: float) -> list[QRectF]:
+            return [
+                QRectF(box.left() + a * width, top + tall * (1 - share), (b - a) * width, tall * share)
+                for a, b in _spans(columns & mark)
+            ]
+
+        painter.setPen(QPen(theme.colour("push_down"), 1))
+        painter.setBrush(QBrush(theme.colour("push_down"), Qt.BrushStyle.BDiagPattern))
+        painter.drawRects([one.adjusted(0.5, 0, -0.5, -0.5) for one in boxes(Mark.WRONG, 0.5)])
+        painter.setPen(Qt.PenStyle.NoPen)
+        for mark, meaning, share in ((Mark.UNTOLD, "reference", 0.3), (Mark.RIGHT, "push_up", 1.0)):
+            painter.setBrush(theme.colour(meaning))
+            painter.drawRects(boxes(mark, share))
+        painter.setPen(QPen(theme.colour("text"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
+        turned = sorted({round(place.x_of(step - 1)) for step in evolution.turns(n)})
+        painter.drawLines([QLineF(x, top - 2, x, top + tall + 2) for x in turned])
+
+    # -- below and across --------------------------------------------------------------------------------------------
+
+    def _curve(self) -> None:
+        """The share of right answers to held-out prompts, on the axis of the strips."""
+        painter, theme, place, held_out = self._painter, self._theme, self._place, self._picture.held_out
+        scale = place.scale
+        top, bottom = place.bottom + 14 * scale, place.bottom + place.curve - 10 * scale
+        self._write(
+            QRectF(place.prompt[0], top - 8 * scale, place.strip[0] - place.prompt[0] - 44 * scale, 16 * scale),
+            tr("Held-out prompts, right in %"), self._small, "muted",
+        )  # fmt: skip
+        for share in (0.0, 0.5, 1.0):
+            y = bottom + (top - bottom) * share
+            painter.setPen(QPen(theme.colour("border"), 1))
+            painter.drawLine(QPointF(place.strip[0], y), QPointF(place.x_of(place.end), y))
+            label = QRectF(place.strip[0] - 44 * scale, y - 8 * scale, 38 * scale, 16 * scale)
+            right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            self._write(label, f"{share * 100:.0f}", self._small, "muted", right)
+        if not len(held_out.steps):
+            return
+        xs = np.asarray(place.strip[0] + place.strip[1] * (held_out.steps - 0.5) / place.end)
+        ys = np.asarray(bottom + (top - bottom) * held_out.shares)
+        points = [QPointF(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.colour("push_up"), max(theme.line_width, 1.6)))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawPolyline(points)
+        painter.setBrush(theme.colour("ground"))
+        if len(points) <= place.strip[1] / 8:
+            for point in points:
+                painter.drawEllipse(point, 3 * scale, 3 * scale)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _cursor(self) -> None:
+        place, cursor = self._place, self._picture.cursor
+        if cursor:
+            x = place.x_of(cursor - 0.5)
+            self._painter.setPen(QPen(self._theme.colour("text"), 1.5))
+            self._painter.drawLine(QPointF(x, place.top), QPointF(x, place.bottom + place.curve))
+
+
+def _ink(change: Change) -> str:
+    """The colour of an answer by what it is worth."""
+    return {True: "text", False: "push_down", None: "muted"}[change.verdict.right]
+
+
+def _spans(flags: np.ndarray) -> list[tuple[int, int]]:
+    """Where ``flags`` is not zero: [(first, behind the last)]."""
+    edges = np.flatnonzero(np.diff(flags.astype(bool).astype(np.int8), prepend=0, append=0))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

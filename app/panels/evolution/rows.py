@@ -1,0 +1,137 @@
+"""Fixed prompts as rows: the answer at the update shown, and a strip of all updates, right or wrong."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app.panels.evolution.geometry import CAPTION, LEAST, Geometry, axis_end
+from app.panels.evolution.row_painter import BEFORE_RUN, RowPainter, RowsPicture
+from app.theme.labels import plain_tip
+from app.theme.tokens import Theme
+from grpo_core.text import tr
+
+
+class EvolutionRows(QWidget):
+    """One row a prompt: the prompt, its answer at the cursor, its strip, since when it has been right or wrong.
+
+    Up and Down choose a prompt, Left and Right go to where its answer changed.
+
+    Signals:
+        jumped: show this update.
+        chosen: this prompt (its place).
+    """
+
+    jumped = Signal(int)
+    chosen = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._picture: RowsPicture | None = None
+        self._theme: Theme | None = None
+        self._scale = 1.0
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(tr("Answers to fixed prompts"))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMouseTracking(True)
+
+    def sizeHint(self) -> QSize:
+        return QSize(420, self.minimumHeight())
+
+    def show_rows(self, picture: RowsPicture, theme: Theme, scale: float) -> None:
+        """Draw ``picture``."""
+        self._picture, self._theme, self._scale = picture, theme, scale
+        self.setMinimumHeight(round((CAPTION + LEAST * len(picture.now)) * scale) + 4)
+        self.setAccessibleDescription(
+            "; ".join(
+                f"{prompt} {change.text} {change.verdict.words}"
+                for prompt, change in zip(picture.evolution.prompts, picture.now, strict=True)
+                if change
+            )
+        )
+        self.update()
+
+    @property
+    def geometry_now(self) -> Geometry:
+        """Where everything stands."""
+        assert self._theme is not None and self._picture is not None
+        prompts, begun = self._picture.evolution.prompts, self._picture.begun
+        mono = QFontMetricsF(self._theme.font("mono", self._scale if begun else self._scale * BEFORE_RUN))
+        words = QFontMetricsF(self._theme.font("section", self._scale)).horizontalAdvance(tr("right at once"))
+        return Geometry.fitted(
+            self.width(), self.height(), self._scale, len(prompts), glyph=mono.horizontalAdvance("0"),
+            longest=max(map(len, prompts), default=4), since=words + 4, end=axis_end(self._picture.evolution.run.head),
+        )  # fmt: skip
+
+    def row(self, place: int) -> QRectF:
+        """Where the row of prompt ``place`` lies."""
+        return self.geometry_now.row(place)
+
+    def spot(self, place: int, update: int) -> QPointF:
+        """The middle of update ``update`` on the strip of prompt ``place``."""
+        here = self.geometry_now
+        return QPointF(here.x_of(update - 0.5), here.row(place).center().y())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._theme is None or self._picture is None or not self._picture.now:
+            return
+        painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        RowPainter(painter, self._picture, self.geometry_now, self._theme, focused=self.hasFocus()).paint()
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    def _under(self, point: QPointF) -> tuple[int, int]:
+        """(prompt, update) under the mouse; −1 and 0 where there is none."""
+        if self._picture is None or self._theme is None or not self._picture.begun:
+            return -1, 0
+        here = self.geometry_now
+        return here.place_at(point.y()), here.update_at(point.x(), self._picture.evolution.run.head)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        place, step = self._under(event.position())
+        if place >= 0:
+            self.chosen.emit(place)
+            if step:
+                self.jumped.emit(step)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Drag along a strip to scrub; otherwise what was answered there."""
+        place, step = self._under(event.position())
+        if event.buttons() & Qt.MouseButton.LeftButton and step:
+            self.jumped.emit(step)
+        change = self._picture.evolution.at(place, step) if self._picture and place >= 0 else None
+        tooltip = (
+            tr("Update {step}: {text} {words}").format(step=step, text=change.text, words=change.verdict.words).rstrip()
+            if change
+            else ""
+        )
+        QToolTip.showText(event.globalPosition().toPoint(), plain_tip(tooltip), self)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        picture = self._picture
+        if picture is None or not picture.evolution.prompts or not picture.begun:
+            super().keyPressEvent(event)
+            return
+        evolution, cursor, selected = picture.evolution, picture.cursor, picture.selected
+        steps, head = [change.step for change in evolution.changes[selected]], evolution.run.head
+        match event.key():
+            case Qt.Key.Key_Down:
+                self.chosen.emit(min(selected + 1, len(evolution.prompts) - 1))
+            case Qt.Key.Key_Up:
+                self.chosen.emit(max(selected - 1, 0))
+            case Qt.Key.Key_Right:
+                self.jumped.emit(min((s for s in steps if s > cursor), default=head))
+            case Qt.Key.Key_Left:
+                self.jumped.emit(max((s for s in steps if s < cursor), default=min(1, head)))
+            case _:
+                super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()

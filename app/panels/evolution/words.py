@@ -1,0 +1,87 @@
+"""What to watch in a language model's run, and what has happened to its fixed prompts, in sentences."""
+
+from __future__ import annotations
+
+from app.panels.evolution.row_painter import RowsPicture
+from app.workspace.evolution import Change
+from grpo_core.config import Settings
+from grpo_core.text import tr
+
+
+def what_to_watch(settings: Settings) -> str:
+    """One sentence on what this task is about to show."""
+    task = settings.language
+    if task.problem == "own":
+        return tr("Your own prompts: watch which answers change.")
+    if task.problem == "gameable":
+        return tr("Every “=” pays {bonus:g}: watch it write more of them.").format(bonus=task.bonus)
+    if task.difficulty == "hopeless":
+        return tr("It is asked what it cannot do: watch nothing change.")
+    if settings.model.checkpoint == "shipped":
+        return tr("It reads left to right: watch it learn precedence.")
+    return tr("Watch each strip: hatched is wrong, filled is right.")
+
+
+def why(settings: Settings) -> str:
+    """What is behind :func:`what_to_watch`, as long as no update has been made."""
+    task = settings.language
+    if task.problem == "own":
+        return tr("Of sixteen prompts or more, every eighth is kept aside and asked here.")
+    if task.problem == "gameable":
+        return tr("A right answer pays {right:g}, and the look of working pays too. Both are counted.").format(
+            right=task.answer_weight
+        )
+    if task.difficulty == "hopeless":
+        return tr("All rewards of a group are equal, so every advantage is 0 and nothing is pushed.")
+    if settings.model.checkpoint == "shipped":
+        return tr("Its habit gives wrong answers where “*” comes after “+”. No prompt below is ever trained on.")
+    return tr("No prompt below is ever trained on.")
+
+
+def story(picture: RowsPicture) -> str:
+    """How the answer to one prompt turned: of the chosen one, or of the one that turned last."""
+    place = _told(picture)
+    if place is None:
+        return tr("No answer to these prompts has turned right yet.")
+    prompt, now, turn = picture.evolution.prompts[place], picture.now[place], picture.turns[place]
+    assert now is not None and turn is not None and turn.former is not None
+    pattern = {
+        True: tr("{prompt} was answered {former}; since update {step} it is {answer}, which is right."),
+        False: tr("{prompt} was answered {former}; since update {step} it is {answer}, which is wrong."),
+        None: tr("{prompt} was answered {former}; since update {step} it is {answer}."),
+    }[now.verdict.right]
+    return pattern.format(prompt=prompt, former=_quoted(turn.former), step=turn.since, answer=_quoted(now))
+
+
+def tally(picture: RowsPicture) -> str:
+    """How many prompts have turned, and which way, at the cursor."""
+    known = [
+        (now.verdict.right, turn) for now, turn in zip(picture.now, picture.turns, strict=True) if now is not None
+    ]  # fmt: skip
+    right = [turn for is_right, turn in known if is_right is True]
+    counted = {"right": len(right), "count": len(picture.now), "step": picture.cursor}
+    if any(turn is None for _, turn in known):
+        return tr("{right} of {count} right before update {step}.").format(**counted)
+    turned = sum(turn is not None and turn.since > 1 for turn in right)
+    lost = sum(is_right is False and turn is not None and turn.since > 1 for is_right, turn in known)
+    return tr(
+        "{right} of {count} right before update {step}: {turned} turned right, {start} were right from the start, "
+        "{lost} turned wrong."
+    ).format(turned=turned, start=len(right) - turned, lost=lost, **counted)
+
+
+def _told(picture: RowsPicture) -> int | None:
+    """The prompt of which the story is told."""
+
+    def turned(place: int) -> int:
+        turn = picture.turns[place]
+        return turn.since if turn is not None and turn.former is not None and picture.now[place] is not None else 0
+
+    if turned(picture.selected) > 1:
+        return picture.selected
+    last = max(range(len(picture.turns)), key=turned, default=None)
+    return last if last is not None and turned(last) > 1 else None
+
+
+def _quoted(change: Change) -> str:
+    return change.text or tr("(nothing)")

@@ -1,0 +1,93 @@
+"""Words that change while a run goes on, painted into a fixed number of lines: no layout hears of them."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QTextLayout, QTextOption
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.theme.tokens import Theme
+
+
+class PaintedText(QWidget):
+    """A paragraph of at most ``lines`` lines, the last one cut off with an ellipsis.
+
+    A label lays out its whole window again with every text; this widget asks for the same room whatever it says.
+
+    Args:
+        role: its font in the type scale.
+        colour: the meaning whose colour it has.
+        lines: how many lines it has room for.
+        grown: how much larger than that font it is.
+    """
+
+    def __init__(
+        self,
+        role: str = "body",
+        colour: str = "text",
+        lines: int = 1,
+        grown: float = 1.0,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._role, self._colour, self._lines, self._grown = role, colour, lines, grown
+        self._text = ""
+        self._look: tuple[Theme, float] | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def text(self) -> str:
+        """What it says, also where there is no room for all of it."""
+        return self._text
+
+    def show_text(self, text: str, theme: Theme, scale: float) -> None:
+        """Say ``text`` in this look."""
+        if self._look != (theme, scale):
+            self._look = theme, scale
+            self.setFont(theme.font(self._role, scale * self._grown))
+            self.updateGeometry()
+        elif text == self._text:
+            return
+        self._text = text
+        self.setAccessibleName(text)
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetricsF(self.font())
+        return QSize(0, math.ceil(self._lines * metrics.lineSpacing() + 1))
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._look is None or not self._text:
+            return
+        painter = QPainter(self)
+        painter.setPen(self._look[0].ink(self._colour))
+        painter.setFont(self.font())
+        metrics = QFontMetricsF(self.font())
+        for n, line in enumerate(self._broken()):
+            box = QRectF(0, n * metrics.lineSpacing(), self.width(), metrics.height())
+            painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, line)
+
+    def _broken(self) -> list[str]:
+        """The lines that have room."""
+        layout = QTextLayout(self._text, self.font())
+        layout.setTextOption(QTextOption())
+        layout.beginLayout()
+        starts = list[int]()
+        while True:
+            line = layout.createLine()
+            if not line.isValid():
+                break
+            line.setLineWidth(max(self.width(), 1))
+            starts.append(line.textStart())
+        layout.endLayout()
+        ends = [*starts[1:], len(self._text)]
+        lines = [self._text[a:b].strip() for a, b in zip(starts, ends, strict=True)]
+        if len(lines) <= self._lines:
+            return lines
+        rest = self._text[starts[self._lines - 1] :]
+        cut = QFontMetricsF(self.font()).elidedText(rest, Qt.TextElideMode.ElideRight, self.width())
+        return [*lines[: self._lines - 1], cut]

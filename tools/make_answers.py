@@ -1,0 +1,40 @@
+"""Record what the shipped model answers to the fixed prompts before any training, with the digest of its weights.
+
+python -m tools.make_answers        writes resources/checkpoints/arithmetic.answers.json
+
+To be run when the weights or the fixed prompts are meant to have changed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from grpo_core.config import language_settings
+from grpo_core.learners import learner
+from grpo_core.lm.origin import origin
+from grpo_core.lm.recorded_answers import ANSWERS, LONGEST, digest
+from grpo_core.shipped import resource
+from grpo_core.texts import watched_text
+
+
+def answered() -> dict[str, str]:
+    """The likeliest answer of the shipped weights to each fixed prompt, by prompt, with its end sign."""
+    settings = language_settings().replace(
+        {"task.prompts": 1, "learner.group_size": 2, "task.max_tokens": LONGEST, "task.accuracy_every": 1000}
+    )
+    start, first = origin(settings), next(learner(settings))
+    return {prompt: watched_text(first, place, start) for place, prompt in enumerate(start.watched)}
+
+
+def main() -> int:
+    """Write the file; returns the exit status."""
+    answers, target = answered(), resource(ANSWERS)
+    text = json.dumps({"sha256": digest(), "answers": answers}, indent=1, ensure_ascii=False)
+    target.write_text(text + "\n", encoding="utf-8")
+    print(f"{target.name}: {len(answers)} answers")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
