@@ -9,7 +9,7 @@ from app.commands.conditions import Conditions
 from app.commands.menu_paths import EDIT
 from app.commands.targets import CommandTargets
 from app.messages.message import Severity
-from app.panels.registry import EXPLAIN, WHAT_IF
+from app.panels.registry import WHAT_IF
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 from grpo_core.text import tr
@@ -21,9 +21,10 @@ def edit_commands(targets: CommandTargets) -> list[Command]:
     undo = targets.workspace.editing.undo
 
     def explain() -> None:
-        if not _widget_in_focus_explains():
+        if _widget_in_focus_explains():
+            window.explain_homes.show()  # where there is nothing to explain, the panel says how to ask
+        else:
             targets.workspace.explain(_selected_quantity(targets.workspace))
-        window.show_panel(EXPLAIN)
 
     def toggle_table() -> None:
         plot = panels.plot_in_focus()
@@ -51,6 +52,9 @@ def edit_commands(targets: CommandTargets) -> list[Command]:
         Command(id="explain", text=tr("Explain the selected number"), menu=EDIT, run=explain,
                 shortcuts=("E",), icon="explain", divided=True, blocked=when.needs_number,
                 tip=tr("Show its formula, the values in it, and where they came from.")),
+        Command(id="pin_explain", text=tr("Keep Explain as a panel"), menu=EDIT, run=window.explain_homes.pin,
+                shortcuts=("Shift+E",), checked=lambda: window.explain_homes.is_pinned,
+                tip=tr("Explanations stand beside the other panels, or open as a sheet at the number.")),
         Command(id="what_if", text=tr("What if…"), menu=EDIT, shortcuts=("W",),
                 run=lambda: window.show_panel(WHAT_IF).focus_choice(),
                 tip=tr("Show what another algorithm or other settings would have made of the update shown.")),

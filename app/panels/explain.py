@@ -74,7 +74,7 @@ class ExplainPanel(Panel):
         top = QHBoxLayout()
         top.addWidget(self.heading, 1)
         top.addWidget(self.back, 0, Qt.AlignmentFlag.AlignTop)
-        inside = QWidget()
+        inside = self._inside = QWidget()
         column = QVBoxLayout(inside)
         column.setContentsMargins(12, 12, 12, 12)
         column.setSpacing(8)
@@ -92,6 +92,20 @@ class ExplainPanel(Panel):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(scroll)
+
+    @property
+    def content_height(self) -> int:
+        """Pixels that the explanation shown needs in the panel's width."""
+        inside = self._inside.layout()
+        assert inside is not None
+        width = max(self.width(), 100)
+        return inside.totalHeightForWidth(width) if inside.hasHeightForWidth() else inside.sizeHint().height()
+
+    def focus_inputs(self) -> None:
+        """Give the keyboard to the first input; without one to what can be scrolled."""
+        shown = [door for door, _ in self._doors if not door.isHidden()]
+        target = shown[0] if shown else self.back if not self.back.isHidden() else self
+        target.setFocus(Qt.FocusReason.OtherFocusReason)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

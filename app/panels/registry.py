@@ -233,7 +233,7 @@ EXPLAIN = PanelSpec(
     id="explain", title=tr("Explain"), factory=ExplainPanel,
     area=Area.RIGHT, eager=True, size=(560, 460), shows_recorded=True, in_lessons=True,
     help=tr("How the chosen number is computed: its formula, its inputs, and why it is what it is."),
-    shown=at(Area.RIGHT) | at(Area.BOTTOM, LayoutVariant.LANGUAGE, rank=1),
+    shown=at(Area.RIGHT, *(layout for layout in LayoutVariant if layout is not LayoutVariant.LANGUAGE)),
 )  # fmt: skip
 
 

@@ -120,7 +120,8 @@ QProgressBar {{ border: 0; border-radius: {s2}px; background: {border}; max-heig
 QProgressBar::chunk {{ background: {accent}; border-radius: {s2}px; }}
 QGroupBox {{ border: 1px solid {border}; border-radius: {radius}px; margin-top: {s16}px; padding: {s8}px; }}
 QGroupBox::title {{ subcontrol-origin: margin; left: {s8}px; color: {muted}; }}
-QPushButton#chip {{ border-radius: {s12}px; padding: {s2}px {s10}px; }}
+QPushButton#chip {{ border-radius: {s10}px; padding: {s2}px {s8}px; }}
+QPushButton#chip:focus {{ padding: {focus2}px {focus8}px; }}
 QPushButton#chip:checked {{ background: {text}; border-color: {text}; color: {ground}; }}
 QFrame#messages, QToolButton#messageMark {{ background: {ground}; border: 1px solid {muted}; border-radius: 0; }}
 QFrame#strip {{ background: {surface}; border: 0; border-bottom: 1px solid {border}; }}
@@ -139,7 +140,7 @@ def stylesheet(theme: Theme, scale: float) -> str:
     out, ring = round(3 * scale), round(theme.ring_width)
     knob = lengths["s4"] + 2 * out
     # What the ring adds to the border is taken from the padding: a button in focus must not push its neighbours.
-    lengths |= {f"focus{n}": max(lengths[f"s{n}"] - (ring - 1), 0) for n in (2, 4, 6, 12)}
+    lengths |= {f"focus{n}": max(lengths[f"s{n}"] - (ring - 1), 0) for n in (2, 4, 6, 8, 12)}
     sizes = {
         "radius": round(RADIUS * scale), "small": theme.font("small", scale).pixelSize(),
         "number": theme.font("number", scale).pixelSize(), "ring": ring, "knob": knob,

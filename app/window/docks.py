@@ -154,6 +154,10 @@ class Dock(QDockWidget):
         if self.isVisible():
             panel.show()
 
+    def release(self) -> None:
+        """Let go of its panel, which stands elsewhere until it is held again."""
+        self.setWidget(Placeholder())
+
     def moveEvent(self, event: QMoveEvent) -> None:
         super().moveEvent(event)
         self._look()  # a tab that comes to the front comes from outside the window, where nothing is drawn

@@ -65,7 +65,8 @@ class Arrangement:
 
     Attributes:
         left, strip, centre, bottom, right: the panels of each area in order. The first of ``centre`` is the picture in
-            the middle. In little room ``bottom`` begins with the panels of the centre, and ``centre`` is empty.
+            the middle. In little room ``bottom`` begins with the panels of the centre, and ``centre`` is empty; a
+            layout that is ``halved`` elsewhere needs the whole height for its picture and does so earlier.
         halved: the right side stands below the strip, as wide as the picture and with the bottom under it.
         hidden: panels that are not shown, each with the area in which it appears when it is asked for.
     """
@@ -102,8 +103,10 @@ def arrangement(
     halved = layout in HALVES
     if room or name in ONE_COLUMN:
         bottom, right = (right + bottom if halved else bottom + right), ()
-    if room == 2:  # so large that only one picture has room beside the controls
-        strip, centre, bottom = strip[:1], (), centre + bottom + strip[1:]
+    if room == 2 or (halved and room):  # so large that only one picture has room beside the controls
+        centre, bottom = (), centre + bottom
+    if room == 2:
+        strip, bottom = strip[:1], bottom + strip[1:]
     hidden = {spec.id: spec.area for spec in docked if layout not in spec.shown}
     return Arrangement(
         left=standing(Area.LEFT), strip=strip, centre=centre, bottom=bottom, right=right,

@@ -14,6 +14,7 @@ from app.panels.base import Panel, in_window
 from app.panels.registry import EXPLAIN, PANELS, TIMELINE
 from app.panels.spec import Area, PanelSpec
 from app.window.docks import Dock
+from app.window.explain_homes import ExplainHomes
 from app.window.layouts import arrange, arrangement, layout_for
 from app.window.panel_set import PanelSet
 from app.window.saved_docks import SavedDocks
@@ -32,6 +33,7 @@ class MainWindow(QMainWindow):
         saved_docks: how the docks stood before a lesson or a class.
         messages: what is told without standing in the way.
         overlay: where the messages are shown.
+        explain_homes: where the panel Explain is shown.
 
     Signals:
         closing: the user wants to close; whoever listens decides by ``allow_close``.
@@ -68,7 +70,12 @@ class MainWindow(QMainWindow):
         self.messages = MessageBar(self)
         self.overlay = MessageOverlay(self, self.messages, lambda: workspace.scale)
         workspace.frame.connect(self.overlay.lift)
+        self.explain_homes = ExplainHomes(
+            self, workspace, self.docks[EXPLAIN.id], self.panels.of(EXPLAIN),
+            lent=lambda: self.saved_docks.lent, room=lambda: self.overlay.room,
+        )  # fmt: skip
         workspace.explained.connect(self._on_explained)
+        self.arranged.connect(self.explain_homes.close)
         self.resize(1366, 768)
         arrange(self, self.docks)
 
@@ -97,7 +104,9 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _on_explained(self) -> None:
-        self.show_panel(EXPLAIN)
+        self.explain_homes.show()
+        if self.explain_homes.is_pinned:
+            self.note_opened(EXPLAIN.id)
 
     def add_toolbars(self, transport: QToolBar) -> None:
         """The transport on top; below it, as wide as the window, the timeline."""

@@ -8,10 +8,10 @@ from PySide6.QtCore import QRectF
 
 EDGE, GAP = 12.0, 12.0
 """Pixels beside and between the columns, at 100 %."""
-LEAST, MOST, TWO_LINES = 23.0, 46.0, 33.0
+LEAST, MOST, TWO_LINES = 23.0, 56.0, 33.0
 """Height of a row at 100 %: the least, the most, and that from which the former answer stands below the one now."""
-CAPTION, CURVE = 18.0, 66.0
-"""Height of the line of captions, and of the curve below the rows, at 100 %."""
+CAPTION, CURVE, TALLEST = 18.0, 66.0, 160.0
+"""Height of the line of captions, and the least and the most of the curve below the rows, at 100 %."""
 STRIP = 60.0
 """Width of the narrowest strip at 100 %."""
 _STEPS = (1, 2, 5)
@@ -89,6 +89,8 @@ class Geometry:
         room = height - CAPTION * scale
         curve = CURVE * scale if room - CURVE * scale >= (LEAST + 2) * scale * count else 0.0
         line = min(max((room - curve) / max(count, 1), LEAST * scale), MOST * scale)
+        if curve:
+            curve = min(max(room - line * count, curve), TALLEST * scale)
         return cls(
             width=width, height=height, scale=scale, count=count, line=line, prompt=(lefts[0], prompt),
             answer=(lefts[1], answer), strip=(lefts[2], strip), since=(lefts[3], since), end=end, curve=curve,

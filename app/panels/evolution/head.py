@@ -11,6 +11,9 @@ from app.panels.evolution.words import story, what_to_watch, why
 from app.theme.painted_text import PaintedText
 from app.workspace.view import View
 
+LOW = 335
+"""Height of the panel at 100 % below which the rows need the room of the dial; the cards show its number too."""
+
 
 class EvolutionHead(QWidget):
     """The head of the panel Evolution.
@@ -25,7 +28,7 @@ class EvolutionHead(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.dial = HeldOutDial()
-        self.watch = PaintedText("strong", grown=1.3)
+        self.watch = PaintedText("strong", grown=1.1)
         self.story = PaintedText("body", "muted", lines=2)
         self.chips = TaskChips()
         words = QVBoxLayout()
@@ -44,6 +47,9 @@ class EvolutionHead(QWidget):
     def show_story(self, picture: RowsPicture, view: View) -> None:
         """Say what ``picture`` shows."""
         settings = view.step.settings
+        compact = self.parentWidget() is not None and self.parentWidget().height() < LOW * view.scale
+        self.dial.setVisible(not compact)
+        self.story.setVisible(not compact)
         self.dial.show_share(picture.held_out, view.theme, view.scale)
         self.watch.show_text(what_to_watch(settings), view.theme, view.scale)
         self.story.show_text(why(settings) if view.cursor.step == 0 else story(picture), view.theme, view.scale)

@@ -35,9 +35,7 @@ from grpo_core.text import tr
 
 BOTH_WIDE = 860
 """Width at 100 % from which all answers to the chosen prompt are listed beside the rows."""
-RECORDED = tr(
-    "Recorded: answers of the shipped weights, written down with them. From the first update on they are computed here."
-)
+RECORDED = tr("Recorded with the shipped weights. From the first update on, answers are computed here.")
 
 
 class EvolutionPanel(Panel):
@@ -51,8 +49,6 @@ class EvolutionPanel(Panel):
         language_wanted: there is no language model to show; make one.
         task_wanted: begin a run with another task (changes of settings by dotted path).
     """
-
-    plans = False
 
     language_wanted = Signal()
     task_wanted = Signal(object)

@@ -84,7 +84,7 @@ class RowPainter:
 
         head(place.prompt, tr("prompt"))
         if not picture.begun:
-            head((place.answer[0], place.width - place.answer[0]), tr("the likeliest answer before any training"))
+            head((place.answer[0], place.width - place.answer[0]), tr("recorded answer before any training"))
             return
         head(
             place.answer,
@@ -92,9 +92,10 @@ class RowPainter:
         )
         head(place.since, tr("since update"))
         for update in place.ticks:
-            box = QRectF(place.x_of(update) - 30 * place.scale, 0, 60 * place.scale, place.top)
-            box.moveRight(min(box.right(), place.x_of(place.end) + 12 * place.scale))
-            self._write(box, f"{update:,}", self._small, "muted", Qt.AlignmentFlag.AlignCenter)
+            text = f"{update:,}"
+            half = QFontMetricsF(self._small).horizontalAdvance(text) / 2 + 2
+            box = QRectF(place.x_of(update) - half, 0, 2 * half, place.top)
+            self._write(box, text, self._small, "muted", Qt.AlignmentFlag.AlignCenter)
 
     # -- one row -----------------------------------------------------------------------------------------------------
 

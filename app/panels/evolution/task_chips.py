@@ -61,9 +61,10 @@ class TaskChips(QWidget):
         super().__init__(parent)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(6)
+        row.setSpacing(4)
         self.setAccessibleName(tr("Task"))
         self.buttons: list[QPushButton] = []
+        self._marked = [False for _ in CHIPS]
         for n, chip in enumerate(CHIPS):
             button = QPushButton(chip.text)
             button.setObjectName("chip")
@@ -78,8 +79,9 @@ class TaskChips(QWidget):
 
     def show_task(self, view: View) -> None:
         """Mark the task of the run shown; where the session locks the task, no other can be chosen."""
-        for button, chip in zip(self.buttons, CHIPS, strict=True):
-            button.setChecked(chip.describes(view.run.origin.settings))
+        self._marked = [chip.describes(view.run.origin.settings) for chip in CHIPS]
+        for button, chip, marked in zip(self.buttons, CHIPS, self._marked, strict=True):
+            button.setChecked(marked)
             button.setEnabled(not (chip.changes.keys() & view.locked))
 
     @Slot()
@@ -87,6 +89,6 @@ class TaskChips(QWidget):
         sender = self.sender()
         if sender is not None:
             chip = CHIPS[sender.property("chip")]
-            for button, other in zip(self.buttons, CHIPS, strict=True):
-                button.setChecked(other is chip and button.isChecked())
+            for button, marked in zip(self.buttons, self._marked, strict=True):
+                button.setChecked(marked)  # the mark moves with the run that is shown
             self.wanted.emit(dict(chip.changes))

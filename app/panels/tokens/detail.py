@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -47,7 +47,7 @@ class TokenDetail(QWidget):
     def show_token(self, view: View, row: int, token: int) -> None:
         """Show token ``token`` of completion ``row``."""
         self._view, self._token = view, (row, token)
-        self.setMinimumWidth(round(230 * view.scale))
+        self.setMinimumWidth(round(180 * view.scale))
         step = view.step.step
         assert step is not None
         words = view.run.origin.vocabulary
@@ -144,6 +144,10 @@ class TokenDetail(QWidget):
         quantity = self._lines[self._current][3] if self._lines else None
         if quantity is not None:
             self.wanted.emit(quantity)
+
+    def explained_box(self) -> QRect:
+        """Where the current line stands."""
+        return self._places[self._current][0].toAlignedRect() if self._current < len(self._places) else self.rect()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         last = len(self._lines) - 1

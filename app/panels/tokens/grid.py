@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
@@ -118,6 +118,16 @@ class TokenGrid(QAbstractScrollArea):
         places = self._flows[n]
         top = self._tops[n] + places.line_of(token) * self._cells.line
         return QRectF(places.left[token], top, places.width[token], self._cells.height)
+
+    def explained_box(self) -> QRect:
+        """Where the selected token stands in the widget."""
+        if self._rows is None or self._selected is None:
+            return self.rect()
+        row, token = self._selected
+        n = next((n for n, drawn in enumerate(self._rows.index) if drawn == row), None)
+        if n is None or token >= len(self._rows.texts[n]):
+            return self.rect()
+        return self.box(n, token).translated(0, -self.verticalScrollBar().value()).toAlignedRect()
 
     def _at(self, point: QPointF) -> tuple[int, int | None] | None:
         """(row drawn, token) under a point of the viewport; no token beside the tokens."""

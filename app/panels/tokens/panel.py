@@ -36,6 +36,8 @@ from grpo_core.text import tr
 from grpo_core.texts import prompt_text
 
 NONE_YET = tr("The completions of an update appear here, token by token. Press Step to compute one.")
+WIDE = 700
+"""Width at 100 % from which the terms of a token have all the room they like."""
 LONGEST = 32
 """Characters of a prompt that are written in large letters."""
 
@@ -98,12 +100,10 @@ class TokenInspectorPanel(Panel):
         prompt_label.setSpacing(16)
         prompt_label.addWidget(self.prompt_label)
         prompt_label.addWidget(self.tally, 1)
-        left = QWidget()
+        left, whole = QWidget(), QWidget()
         column = QVBoxLayout(left)
-        column.setContentsMargins(8, 8, 8, 8)
+        column.setContentsMargins(8, 0, 8, 8)
         column.setSpacing(8)
-        column.addLayout(top)
-        column.addLayout(prompt_label)
         column.addWidget(self.grid, 1)
         column.addWidget(self.legend)
         column.addWidget(self.remark_label)
@@ -113,7 +113,14 @@ class TokenInspectorPanel(Panel):
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 2)
         split.setChildrenCollapsible(False)
-        return split
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 8, 0, 0)
+        column.setSpacing(6)
+        for row in (top, prompt_label):
+            row.setContentsMargins(8, 0, 8, 0)
+            column.addLayout(row)
+        column.addWidget(split, 1)
+        return whole
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -156,7 +163,8 @@ class TokenInspectorPanel(Panel):
         self.remark_label.setText(remark)
         self.remark_label.setVisible(bool(remark))
         row, token = self._selected(view) or (int(np.flatnonzero(step.group == self.group)[0]), 0)
-        self.beside.setMinimumWidth(round(246 * view.scale))
+        wide = self.width() >= WIDE * view.scale
+        self.beside.setMinimumWidth(round((246 if wide else 196) * view.scale))
         self.detail.show_token(view, row, token)
 
     def _ask(self, view: View) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from app.panels.evolution.geometry import Geometry, axis_end
 from app.panels.evolution.panel import EvolutionPanel
+from app.panels.evolution.task_chips import CHIPS
 from app.panels.registry import EVOLUTION
 from app.workspace.evolution import Evolution, Mark
 from app.workspace.run_handle import KEPT_STEPS, RunHandle
+from grpo_core.config import language_settings
 from grpo_core.record import Origin
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.run_file import RunWriter
@@ -177,6 +181,103 @@ def test_going_back_to_a_run_does_not_read_it_again(language: Driver, panel: Evo
     session.show(run)
     language.settle()
     assert panel._of_run() is before
+
+
+def test_the_strips_grow_on_an_axis_that_does_not_move_with_every_update(
+    language: Driver, panel: EvolutionPanel
+) -> None:
+    assert [axis_end(head) for head in (0, 6, 10, 11, 21, 50, 51, 101, 700)] == [10, 10, 10, 20, 50, 50, 100, 200, 1000]
+    here = panel.rows.geometry_now
+    assert here.end == 10
+    assert here.update_at(here.x_of(5.5), 6) == 6
+    assert here.update_at(here.x_of(6.5), 6) == 0, "nothing has happened there yet"
+
+
+@pytest.mark.parametrize("width", [300, 420, 555, 700, 1200])
+@pytest.mark.parametrize("height", [120, 250, 360, 600])
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_columns_and_rows_have_room_beside_each_other(width: int, height: int, scale: float) -> None:
+    here = Geometry.fitted(
+        width * scale, height * scale, scale, 8, glyph=8 * scale, longest=9, since=70 * scale, end=50
+    )
+    columns = [column for column in (here.prompt, here.answer, here.strip, here.since) if column[1]]
+    assert all(a[0] + a[1] < b[0] for a, b in pairwise(columns))
+    assert columns[-1][0] + columns[-1][1] <= width * scale
+    assert all(0 <= here.place_at(here.row(n).center().y()) == n for n in range(8))
+    assert here.bottom + here.curve <= max(height * scale, here.bottom) + 1
+    assert here.ticks[-1] == 50 and len(here.ticks) <= 5
+
+
+def test_a_row_says_since_when_its_answer_is_right_and_what_it_was(run: RunHandle) -> None:
+    evolution, place = read(run), forked(run.origin)
+    turn = evolution.turn(place, 6)
+    assert turn is not None and turn.former is not None
+    assert (turn.since, turn.former.verdict.right) == (place + 2, False)
+    assert evolution.turns(place) == [place + 2]
+    before = evolution.turn(place, place + 1)
+    assert before is not None and (before.since, before.former) == (1, None)
+    assert evolution.turn(place, 7) is None
+    run.let_go()
+
+
+def test_the_head_tells_what_to_watch_and_how_the_chosen_answer_turned(language: Driver, panel: EvolutionPanel) -> None:
+    run = language.program.workspace.run
+    assert run is not None
+    place = forked(run.origin)
+    panel.rows.chosen.emit(place)
+    language.settle()
+    assert "left to right" in panel.head.watch.text()
+    assert f"{run.origin.watched[place]} was answered" in panel.head.story.text()
+    assert f"since update {place + 2}" in panel.head.story.text()
+    assert "turned right" in panel.note.text() and "0 turned wrong" in panel.note.text()
+
+
+def test_before_the_first_update_recorded_answers_stand_there_and_are_called_so(
+    driver: Driver, front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver.program.run_manager, "_load", lambda run: None)
+    driver.program.runs.new_run_of(language_settings())
+    shown = front(EVOLUTION)
+    assert "5+9*5= 14*5=70 went left to right" in shown.rows.accessibleDescription()
+    assert shown.note.text().startswith("Recorded")
+    assert "Recorded" in shown.summary(driver.program.workspace.view)
+    driver.program.runs.new_task({"model.checkpoint": "untrained"})
+    driver.settle()
+    assert shown.rows.accessibleDescription() == ""
+    assert "comes with the first update" in shown.note.text()
+
+
+@pytest.mark.parametrize("n", range(3), ids=[chip.text for chip in CHIPS[:3]])
+def test_a_chip_begins_a_run_with_its_task_and_the_other_run_stays(
+    n: int, language: Driver, panel: EvolutionPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = language.program.workspace
+    monkeypatch.setattr(language.program.run_manager, "_load", lambda run: None)
+    before, count = workspace.run, len(workspace.runs)
+    panel.head.chips.buttons[n].click()
+    language.settle()
+    assert workspace.run is not None
+    assert CHIPS[n].describes(workspace.run.origin.settings)
+    assert [button.isChecked() for button in panel.head.chips.buttons] == [m == n for m in range(len(CHIPS))]
+    assert before in workspace.runs
+    assert len(workspace.runs) == count + (n > 0), "the task of the run shown begins nothing"
+    if CHIPS[n].changes["task.problem"] != "arithmetic":
+        workspace.editing.undo.undo()
+        language.program.structural.apply()
+        assert workspace.run is before
+
+
+def test_a_task_that_the_session_locks_cannot_be_chosen(language: Driver, panel: EvolutionPanel) -> None:
+    language.program.workspace.editing.restrict(("task.problem",), ())
+    language.settle()
+    assert not any(button.isEnabled() for button in panel.head.chips.buttons)
+
+
+def test_the_held_out_number_explains_itself(language: Driver, panel: EvolutionPanel) -> None:
+    panel.head.dial.setFocus()
+    QTest.keyClick(panel.head.dial, Qt.Key.Key_Return)
+    quantity = language.program.workspace.quantity
+    assert quantity is not None and quantity.name == "accuracy_greedy"
 
 
 def test_on_a_bandit_it_offers_a_language_model(driver: Driver, front: Front) -> None:

@@ -120,11 +120,15 @@ def test_the_strip_about_the_bandit_goes_with_the_bandit(driver: Driver, tmp_pat
     assert not any("ten actions" in message for message in driver.messages)
 
 
-def test_the_layout_for_language_models_has_the_tokens_in_the_middle(language: Driver) -> None:
+def test_the_layout_for_language_models_has_the_answers_in_the_middle_and_the_tokens_beside_them(
+    language: Driver,
+) -> None:
     assert visible(language) == {
         "controls", "metrics", "pipeline", "token_inspector", "training_history", "evolution", "score_your_own",
-        "kl_over_beta", "step_detail", "explain",
+        "kl_over_beta", "step_detail",
     }  # fmt: skip
+    docks = language.program.window.docks
+    assert docks["evolution"].geometry().right() < docks["token_inspector"].geometry().left()
 
 
 def test_layouts_for_any_run_suit_the_one_that_is_shown(language: Driver) -> None:

@@ -96,15 +96,35 @@ def test_a_narrow_step_table_has_its_pushes_whole(driver: Driver, width: int, sc
     assert max(ends) <= table.width() - 2 * table.frameWidth() - table.verticalScrollBar().sizeHint().width()
 
 
-def test_a_language_models_completions_have_the_width_of_the_window(driver: Driver) -> None:
+def test_a_language_models_answers_and_completions_share_what_the_controls_leave(driver: Driver) -> None:
     driver.program.run_manager.open(example())
     arranged(driver, 1366, 768, 1.0, "light")
     shown = seen(driver)
-    assert "explain" not in shown, "it is a tab below, and comes to the front when a number is asked for"
-    assert shown["token_inspector"].width() > 1000
+    assert abs(shown["evolution"].width() - shown["token_inspector"].width()) <= 2
+    assert shown["evolution"].width() + shown["token_inspector"].width() > 1080
+    assert shown["evolution"].height() > 440, "all its rows and the curve below them"
+    assert shown["evolution"].rows.geometry_now.curve > 0
     shown["token_inspector"].grid.explain_current()
     driver.settle()
-    assert {"explain", "token_inspector"} <= seen(driver).keys()
+    assert driver.program.window.explain_homes.is_open, "a sheet, so that nothing makes room"
+    assert seen(driver).keys() >= {"evolution", "token_inspector"}
+
+
+@pytest.mark.parametrize(("width", "height", "scale", "theme"), STATES)
+def test_a_language_models_panels_do_not_overlap_and_its_chips_are_whole(
+    driver: Driver, width: int, height: int, scale: float, theme: str
+) -> None:
+    driver.program.run_manager.open(example())
+    arranged(driver, width, height, scale, theme)
+    assert (driver.program.window.width(), driver.program.window.height()) == (width, height)
+    shown = seen(driver)
+    boxes = {name: box(panel) for name, panel in shown.items()}
+    for (one, first), (other, second) in combinations(boxes.items(), 2):
+        assert not first.intersects(second), (one, other)
+    evolution = shown["evolution"]
+    for chip in evolution.head.chips.buttons:
+        assert chip.width() >= chip.sizeHint().width() and box(evolution).contains(box(chip)), chip.text()
+    assert evolution.area.verticalScrollBar().maximum() == 0, "every prompt is in sight"
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 680), (1366, 768)])

@@ -1,0 +1,173 @@
+"""The two homes of the panel Explain: a sheet at the number that was asked for, or, when it is pinned, its dock.
+
+Pinned means that its dock is shown, so a layout that holds the dock has it pinned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Slot
+from PySide6.QtGui import QCursor, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QDockWidget, QMainWindow, QTabBar, QWidget
+from shiboken6 import Shiboken
+
+from app.panels.explain import ExplainPanel
+from app.window.docks import Dock
+from app.window.explain_sheet import ExplainSheet
+from app.workspace.workspace import Workspace
+
+SMALL = 160
+"""Height at 100 % up to which a widget is itself the number that it explains."""
+
+
+def number_box(widget: QWidget, scale: float) -> QRect:
+    """Where the number stands that ``widget`` explains, in the widget's coordinates.
+
+    A widget that holds many says it by ``explained_box``; a table by its current cell; a small one is the number.
+    Elsewhere it is where the mouse is pressed, or the middle.
+    """
+    box: Callable[[], QRect] | None = getattr(widget, "explained_box", None)
+    if box is not None:
+        return box()
+    if isinstance(widget, QAbstractItemView):
+        cell = widget.visualRect(widget.currentIndex())
+        return QRect(widget.viewport().mapTo(widget, cell.topLeft()), cell.size())
+    if widget.height() <= SMALL * scale:
+        return widget.rect()
+    pressed = bool(QGuiApplication.mouseButtons())
+    at = widget.mapFromGlobal(QCursor.pos()) if pressed else widget.rect().center()
+    return QRect(at - QPoint(8, 8), at + QPoint(8, 8)).intersected(widget.rect()) or widget.rect()
+
+
+class ExplainHomes(QObject):
+    """Shows the panel Explain where it belongs.
+
+    Attributes:
+        sheet: the sheet; hidden while the panel is in its dock.
+
+    Args:
+        window: over which the sheet stands.
+        workspace: whose numbers are explained.
+        dock: of the panel.
+        panel: the panel.
+        lent: whether a lesson or a class has the window; the dock then stands beside them.
+        room: the part of the window that the sheet may cover.
+    """
+
+    def __init__(
+        self, window: QMainWindow, workspace: Workspace, dock: Dock, panel: ExplainPanel,
+        *, lent: Callable[[], bool], room: Callable[[], QRect],
+    ) -> None:  # fmt: skip
+        super().__init__(window)
+        self._window, self._workspace, self._dock, self._panel = window, workspace, dock, panel
+        self._lent, self._room = lent, room
+        self._former: QWidget | None = None
+        self._anchor: QWidget | None = None
+        self._box = QRect()
+        self.sheet = ExplainSheet(window)
+        self.sheet.left.connect(self.close)
+        self.sheet.pinned.connect(self.pin)
+        self._escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), window)
+        self._escape.activated.connect(self.close)
+        self._escape.setEnabled(False)
+        self._dock.visibilityChanged.connect(self._on_dock)
+        workspace.frame.connect(self.follow)
+        window.installEventFilter(self)
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the panel is shown as a dock, be it behind another tab."""
+        return not self._dock.isHidden()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the sheet is shown."""
+        return not self.sheet.isHidden()
+
+    @Slot()
+    def show(self) -> None:
+        """A number was asked for: the panel comes to the front, or the sheet opens at the number.
+
+        While a lesson or a class has the window its dock stands beside them.
+        """
+        if self.is_pinned or self._lent():
+            self._show_dock()
+            return
+        focus = QApplication.focusWidget()
+        inside = focus is not None and self.sheet.isAncestorOf(focus)
+        if not inside:  # an input of what is explained leads on in the same place
+            self._former = self._anchor = focus if focus is not None and focus.window() is self._window else None
+            self._box = QRect()
+        if not self.is_open:
+            self._dock.release()
+            self.sheet.take(self._panel)
+            self.sheet.show()
+            self._escape.setEnabled(True)
+        self._stand()
+        self._panel.redraw()
+        self._stand()
+        self.sheet.raise_()
+        if not inside:
+            self._panel.focus_inputs()
+
+    def _show_dock(self) -> None:
+        self.close()
+        self._dock.show()
+        self._dock.raise_()
+
+    @Slot()
+    def close(self) -> None:
+        """Close the sheet; the panel goes back to its dock, and the keyboard to where it was."""
+        if not self.is_open:
+            return
+        focus = QApplication.focusWidget()
+        inside = focus is None or self.sheet.isAncestorOf(focus)
+        self._escape.setEnabled(False)
+        self.sheet.hide()
+        self._dock.hold(self._panel)
+        former, self._former, self._anchor = self._former, None, None
+        if inside and former is not None and Shiboken.isValid(former) and former.isVisible():
+            former.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot()
+    def pin(self) -> None:
+        """Keep the panel as a dock, or, where it is one, take the dock away: the next number opens a sheet."""
+        if self.is_pinned:
+            self._dock.hide()
+        else:
+            self._show_dock()
+
+    @Slot()
+    def follow(self) -> None:
+        """The number may have moved, or another one of its kind been selected."""
+        if self.is_open:
+            self._stand()
+            children = self._window.children()
+            above = children[children.index(self.sheet) + 1 :]
+            if any(isinstance(child, (QDockWidget, QTabBar)) and not child.isHidden() for child in above):
+                self.sheet.raise_()  # a dock that was placed anew
+
+    def _stand(self) -> None:
+        window, workspace, anchor = self._window, self._workspace, self._anchor
+        if anchor is not None and Shiboken.isValid(anchor) and anchor.isVisible():
+            box = number_box(anchor, workspace.scale)
+            if hasattr(anchor, "explained_box") or isinstance(anchor, QAbstractItemView) or self._box.isNull():
+                self._box = QRect(anchor.mapTo(window, box.topLeft()), box.size())
+        if anchor is None or self._box.isNull():
+            centre = window.rect().center()
+            self._box = QRect(centre, centre)
+        room = self._room()
+        height = min(self._panel.content_height, round(room.height() * 0.7))
+        self.sheet.stand_at(self._box, room, height, workspace.theme, workspace.scale)
+
+    @Slot(bool)
+    def _on_dock(self, visible: bool) -> None:
+        """The dock was shown by other means: the panel is where the user wants it."""
+        if visible and self.is_open:
+            self.close()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and self.is_open:
+            self._stand()
+        return False

@@ -1,0 +1,141 @@
+"""A sheet over the window, with a beak at the number that it explains; it never covers the number itself."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from app.theme.labels import Label, plain_tip
+from app.theme.tokens import RADIUS, Theme
+from app.window.docks import TitleButton
+from grpo_core.text import tr
+
+WIDTH, LEAST = 430, 150
+"""Width at 100 %, and the least height that a place must have to be worth showing it there."""
+BEAK = 8
+"""How far the beak sticks out at 100 %, which is how far the sheet stands from the number."""
+
+
+def placed(room: QRect, anchor: QRect, size: QSize, gap: int, least: int) -> QRect:
+    """Where a sheet of ``size`` stands in ``room``: below ``anchor``, above it, else beside it, and never over it.
+
+    Where nothing has room for all of it, it becomes lower; ``least`` is the height below which a place is too low.
+    """
+    width = min(size.width(), room.width())
+    left = min(max(anchor.center().x() - width // 2, room.left()), room.right() + 1 - width)
+    below = QRect(QPoint(left, anchor.bottom() + 1 + gap), QPoint(left + width - 1, room.bottom()))
+    above = QRect(QPoint(left, room.top()), QPoint(left + width - 1, anchor.top() - 1 - gap))
+    if below.height() >= size.height():
+        return QRect(below.topLeft(), QSize(width, size.height()))
+    if above.height() >= size.height():
+        return QRect(left, above.bottom() + 1 - size.height(), width, size.height())
+    height = min(size.height(), room.height())
+    top = min(max(anchor.center().y() - height // 2, room.top()), room.bottom() + 1 - height)
+    if room.right() - anchor.right() - gap >= width:
+        return QRect(anchor.right() + 1 + gap, top, width, height)
+    if anchor.left() - gap - room.left() >= width:
+        return QRect(anchor.left() - gap - width, top, width, height)
+    if max(below.height(), above.height()) < least:  # the number fills the window
+        return QRect(left, top, width, height)
+    return below if below.height() >= above.height() else above
+
+
+class ExplainSheet(QFrame):
+    """Holds the panel Explain while it is not pinned.
+
+    Signals:
+        left: close it and give the keyboard back.
+        pinned: keep the panel as a dock.
+    """
+
+    left = Signal()
+    pinned = Signal()
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self.setObjectName("sheet")
+        self.setAccessibleName(tr("Explanation of the chosen number"))
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self._theme: Theme | None = None
+        self._scale = 1.0
+        self._anchor = QRect()
+        title = Label(tr("Explain"))
+        title.setObjectName("section")
+        self.pin = QPushButton(tr("Keep as a panel"))
+        self.pin.setProperty("flat", True)
+        self.pin.setToolTip(plain_tip(tr("Shift+E: it stands beside the others from then on.")))
+        self.pin.clicked.connect(self.pinned)
+        close = TitleButton("close", tr("Close (Esc)"))
+        close.clicked.connect(self.left)
+        top = QHBoxLayout()
+        top.setContentsMargins(12, 4, 6, 0)
+        top.addWidget(title, 1)
+        top.addWidget(self.pin)
+        top.addWidget(close)
+        self._column = QVBoxLayout(self)
+        self._column.setSpacing(0)
+        self._column.addLayout(top)
+        self.hide()
+
+    def take(self, panel: QWidget) -> None:
+        """Hold ``panel``."""
+        self._column.addWidget(panel, 1)
+        panel.show()
+
+    def stand_at(self, anchor: QRect, room: QRect, height: int, theme: Theme, scale: float) -> None:
+        """Stand at ``anchor`` within ``room``, both in the window's coordinates, ``height`` pixels of panel high."""
+        gap = round(BEAK * scale)
+        self._column.setContentsMargins(gap, gap, gap, gap)
+        around = 2 * gap + self.pin.sizeHint().height() + 4
+        size = QSize(round(WIDTH * scale), height + around)
+        wanted = placed(room, anchor, size, 0, round(LEAST * scale))
+        if (wanted, anchor, theme, scale) == (self.geometry(), self._anchor, self._theme, self._scale):
+            return
+        self._anchor, self._theme, self._scale = anchor, theme, scale
+        self.setGeometry(wanted)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._theme is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(self._theme.colour("text"), self._theme.ring_width * 0.7))
+        painter.setBrush(self._theme.colour("ground"))
+        painter.drawPath(self._outline())
+
+    def _outline(self) -> QPainterPath:
+        """A rounded rectangle with a beak towards the number."""
+        beak, radius = BEAK * self._scale, RADIUS * self._scale
+        inner = QRectF(self.rect()).adjusted(beak, beak, -beak, -beak)
+        path = QPainterPath()
+        path.addRoundedRect(inner, radius, radius)
+        at = QPointF(self._anchor.center() - self.pos())
+        x = min(max(at.x(), inner.left() + radius + beak), inner.right() - radius - beak)
+        y = min(max(at.y(), inner.top() + radius + beak), inner.bottom() - radius - beak)
+        side = self._anchor
+        if side.bottom() < self.y() + beak:
+            tip, foot = QPointF(x, 0), QPointF(beak, 0)
+            base = QPointF(x, inner.top())
+        elif side.top() > self.y() + self.height() - beak:
+            tip, foot = QPointF(x, self.height()), QPointF(beak, 0)
+            base = QPointF(x, inner.bottom())
+        elif side.right() < self.x() + beak:
+            tip, foot = QPointF(0, y), QPointF(0, beak)
+            base = QPointF(inner.left(), y)
+        elif side.left() > self.x() + self.width() - beak:
+            tip, foot = QPointF(self.width(), y), QPointF(0, beak)
+            base = QPointF(inner.right(), y)
+        else:
+            return path
+        pointed = QPainterPath()
+        pointed.addPolygon(QPolygonF([base - foot, tip, base + foot]))
+        pointed.closeSubpath()
+        return path.united(pointed)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
