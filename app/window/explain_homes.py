@@ -37,7 +37,8 @@ def number_box(widget: QWidget, scale: float) -> QRect:
         return widget.rect()
     pressed = bool(QGuiApplication.mouseButtons())
     at = widget.mapFromGlobal(QCursor.pos()) if pressed else widget.rect().center()
-    return QRect(at - QPoint(8, 8), at + QPoint(8, 8)).intersected(widget.rect()) or widget.rect()
+    near = QRect(at - QPoint(8, 8), at + QPoint(8, 8)).intersected(widget.rect())
+    return widget.rect() if near.isEmpty() else near
 
 
 class ExplainHomes(QObject):

@@ -189,7 +189,7 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
         beside = [docks[plan.centre[0]], docks[plan.right[0]]]
         window.resizeDocks(beside, [half, half], Qt.Orientation.Horizontal)
         under = [docks[plan.right[0]], docks[plan.bottom[0]]]
-        window.resizeDocks(under, [round(room * 0.58), round(room * 0.42)], Qt.Orientation.Vertical)
+        window.resizeDocks(under, [round(room * 0.64), round(room * 0.36)], Qt.Orientation.Vertical)
         pictures, heights = [docks[plan.centre[0]]], [*heights, room]
     elif plan.centre:
         share = 0.42 if name == COMPARE else 0.4

@@ -47,7 +47,8 @@ class EvolutionHead(QWidget):
     def show_story(self, picture: RowsPicture, view: View) -> None:
         """Say what ``picture`` shows."""
         settings = view.step.settings
-        compact = self.parentWidget() is not None and self.parentWidget().height() < LOW * view.scale
+        panel = self.parentWidget()
+        compact = panel is not None and panel.height() < LOW * view.scale
         self.dial.setVisible(not compact)
         self.story.setVisible(not compact)
         self.dial.show_share(picture.held_out, view.theme, view.scale)

@@ -42,6 +42,7 @@ class Cells:
             True: QBrush(theme.colour("push_up"), Qt.BrushStyle.BDiagPattern),
             False: QBrush(theme.colour("push_down"), Qt.BrushStyle.BDiagPattern),
         }
+        self._lit = theme.faint("text", 0.35)
         self._hatch_on_full = QBrush(theme.colour("ground"), Qt.BrushStyle.BDiagPattern)
         self._dead = QPen(theme.colour("dead"), 1, Qt.PenStyle.DotLine)
 
@@ -85,6 +86,16 @@ class Cells:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(box.adjusted(-1.5, -1.5, 1.5, 1.5), 4, 4)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def light(self, painter: QPainter, box: QRectF) -> None:
+        """Light the token at which the completions of a group part."""
+        painter.fillRect(box.adjusted(-2, -3, 2, 3), self._lit)
+
+    def bar(self, painter: QPainter, room: QRectF, share: float) -> None:
+        """A bar of ``share`` of the width of ``room``: filled where it is above 0, hatched below."""
+        if share:
+            bar = QRectF(room.left(), room.top(), max(room.width() * abs(share), 1.0), room.height())
+            painter.fillRect(bar, self.theme.colour("push_up") if share > 0 else self._hatches[False])
 
     def columns(self, notes: Sequence[Sequence[Note]], room: float) -> list[float]:
         """Width of each column of notes, without the last ones where ``room`` is too narrow for them."""

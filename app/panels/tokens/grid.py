@@ -12,6 +12,7 @@ from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPain
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
 from app.panels.tokens.cells import Cells, Note
+from app.panels.tokens.film import Moment
 from app.panels.tokens.flow import Flow, flow
 from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
@@ -34,6 +35,8 @@ class TokenRows:
         dead: the group carries no signal.
         tip: what is said of (row drawn, token) under the mouse.
         names: to the left of each row; by default the number of its completion.
+        scored: how many of the notes of each row come with its reward; the next is its advantage.
+        bars: (n,) each advantage over the largest, from −1 to 1; None where a completion has no single one.
     """
 
     index: np.ndarray
@@ -45,6 +48,8 @@ class TokenRows:
     dead: bool
     tip: Callable[[int, int | None], str]
     names: list[str] | None = None
+    scored: int = 0
+    bars: np.ndarray | None = None
 
 
 class TokenGrid(QAbstractScrollArea):
@@ -71,6 +76,7 @@ class TokenGrid(QAbstractScrollArea):
         self._columns: list[float] = []
         self._beside = 0.0
         self._laid: tuple[object, ...] = ()
+        self._moment: Moment | None = None
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -90,6 +96,12 @@ class TokenGrid(QAbstractScrollArea):
         if moved and selected is not None:
             self._reveal(*selected)
         self.viewport().update()
+
+    def show_moment(self, moment: Moment | None) -> None:
+        """Reveal no more than ``moment`` does; None reveals everything."""
+        if moment != self._moment:
+            self._moment = moment
+            self.viewport().update()
 
     # -- geometry ----------------------------------------------------------------------------------------------------
 
@@ -169,18 +181,46 @@ class TokenGrid(QAbstractScrollArea):
         head = min(max(top, shift + 2), end - cells.line)
         name = str(row + 1) if rows.names is None else rows.names[n]
         cells.paint_name(painter, QRectF(8, head, cells.label - 16, cells.height), name)
-        cells.paint_notes(painter, QRectF(self._beside, head, 0, cells.height), rows.notes[n], self._columns)
+        self._paint_notes(painter, n, head)
         painter.setFont(cells.mono)
+        film = self._moment
+        written = len(rows.texts[n]) if film is None else film.written
+        pushed = 1.0 if film is None else film.pushed
+        if film is not None and film.fork is not None and film.fork < len(rows.texts[n]):
+            cells.light(painter, self.box(n, film.fork))
         first = max(int((shift - top) // cells.line), 0)
         last = min(int((bottom - top) // cells.line), len(places.starts) - 1)
         share, clipped, texts = rows.share[n].tolist(), rows.clipped[n].tolist(), rows.texts[n]
         for line in range(first, last + 1):
             y = top + line * cells.line
             for i in places.tokens(line):
+                if i >= written:
+                    break
                 box = QRectF(places.left[i], y, places.width[i], cells.height)
-                cells.paint(painter, box, texts[i], share[i], signed=rows.signed, clipped=clipped[i], dead=rows.dead)
+                cells.paint(
+                    painter, box, texts[i], share[i] * pushed, signed=rows.signed, clipped=clipped[i] and pushed == 1.0,
+                    dead=rows.dead and pushed > 0,
+                )  # fmt: skip
         if selected is not None and selected < len(texts):
             cells.ring(painter, self.box(n, selected))
+
+    def _paint_notes(self, painter: QPainter, n: int, y: float) -> None:
+        """What stands beside a completion, as far as it is revealed; under its advantage a bar while that grows."""
+        assert self._rows is not None and self._cells is not None
+        rows, cells, film = self._rows, self._cells, self._moment
+        notes = rows.notes[n]
+        place = QRectF(self._beside, y, 0, cells.height)
+        if film is None:
+            cells.paint_notes(painter, place, notes, self._columns)
+            return
+        known = 0 if n >= film.scored else rows.scored
+        if film.advantage > 0:
+            known = len(notes) if film.pushed > 0 else rows.scored + 1
+        cells.paint_notes(painter, place, notes[:known], self._columns)
+        if rows.bars is not None and film.advantage > 0 and rows.scored < len(self._columns):
+            left = self._beside + sum(self._columns[: rows.scored])
+            room = QRectF(left, y + cells.height - 3, self._columns[rows.scored] - 16, 3)
+            cells.bar(painter, room, float(rows.bars[n]) * film.advantage)
 
     # -- input -------------------------------------------------------------------------------------------------------
 

@@ -20,18 +20,21 @@ from app.panels.base import Panel
 from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.tokens.detail import TokenDetail
+from app.panels.tokens.film import fork_of, moment, stage_sentence
 from app.panels.tokens.grid import TokenGrid
 from app.panels.tokens.legend import TintLegend
 from app.panels.tokens.rows import rows_of
 from app.panels.tokens.terms import kl_share
 from app.panels.tokens.tints import DEFAULT, TINTS
 from app.theme.labels import Label, plain_tip
+from app.theme.painted_text import PaintedText
 from app.workspace import answers
-from app.workspace.cursor import Stage
+from app.workspace.cursor import Cursor, Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
+from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.texts import prompt_text
 
@@ -43,12 +46,16 @@ LONGEST = 32
 
 
 class TokenInspectorPanel(Panel):
-    """Which tokens the update pushed up and down, and why."""
+    """Which tokens the update pushed up and down, and why; within a stage, its film."""
+
+    films = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.tint_name = DEFAULT
         self.group = 0
+        self._still: tuple[object, ...] = ()
+        self._drawn_anew = False
         self.prompt = _combo(tr("Prompt"), self._on_prompt)
         self.tint = _combo(tr("Tint"), self._on_tint)
         for name, tint in TINTS.items():
@@ -65,6 +72,7 @@ class TokenInspectorPanel(Panel):
         self.tally = Label()
         self.tally.setObjectName("muted")
         self.tally.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.sentence = PaintedText("body")
         self.legend = TintLegend()
         self.remark_label = Label()
         self.remark_label.setObjectName("muted")
@@ -116,9 +124,13 @@ class TokenInspectorPanel(Panel):
         column = QVBoxLayout(whole)
         column.setContentsMargins(0, 8, 0, 0)
         column.setSpacing(6)
-        for row in (top, prompt_label):
-            row.setContentsMargins(8, 0, 8, 0)
-            column.addLayout(row)
+        for line in (top, prompt_label):
+            line.setContentsMargins(8, 0, 8, 0)
+            column.addLayout(line)
+        said = QHBoxLayout()
+        said.setContentsMargins(8, 0, 8, 0)
+        said.addWidget(self.sentence)
+        column.addLayout(said)
         column.addWidget(split, 1)
         return whole
 
@@ -135,6 +147,18 @@ class TokenInspectorPanel(Panel):
         if step is None:
             self.empty.setText(view.run.why_no_step or NONE_YET)
             return
+        still = view.stamp(planned=False)
+        if still != self._still or self._drawn_anew:
+            self._still, self._drawn_anew = still, False
+            self._draw_still(view, step)
+        self.grid.show_moment(moment(step, self.group, view.cursor))
+
+    def redraw(self) -> None:
+        self._drawn_anew = True
+        super().redraw()
+
+    def _draw_still(self, view: View, step: Step) -> None:
+        """Everything that stays throughout the film of a stage."""
         groups = np.unique(step.group)
         if view.selection.row is not None and view.selection.row < len(step.group):
             self.group = int(step.group[view.selection.row])
@@ -162,9 +186,14 @@ class TokenInspectorPanel(Panel):
         remark = _remark(view.step, self.group)
         self.remark_label.setText(remark)
         self.remark_label.setVisible(bool(remark))
-        row, token = self._selected(view) or (int(np.flatnonzero(step.group == self.group)[0]), 0)
+        first = int(np.flatnonzero(step.group == self.group)[0])
+        last = max(int(step.there[first].sum()) - 1, 0)
+        row, token = self._selected(view) or (first, min(fork_of(step, self.group) or 0, last))
         wide = self.width() >= WIDE * view.scale
-        self.beside.setMinimumWidth(round((246 if wide else 196) * view.scale))
+        least = round((246 if wide else 186) * view.scale)
+        self.beside.setMinimumWidth(least)
+        self.beside.setMaximumWidth(16_777_215 if wide else max(least, round(self.width() * 0.36)))
+        self.sentence.show_text(stage_sentence(view.step, self.group, view.cursor), view.theme, view.scale)
         self.detail.show_token(view, row, token)
 
     def _ask(self, view: View) -> None:
@@ -195,6 +224,8 @@ class TokenInspectorPanel(Panel):
         step = view.step.step
         if step is None or view.step.terms is None:
             return view.run.why_no_step or tr("No update yet.")
+        if view.cursor != Cursor(step=view.cursor.step):
+            return stage_sentence(view.step, self.group, view.cursor)
         clipped = int(view.step.terms.clipped.sum())
         return tr("Update {step}: {count} completions, {clipped} clipped tokens.").format(
             step=step.step, count=len(step.group), clipped=clipped

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.panels.tokens.cells import Note
+from app.panels.tokens.film import advantage_bars
 from app.panels.tokens.grid import TokenRows
 from app.panels.tokens.terms import marked
 from app.panels.tokens.tints import Tint
@@ -12,6 +13,9 @@ from app.plotting.numbers import shown
 from app.workspace import answers
 from app.workspace.step_view import StepView, advantage_of
 from grpo_core.text import tr
+
+AFTER_SCORING = 2
+"""The last notes of a completion, which come after its reward: its advantage, and the range of its ratio."""
 
 
 def rows_of(
@@ -41,13 +45,16 @@ def rows_of(
             row=row + 1, words=words or tr("reward"), reward=shown(float(step.rewards[row]))
         )
 
+    notes = [_notes(view, int(i), right) for i in index]
     return TokenRows(
         index=index,
         texts=texts,
         share=np.nan_to_num(share),
         signed=tint.signed,
         clipped=terms.clipped[index],
-        notes=[_notes(view, int(i), right) for i in index],
+        notes=notes,
+        scored=max(len(notes[0]) - AFTER_SCORING, 0) if notes else 0,
+        bars=advantage_bars(view, group),
         dead=view.dead is not None and bool(view.dead[group]),
         tip=tip,
     )

@@ -1,0 +1,160 @@
+"""The film of one update on one prompt's group: what has been written, paid and pushed after a share of a stage.
+
+Sample: answers are written token by token, and where they part the token lights up. Score: rewards come answer by
+answer. Normalize: bars grow to the advantages. Update: the tints of the tokens grow to their push. All of it comes from
+the record.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.plotting.numbers import shown
+from app.workspace import answers
+from app.workspace.cursor import Cursor, Stage
+from app.workspace.step_view import StepView
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+SCORING = 0.75
+"""Share of the stage Score in which rewards come, one answer after the other."""
+ROUNDING = 1e-9
+"""A sum below this share of what was added is 0: what is left of it is rounding."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """How much of a group is revealed.
+
+    Attributes:
+        written: tokens of each completion that stand there.
+        scored: completions, from the first, whose reward stands there.
+        advantage: how far the bars of the advantages have grown, from 0 to 1; their numbers come with the bars.
+        pushed: how far the tints have grown, from 0 to 1; what else the update made comes with them.
+        fork: the token at which the completions part, while it is lit; None otherwise.
+    """
+
+    written: int
+    scored: int
+    advantage: float
+    pushed: float
+    fork: int | None
+
+
+def fork_of(step: Step, group: int) -> int | None:
+    """The first token, from 0, at which the completions of ``group`` are not all the same; None where they are."""
+    rows = step.group == group
+    tokens = np.where(step.there[rows], step.tokens[rows], -1)
+    parts = (tokens != tokens[:1]).any(axis=0)
+    return int(parts.argmax()) if parts.any() else None
+
+
+def moment(step: Step, group: int, cursor: Cursor) -> Moment | None:
+    """What ``cursor`` reveals of ``group``; None where the whole update is shown and no film plays."""
+    if cursor == Cursor(step=cursor.step):
+        return None
+    rows, progress = step.group == group, cursor.progress
+    count, longest = int(rows.sum()), int(step.there[rows].sum(axis=-1).max(initial=0))
+    written = longest if cursor.stage > Stage.SAMPLE else math.ceil(progress * longest)
+    fork = fork_of(step, group)
+    return Moment(
+        written=written,
+        scored=count if cursor.stage > Stage.SCORE else _of(cursor, Stage.SCORE, min(progress / SCORING, 1.0), count),
+        advantage=_share(cursor, Stage.NORMALIZE),
+        pushed=_share(cursor, Stage.UPDATE) if cursor.passed <= 0 else 1.0,
+        fork=fork if fork is not None and fork < written else None,
+    )
+
+
+def _share(cursor: Cursor, stage: Stage) -> float:
+    """How far ``stage`` has played at ``cursor``."""
+    if cursor.stage is stage:
+        return cursor.progress
+    return 1.0 if cursor.stage > stage else 0.0
+
+
+def _of(cursor: Cursor, stage: Stage, share: float, count: int) -> int:
+    """How many of ``count`` have come in ``stage`` by ``share`` of it."""
+    return math.ceil(share * count) if cursor.stage is stage else 0
+
+
+def advantage_bars(view: StepView, group: int) -> np.ndarray | None:
+    """Each completion's advantage over the largest of its group, (n,) from −1 to 1; None with one for each token."""
+    if view.advantage is None or view.step is None or view.advantage.ndim != 1:
+        return None
+    own = np.nan_to_num(view.advantage[view.step.group == group])
+    return np.asarray(own / max(float(np.abs(own).max(initial=0.0)), 1e-300))
+
+
+def stage_sentence(view: StepView, group: int, cursor: Cursor) -> str:
+    """What the stage shown does with ``group``; equal throughout a stage's film, and empty where the step has none."""
+    step = view.step
+    if step is None:
+        return ""
+    rows = np.flatnonzero(step.group == group)
+    match cursor.stage:
+        case Stage.SAMPLE:
+            return _sampled(step, group, len(rows))
+        case Stage.SCORE:
+            return _scored(view, step, rows)
+        case Stage.NORMALIZE:
+            return _normalized(view, rows)
+        case Stage.UPDATE:
+            return _updated(view, step, group, rows)
+
+
+def _sampled(step: Step, group: int, count: int) -> str:
+    fork = fork_of(step, group)
+    if fork is None:
+        return tr("Sample: {count} answers, all the same.").format(count=count)
+    return tr("Sample: {count} answers; they part at token {fork}.").format(count=count, fork=fork + 1)
+
+
+def _scored(view: StepView, step: Step, rows: np.ndarray) -> str:
+    paid = step.rewards[rows]
+    paid = paid[np.isfinite(paid)]
+    if not len(paid):
+        return tr("Score: none of these answers was scored.")
+    right = answers.right(step, view.origin)
+    if right is None:
+        return tr("Score: every answer gets its reward; their mean is {mean}.").format(mean=shown(float(paid.mean())))
+    return tr("Score: {right} of {count} are right; the mean of the rewards is {mean}.").format(
+        right=int(right[rows].sum()), count=len(rows), mean=shown(float(paid.mean()))
+    )
+
+
+def _normalized(view: StepView, rows: np.ndarray) -> str:
+    if view.advantage is None or view.advantage.ndim != 1:
+        return tr("Normalize: rewards become advantages, token by token.")
+    gained = np.nan_to_num(view.advantage[rows])
+    if not gained.any():
+        return tr("Normalize: all rewards are equal, so every advantage is 0 and the rewards push nothing.")
+    total = float(gained.sum())
+    if abs(total) <= ROUNDING * float(np.abs(gained).sum()):
+        total = 0.0
+    return tr("Normalize: rewards become advantages, from {low} to {high}; their sum is {total}.").format(
+        low=shown(float(gained.min())), high=shown(float(gained.max())), total=shown(total)
+    )
+
+
+def _updated(view: StepView, step: Step, group: int, rows: np.ndarray) -> str:
+    if view.gradient is None or view.terms is None:
+        return ""
+    push, fork = -view.gradient[rows], fork_of(step, group)
+    clipped = int(view.terms.clipped[rows].sum())
+    at = push if fork is None else push[:, fork]
+    counted = {"up": int((at > 0).sum()), "down": int((at < 0).sum()), "step": step.step}
+    if not counted["up"] and not counted["down"]:
+        sentence = tr("Update {step}: nothing here is pushed.")
+    elif fork is None:
+        sentence = tr("Update {step}: {up} tokens are pushed up and {down} down.")
+    else:
+        sentence = tr("Update {step}: at the fork, token {fork}, {up} answers are pushed up and {down} down.")
+    sentence = sentence.format(fork=0 if fork is None else fork + 1, **counted)
+    if not clipped:
+        return sentence
+    stopped = tr("{clipped} clipped tokens push nothing.").format(clipped=clipped)
+    return f"{sentence} {stopped}"
