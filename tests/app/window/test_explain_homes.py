@@ -85,7 +85,9 @@ def test_an_input_is_followed_within_the_sheet(language: Driver) -> None:
     asked(language)
     panel = language.program.window.panels.of(EXPLAIN)
     title = panel.heading.text()
-    QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
+    focus = QApplication.focusWidget()
+    assert focus is not None
+    QTest.keyClick(focus, Qt.Key.Key_Space)
     language.settle()
     assert panel.heading.text() != title and homes(language).is_open
     panel.back.click()
