@@ -27,7 +27,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.application import Application
 from app.panels.base import Panel
-from app.panels.registry import EVOLUTION, EXPLAIN, PANELS, STEP_DETAIL, TRAINING_HISTORY
+from app.panels.registry import EVOLUTION, EXPLAIN, PANELS, STEP_DETAIL, TOKEN_INSPECTOR
 from app.panels.spec import PanelSpec
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
@@ -165,31 +165,34 @@ def readme_language(program: Application, folder: Path) -> None:
     program.look.set("light", 1.0)
     start_language(program)
     run(program, 3)
-    explain_a_fork(program)
-    language_window(program, TRAINING_HISTORY.id, folder / "language-light.png")
+    language_window(program, folder / "language-light.png", explained=True)
     program.look.set("dark", 1.0)
     run(program, 18)  # one further, and the held-out prompts were asked again
-    explain_a_fork(program)
     program.window.panels.of(EVOLUTION).place = 1
-    language_window(program, EVOLUTION.id, folder / "language-dark.png")
+    language_window(program, folder / "language-dark.png", explained=False)
 
 
 def explain_a_fork(program: Application) -> None:
-    """Select and explain the first token of the first group whose rewards differ."""
+    """Select the first token of the first group whose rewards differ, and explain it as a key press there does."""
     step = program.workspace.view.step
     assert step.step is not None and step.dead is not None
     group = int((~step.dead).argmax())
     row = int((step.step.group == group).argmax())
     program.workspace.select(row=row, token=0)
-    program.workspace.explain(Quantity("gradient", row=row, token=0))
+    settle(100)
+    grid = program.window.panels.of(TOKEN_INSPECTOR).grid
+    grid.setFocus()
+    grid.explain_current()
 
 
-def language_window(program: Application, tab: str, path: Path) -> None:
-    """The window in its layout for language models, with one of the lower tabs in front."""
+def language_window(program: Application, path: Path, *, explained: bool) -> None:
+    """The window in its layout for language models, with or without the explanation of a token."""
     program.window.resize(1440, 860)
     for _ in range(2):
         program.window.show_layout("Language model")
-        program.window.docks[tab].raise_()
+        settle(250)
+    if explained:
+        explain_a_fork(program)
         settle(250)
     program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888).save(str(path))
     print(path)

@@ -44,11 +44,10 @@ class EvolutionHead(QWidget):
         row.addWidget(self.dial)
         row.addLayout(words, 1)
 
-    def show_story(self, picture: RowsPicture, view: View) -> None:
-        """Say what ``picture`` shows."""
+    def show_story(self, picture: RowsPicture, view: View, height: float) -> None:
+        """Say what ``picture`` shows, in a panel of ``height`` pixels."""
+        compact = height < LOW * view.scale
         settings = view.step.settings
-        panel = self.parentWidget()
-        compact = panel is not None and panel.height() < LOW * view.scale
         self.dial.setVisible(not compact)
         self.story.setVisible(not compact)
         self.dial.show_share(picture.held_out, view.theme, view.scale)

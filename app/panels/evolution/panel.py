@@ -59,7 +59,8 @@ class EvolutionPanel(Panel):
         self._evolutions: dict[str, Evolution] = {}
         self._filled: tuple[object, ...] = ()
         self.head = EvolutionHead()
-        self.head.setVisible(heading)
+        if not heading:
+            self.head.hide()
         self.head.chips.wanted.connect(self.task_wanted)
         self.head.dial.wanted.connect(self._on_held_out)
         self.rows = EvolutionRows()
@@ -155,7 +156,7 @@ class EvolutionPanel(Panel):
         self.place = min(self.place, len(evolution.prompts) - 1)
         picture = self._picture(view, evolution)
         self.rows.show_rows(picture, view.theme, view.scale)
-        self.head.show_story(picture, view)
+        self.head.show_story(picture, view, self.height())
         self._beside.setVisible(view.head > 0 and self.width() >= BOTH_WIDE * view.scale)
         if view.head:
             self._fill(evolution, picture.now[self.place], view.theme, view.scale)

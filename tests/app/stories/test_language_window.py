@@ -194,7 +194,7 @@ def test_a_reward_that_can_be_gamed_stands_beside_what_is_right(driver: Driver, 
 
 def test_the_history_offers_what_the_run_has_and_joins_what_is_sparse(language: Driver) -> None:
     history = panel(language, "training_history")
-    offered = {name for name, box in history.boxes.items() if not box.isHidden()}
+    offered = history.offered
     assert {"accuracy", "accuracy_greedy", "kl", "length"} <= offered
     assert "accuracy_sampled" not in offered, "it was never measured"
     assert not history.boxes["reward_mean"].isChecked(), "where only right answers pay, it is the same line"
