@@ -55,7 +55,7 @@ LIGHT = tuple(
     f"grpo_core.lm.{name}"
     for name in (
         "vocabulary", "problems", "pattern_process", "patterns", "prompt_file", "kept_prompts", "rewards", "size",
-        "origin",
+        "origin", "recorded_answers",
     )
 )  # fmt: skip
 """What of the language model needs no torch: its words, prompts and rewards."""

@@ -19,10 +19,10 @@ from safetensors.torch import load_file, save, save_file
 from grpo_core.cli import main
 from grpo_core.config import Model
 from grpo_core.errors import SettingsError
-from grpo_core.lm.checkpoint import SHIPPED, is_checkpoint, load, save_model, started
+from grpo_core.lm.checkpoint import is_checkpoint, load, save_model, started
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.vocabulary import VOCABULARY
-from grpo_core.shipped import resource
+from grpo_core.shipped import CHECKPOINT, resource
 from tests.core.lm.models import CPU, TINY, lively
 
 Tensors = dict[str, torch.Tensor]
@@ -136,7 +136,7 @@ def test_half_precision_weights_are_read_as_float32(tmp_path: Path) -> None:
 
 
 def test_the_shipped_file_says_what_it_is_and_how_it_was_made() -> None:
-    path = resource(SHIPPED)
+    path = resource(CHECKPOINT)
     with safe_open(path, framework="pt") as file:
         about = file.metadata()
     assert json.loads(about["size"]) == {"layers": 2, "width": 64, "heads": 4, "context": 64}
