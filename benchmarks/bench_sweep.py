@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.bench_bandit import naive_updates
+from benchmarks.table import measured
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.sweep import BETAS, grid
@@ -122,6 +123,8 @@ def report(mu: int) -> None:
             note = f" ({SHARE} of {SEEDS} seeds measured, scaled)" if name == "loop" else ""
             each, ratio = middle[name] / runs * 1e9, middle[name] / middle["sweep"]
             print(f"  {text:26} {middle[name] * 1e3:10,.1f} ms {each:9,.0f} ns a run-step {ratio:7.2f}x{note}")
+    if mu == 1 and "node" in middle:
+        measured("sweep", middle["node"] / middle["sweep"])
     print(f"  one beta, {SEEDS} seeds        {middle['one'] * 1e3:10,.1f} ms; 16 seeds {middle['few'] * 1e3:.1f} ms")
 
 

@@ -7,7 +7,7 @@ What is subtracted and what is divided by are tables of their own: ``baselines.p
 
 from __future__ import annotations
 
-from grpo_core.arrays import Array, array_namespace, as_array, is_zero, ones
+from grpo_core.arrays import Array, array_namespace, at_least_one, constant, is_zero, numeric
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
@@ -38,7 +38,7 @@ def advantages(
     """
     xp = array_namespace(rewards)
     if objective.kl_in == "reward" and kl is not None:
-        rewards = rewards - as_array(objective.beta, rewards) * kl
+        rewards = rewards - numeric(objective.beta, rewards) * kl
     elif objective.kl_in == "reward" and not is_zero(objective.beta):
         raise SettingsError("kl", None, tr("kl_in = “reward” needs the summed k1 of every completion"))
     r, scored, n = _scored(xp, rewards)
@@ -47,7 +47,8 @@ def advantages(
     centred = r - compared_with.value(xp, r, n, baseline)
     if scored is not None:
         centred = xp.where(scored, centred, 0.0)
-    scaled = centred / _scale(xp, objective, r, scored, n, equal)
+    from_mean = centred if compared_with.mean == "group" else None
+    scaled = centred / _scale(xp, objective, r, scored, n, equal, from_mean)
     return xp.where(equal, 0.0, scaled) if compared_with.within_group else scaled
 
 
@@ -111,13 +112,13 @@ def equal_rewards(rewards: Array) -> Array:
     return _equal(xp, r, scored)[..., 0]
 
 
-def _scored(xp: Array, rewards: Array) -> tuple[Array, Array | None, Array]:
+def _scored(xp: Array, rewards: Array) -> tuple[Array, Array | None, Array | float]:
     """The rewards (..., P, G) with 0 where one is NaN; which are scored, None where all are; and how many of a group
-    are, (..., P, 1), or (P, 1) where all are.
+    are, (..., P, 1), or one number where all are.
     """
     unscored = xp.isnan(rewards)
     if not bool(xp.any(unscored)):
-        return rewards, None, rewards.shape[-1] * ones((rewards.shape[-2], 1), rewards)
+        return rewards, None, float(rewards.shape[-1])
     scored = ~unscored
     return xp.where(scored, rewards, 0.0), scored, _sum(xp, xp.astype(scored, rewards.dtype))
 
@@ -131,22 +132,35 @@ def _equal(xp: Array, r: Array, scored: Array | None) -> Array:
     above, below = (r, r) if scored is None else (xp.where(scored, r, -xp.inf), xp.where(scored, r, xp.inf))
     high, low = xp.max(above, axis=-1, keepdims=True), xp.min(below, axis=-1, keepdims=True)
     size = xp.maximum(xp.abs(high), xp.abs(low))
-    return high - low <= EQUAL * xp.where(size > 1, size, 1.0)
+    return high - low <= EQUAL * at_least_one(size)
 
 
-def _scale(xp: Array, objective: Objective, r: Array, scored: Array | None, n: Array, equal: Array) -> Array:
-    """What the centred rewards are divided by, (..., P, 1); 1 where the std is zero or undefined."""
+def _scale(
+    xp: Array,
+    objective: Objective,
+    r: Array,
+    scored: Array | None,
+    n: Array | float,
+    equal: Array,
+    from_mean: Array | None,
+) -> Array | float:
+    """What the centred rewards are divided by, (..., P, 1); 1 where the std is zero or undefined.
+
+    ``from_mean``: the rewards less the mean of their group, for whoever has them already.
+    """
     deviation = DEVIATIONS[objective.std]
     if not deviation.divides:
-        return xp.ones_like(n)
+        return 1.0
     if deviation.of_batch:
         shape = (*r.shape[:-2], 1, r.shape[-2] * r.shape[-1])
         r, scored = xp.reshape(r, shape), None if scored is None else xp.reshape(scored, shape)
-        n, equal = xp.sum(n, axis=-2, keepdims=True), _equal(xp, r, scored)
-    apart = r - _sum(xp, r) / xp.where(n > 0, n, 1.0)
-    if scored is not None:
-        apart = xp.where(scored, apart, 0.0)
-    freedom = n - deviation.ddof if deviation.ddof else n
-    undefined = equal | (freedom < 1)
-    std = xp.sqrt(_sum(xp, apart**2) / xp.where(undefined, 1.0, freedom))
-    return xp.where(undefined, 1.0, std + as_array(objective.std_epsilon, r))
+        n = float(shape[-1]) if constant(n) else xp.sum(n, axis=-2, keepdims=True)
+        equal, from_mean = _equal(xp, r, scored), None
+    if from_mean is None:
+        from_mean = r - _sum(xp, r) / at_least_one(n)
+        if scored is not None:
+            from_mean = xp.where(scored, from_mean, 0.0)
+    freedom = n - deviation.ddof
+    undefined = equal if constant(freedom) and freedom >= 1 else equal | (freedom < 1)
+    std = xp.sqrt(_sum(xp, from_mean**2) / at_least_one(freedom))
+    return xp.where(undefined, 1.0, std + numeric(objective.std_epsilon, r))

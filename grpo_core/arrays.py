@@ -8,7 +8,10 @@ import array_api_compat
 import numpy as np
 from array_api_compat import device, is_torch_array
 
-__all__ = ["Array", "array_namespace", "as_array", "clamp", "constant", "is_zero", "ones", "stop_gradient", "to_numpy"]
+__all__ = [
+    "Array", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "is_zero", "numeric", "ones",
+    "stop_gradient", "to_numpy",
+]  # fmt: skip
 
 Array = Any
 """An array of any library that follows the Array API standard (NumPy, torch, array_api_strict)."""
@@ -34,14 +37,22 @@ def to_numpy(x: Array) -> np.ndarray:
 
 def as_array(x: Any, like: Array) -> Array:
     """``x`` (a number, or an array of ``like``'s library) as an array of ``like``'s dtype, numbers on its device."""
-    xp = array_namespace(like)
-    if constant(x):
-        return xp.asarray(x, dtype=like.dtype, device=device(like))
-    return x if x.dtype == like.dtype else xp.astype(x, like.dtype)
+    if not constant(x):
+        return x if x.dtype == like.dtype else array_namespace(like).astype(x, like.dtype)
+    if type(like) is np.ndarray:
+        return np.asarray(x, like.dtype)
+    return array_namespace(like).asarray(x, dtype=like.dtype, device=device(like))
+
+
+def numeric(value: Any, like: Array) -> Any:
+    """A numeric field ready for arithmetic with ``like``: plain numbers stay, run axes change library and dtype."""
+    return value if constant(value) else as_array(value, like)
 
 
 def ones(shape: tuple[int, ...], like: Array) -> Array:
     """Ones of ``like``'s library, dtype and device."""
+    if type(like) is np.ndarray:
+        return np.ones(shape, like.dtype)
     return array_namespace(like).ones(shape, dtype=like.dtype, device=device(like))
 
 
@@ -52,8 +63,16 @@ def clamp(x: Array, low: Any = None, high: Any = None) -> Array:
     """
     xp = array_namespace(x)
     if low is not None:
-        x = xp.where(x < low, as_array(low, x), x)
-    return x if high is None else xp.where(x > high, as_array(high, x), x)
+        x = xp.where(x < low, numeric(low, x), x)
+    return x if high is None else xp.where(x > high, numeric(high, x), x)
+
+
+def at_least_one(count: Any) -> Any:
+    """A count (a number or an array) as a divisor: 1 where there is nothing to count."""
+    if constant(count):
+        return max(count, 1.0)
+    xp = array_namespace(count)
+    return xp.where(count > 1, count, 1.0)
 
 
 def constant(value: Any) -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grpo_core.arrays import Array, as_array
+from grpo_core.arrays import Array, as_array, at_least_one, constant
 from grpo_core.errors import SettingsError
 from grpo_core.expression import Expression
 from grpo_core.text import tr
@@ -35,7 +35,8 @@ class Baseline:
     """One thing to compare with.
 
     Attributes:
-        value: from (xp, rewards (..., P, G) with 0 where unscored, scored (..., P, 1) a group, what was given) to b.
+        value: from (xp, rewards (..., P, G) with 0 where unscored, how many of each group are scored: (..., P, 1), or a
+            number that all share, what was given) to b.
         mean: the mean that it is, "group" or "batch"; empty where it is none.
         subtracts: there is anything to compare with; otherwise b is 0.
         within_group: it compares within the group alone: rewards that are equal there give an advantage of exactly 0.
@@ -49,7 +50,7 @@ class Baseline:
         script: b in a NumPy script: of ``r``, the scored rewards of a group, and ``{scored}``, those of the batch.
     """
 
-    value: Callable[[Array, Array, Array, Any], Array]
+    value: Callable[[Array, Array, Array | float, Any], Array | float]
     mean: str = ""
     subtracts: bool = True
     within_group: bool = False
@@ -64,24 +65,24 @@ class Baseline:
     script: str = ""
 
 
-def _group_mean(xp: Array, r: Array, n: Array, given: Any) -> Array:
-    return xp.sum(r, axis=-1, keepdims=True) / xp.where(n > 0, n, 1.0)
+def _group_mean(xp: Array, r: Array, n: Array | float, given: Any) -> Array:
+    return xp.sum(r, axis=-1, keepdims=True) / at_least_one(n)
 
 
-def _leave_one_out(xp: Array, r: Array, n: Array, given: Any) -> Array:
-    return (xp.sum(r, axis=-1, keepdims=True) - r) / xp.where(n > 1, n - 1, 1.0)
+def _leave_one_out(xp: Array, r: Array, n: Array | float, given: Any) -> Array:
+    return (xp.sum(r, axis=-1, keepdims=True) - r) / at_least_one(n - 1)
 
 
-def _batch_mean(xp: Array, r: Array, n: Array, given: Any) -> Array:
-    count = xp.sum(n, axis=-2, keepdims=True)
-    return xp.sum(xp.sum(r, axis=-1, keepdims=True), axis=-2, keepdims=True) / xp.where(count > 0, count, 1.0)
+def _batch_mean(xp: Array, r: Array, n: Array | float, given: Any) -> Array:
+    count = n * r.shape[-2] if constant(n) else xp.sum(n, axis=-2, keepdims=True)
+    return xp.sum(xp.sum(r, axis=-1, keepdims=True), axis=-2, keepdims=True) / at_least_one(count)
 
 
-def _none(xp: Array, r: Array, n: Array, given: Any) -> Array:
-    return xp.zeros_like(n)
+def _none(xp: Array, r: Array, n: Array | float, given: Any) -> Array | float:
+    return 0.0
 
 
-def _given(xp: Array, r: Array, n: Array, given: Any) -> Array:
+def _given(xp: Array, r: Array, n: Array | float, given: Any) -> Array:
     if given is None:
         raise SettingsError("baseline", "given", tr("the baseline itself has to be passed along"))
     return as_array(given, r)

@@ -37,13 +37,13 @@ class Level:
     script_note: str
     source: str
 
-    def combined(self, xp: Array, per_token: Array, length: Array) -> Array:
+    def combined(self, xp: Array, per_token: Array, length: Array | float) -> Array:
         """The log of the ratio from the tokens' log-ratios; the same map takes a gradient back to the tokens.
 
         Args:
             xp: the array library's namespace.
             per_token: (..., B, T), 0 in padding.
-            length: (..., B, 1), at least 1.
+            length: at least 1, (..., B, 1), or one number that all completions share.
 
         Returns:
             (..., B, T) for a token's own, (..., B, 1) for a completion's.

@@ -31,7 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grpo_core import kl as kl_estimators
-from grpo_core.arrays import Array, array_namespace, as_array, clamp, constant, is_zero, ones
+from grpo_core.arrays import Array, array_namespace, as_array, at_least_one, clamp, constant, is_zero, numeric, ones
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
 from grpo_core.levels import LEVELS
@@ -103,18 +103,19 @@ def evaluate(
     kl = _kl(batch, ref, exact_kl)
     token_loss = -surrogate
     if kl is not None and objective.kl_in == "loss" and not is_zero(objective.beta):
-        token_loss = _field(objective.beta, kl) * kl + token_loss
+        token_loss = numeric(objective.beta, kl) * kl + token_loss
     bonus = objective.entropy_bonus if entropy_coefficient is None else entropy_coefficient
     apart = None
     if not is_zero(bonus):
         if entropy is None:
             raise SettingsError("entropy_bonus", objective.entropy_bonus, tr("an entropy bonus needs the entropy"))
-        rewarded = _field(bonus, token_loss) * _real(batch, entropy)
+        rewarded = numeric(bonus, token_loss) * _real(batch, entropy)
         if entropy_weight is None:
             token_loss = token_loss - rewarded
         else:
             apart = _real(batch, entropy_weight) * rewarded
-    weight = batch.xp.broadcast_to(_weight(batch, denominator), batch.logp.shape)
+    weight = _weight(batch, denominator)
+    weight = batch.xp.broadcast_to(as_array(weight, batch.logp) if constant(weight) else weight, batch.logp.shape)
     losses = weight * token_loss if apart is None else weight * token_loss - apart
     return Terms(
         ratio=batch.ratio,
@@ -169,7 +170,7 @@ def gradient_parts(
     push = _real(batch, SURROGATES[objective.surrogate].gradient(batch, _gated(batch, -weight, gate)))
     if objective.kl_in != "loss" or is_zero(objective.beta):
         return push, None
-    flow = _field(objective.beta, weight) * weight
+    flow = numeric(objective.beta, batch.logp) * weight
     pull = None
     if objective.kl != kl_estimators.EXACT and ref is not None:
         pull = kl_estimators.derivative(objective.kl, batch.logp, ref) * flow
@@ -198,9 +199,7 @@ def _enter(
     if objective.log_ratio_limit is not None:
         limited = xp.abs(log_ratio) > objective.log_ratio_limit
         log_ratio = clamp(log_ratio, -objective.log_ratio_limit, objective.log_ratio_limit)
-    real = _ones(mask, logp)
-    length = xp.sum(real, axis=-1, keepdims=True)
-    length = xp.where(length > 1, length, 1.0)  # (..., B, 1)
+    real, length = _real_tokens(mask, logp)
     level = LEVELS[objective.level]
     ratio = xp.exp(level.combined(xp, log_ratio, length))
     if level.of_completion:
@@ -210,6 +209,19 @@ def _enter(
         ratio=ratio, advantage=advantage, length=length,
     )  # fmt: skip
     return batch, ref
+
+
+def _real_tokens(mask: Array | None, like: Array) -> tuple[Array | float, Array | float]:
+    """1 for a token and 0 in padding, and the tokens of each completion, as ``Batch`` holds them.
+
+    ``like``: (..., B, T), whose library and dtype they have.
+    """
+    xp = array_namespace(like)
+    if mask is not None:
+        real = xp.astype(mask, like.dtype)
+        return real, at_least_one(xp.sum(real, axis=-1, keepdims=True))
+    longest = like.shape[-1]
+    return 1.0 if longest == 1 else ones(like.shape[-2:], like), float(longest)
 
 
 def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None:
@@ -230,23 +242,19 @@ def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None
     return value * batch.ratio if objective.kl_importance else value
 
 
-def _weight(batch: Batch, denominator: Array | float | None) -> Array:
-    """W (..., B, T), or (B, T) without padding: what the reduction makes one token count."""
-    xp, objective = batch.xp, batch.objective
-    reduction = REDUCTIONS[objective.reduction]
+def _weight(batch: Batch, denominator: Array | float | None) -> Array | float:
+    """W (..., B, T), or one number where completions are one token long: what the reduction makes one token count."""
+    reduction, (rows, longest) = REDUCTIONS[batch.objective.reduction], batch.logp.shape[-2:]
     if denominator is None:
-        denominator = reduction.denominator(xp, batch.real)
-    constant_length = None if objective.max_tokens is None else _field(objective.max_tokens, batch.real)
-    return reduction.weight(batch.real, batch.length, denominator, constant_length)
+        padded = reduction.counts_tokens and batch.mask is not None
+        tokens = batch.xp.sum(batch.real, axis=(-2, -1), keepdims=True) if padded else float(rows * longest)
+        denominator = reduction.denominator(rows, tokens)
+    most = batch.objective.max_tokens
+    return reduction.weight(batch.real, batch.length, denominator, most if most is None else numeric(most, batch.logp))
 
 
 def _gated(batch: Batch, x: Array, gate: Array | None) -> Array:
     return x if gate is None else x * _real(batch, gate)
-
-
-def _ones(mask: Array | None, like: Array) -> Array:
-    """1 for a token and 0 in padding, (..., B, T); (B, T) for all runs where there is no padding."""
-    return ones(like.shape[-2:], like) if mask is None else array_namespace(like).astype(mask, like.dtype)
 
 
 def _real(batch: Batch, x: Array) -> Array:
@@ -254,8 +262,3 @@ def _real(batch: Batch, x: Array) -> Array:
     if batch.mask is None:
         return x
     return batch.xp.where(batch.mask, x, batch.xp.zeros_like(batch.logp))
-
-
-def _field(value: float | Array, like: Array) -> float | Array:
-    """A numeric field ready for arithmetic with ``like``: plain numbers stay, run axes change library and dtype."""
-    return value if constant(value) else as_array(value, like)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grpo_core.arrays import Array
+from grpo_core.arrays import Array, at_least_one
 from grpo_core.text import tr
 
 
@@ -46,26 +46,31 @@ class Reduction:
     source_of_mean_ratio: str = ""
     knobs: tuple[str, ...] = ()
 
-    def denominator(self, xp: Array, ones: Array) -> Array | float:
-        """What is divided by where no source says it: the tokens, at least 1, or the completions.
+    def denominator(self, completions: int, tokens: Array | float) -> Array | float:
+        """What is divided by where no source says it: the completions, or the tokens, at least 1."""
+        return at_least_one(tokens) if self.counts_tokens else float(completions)
+
+    def weight(
+        self,
+        real: Array | float,
+        length: Array | float,
+        denominator: Array | float,
+        max_tokens: Array | float | None,
+    ) -> Array | float:
+        """W (..., B, T), 0 in padding, or the one number that all tokens share.
 
         Args:
-            xp: the array library's namespace.
-            ones: 1 for a token and 0 in padding, (..., B, T).
+            real: 1 for a token and 0 in padding, (..., B, T); 1 where nothing is padded.
+            length: tokens of each completion, (..., B, 1), or of all.
+            denominator: what stands for B or for the token count, a number or (..., 1, 1).
+            max_tokens: the constant length of "constant".
         """
-        if not self.counts_tokens:
-            return float(ones.shape[-2])
-        count = xp.sum(ones, axis=(-2, -1), keepdims=True)
-        return xp.where(count > 1, count, 1.0)
-
-    def weight(self, ones: Array, length: Array, denominator: Array | float, max_tokens: Array | float | None) -> Array:
-        """W (..., B, T), 0 in padding; ``length`` (..., B, 1), ``denominator`` scalar or (..., 1, 1)."""
         if self.by_length:
-            return ones / (length * denominator)
+            return real / (length * denominator)
         if self.by_constant:
             assert max_tokens is not None
-            return ones / (denominator * max_tokens)
-        return ones / denominator
+            return real / (denominator * max_tokens)
+        return real / denominator
 
     def script(self, count: str) -> str:
         """W in a NumPy script, with ``count`` for the denominator."""

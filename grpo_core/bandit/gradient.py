@@ -16,6 +16,7 @@ import numpy as np
 
 from grpo_core import kl, recompute
 from grpo_core.bandit.layout import places, scatter
+from grpo_core.bandit.policy import tempered
 from grpo_core.config import Objective
 from grpo_core.objective import Terms
 from grpo_core.record import Step
@@ -33,7 +34,7 @@ def through_tokens(
         temperature: a number, or (R, 1, 1).
     """
     pushed = scatter(token_gradient, where, prob.shape)
-    return np.asarray((pushed - prob * pushed.sum(axis=-1, keepdims=True)) / temperature)
+    return tempered(pushed - prob * pushed.sum(axis=-1, keepdims=True), temperature)
 
 
 def needs_distributions(objective: Objective) -> bool:

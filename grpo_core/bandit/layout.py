@@ -26,9 +26,11 @@ def runs_first_view(x: np.ndarray) -> np.ndarray:
 
 def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:
     """Where the entry of each token (R, B, T), chosen in its context, lies in the memory of a table (R, C, A)."""
-    runs, _, actions = shape
+    runs, contexts, actions = shape
     run = np.arange(runs)[:, None, None]
-    return (context * actions + tokens) * runs + run
+    if contexts == 1 and isinstance(tokens, np.ndarray):
+        return np.asarray(tokens * runs + run)
+    return np.asarray((context * actions + tokens) * runs + run)
 
 
 def gather(table: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ class Completions:
     Attributes:
         tokens: (R, B, T) integer.
         mask: (R, B, T) boolean.
-        context: (R, B, T) integer, the context in which each token was chosen.
+        context: (R, B, T) integer, the context in which each token was chosen; read-only where T is 1.
     """
 
     tokens: np.ndarray
@@ -41,9 +41,15 @@ class Completions:
 
 def log_probs(logits: np.ndarray, temperature: float | np.ndarray) -> np.ndarray:
     """log softmax(z / temperature), (R, C, A), in nats. ``temperature``: a number, or (R, 1, 1)."""
-    z = logits / temperature
+    z = tempered(logits, temperature)
     z = z - z.max(axis=-1, keepdims=True)
-    return np.asarray(z - np.log(np.exp(z).sum(axis=-1, keepdims=True)))
+    z -= np.log(np.exp(z).sum(axis=-1, keepdims=True))
+    return np.asarray(z)
+
+
+def tempered(x: np.ndarray, temperature: float | np.ndarray) -> np.ndarray:
+    """``x`` (R, C, A) over the temperature, a number or (R, 1, 1); ``x`` itself at the temperature 1."""
+    return x if isinstance(temperature, float) and temperature == 1 else np.asarray(x / temperature)
 
 
 def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[], None]) -> Completions:
@@ -57,22 +63,14 @@ def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[]
     """
     runs, rows, longest = uniforms.shape
     contexts, states = prob.shape[1], len(task.next_state)
-    first = (np.arange(rows) * (contexts // states) // rows * states)[:, None]  # (B, 1) the context of a prompt's start
-    run = np.arange(runs)
+    prompt = np.arange(rows) * (contexts // states) // rows
     below = _cumulative(prob)
     u = runs_last_view(uniforms)  # (B, T, R)
-
-    def drawn(here: np.ndarray, t: int) -> np.ndarray:
-        bounds = below[:, None] if contexts == 1 else below.take(here * runs + run, axis=1)
-        passed = bounds <= u[:, t]  # (A − 1, B, R)
-        return np.asarray(passed.view(np.int8).sum(axis=0, dtype=np.int8))
-
     if longest == 1:
         poll()
-        context = np.repeat(first, runs, axis=1)
-        tokens = drawn(context, 0).astype(np.intp)
-        each = (runs_first_view(x[:, None]) for x in (tokens, np.ones(tokens.shape, dtype=bool), context))
-        return Completions(tokens=next(each), mask=next(each), context=next(each))
+        return _of_one_token(below.reshape(-1, contexts // states, states, 1, runs)[:, :, 0], u[:, 0], prompt * states)
+    first = (prompt * states)[:, None]  # (B, 1) the context of a prompt's start
+    run = np.arange(runs)
     tokens = np.zeros(u.shape, dtype=np.intp)
     context = np.zeros(u.shape, dtype=np.intp)
     mask = np.zeros(u.shape, dtype=bool)
@@ -80,12 +78,35 @@ def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[]
     for t in range(longest):
         poll()
         here = first + state  # (B, R)
-        token = drawn(here, t)
+        bounds = below[:, None] if contexts == 1 else below.take(here * runs + run, axis=1)
+        token = _passed(bounds, u[:, t])
         tokens[:, t], context[:, t], mask[:, t] = token * alive, here * alive, alive
         state = task.next_state[state, token]
         alive = alive & (state >= 0)
         state = np.maximum(state, 0)
     return Completions(tokens=runs_first_view(tokens), mask=runs_first_view(mask), context=runs_first_view(context))
+
+
+def _of_one_token(below: np.ndarray, u: np.ndarray, context: np.ndarray) -> Completions:
+    """Completions of one token each.
+
+    Args:
+        below: (A − 1, P, 1, R), probability of all actions up to each at a prompt's start.
+        u: (B, R) uniforms.
+        context: (B,), that of each row.
+    """
+    rows, runs = u.shape
+    tokens = _passed(below, u.reshape(below.shape[1], -1, runs)).reshape(rows, 1, runs).astype(np.intp)
+    return Completions(
+        tokens=runs_first_view(tokens),
+        mask=runs_first_view(np.ones(tokens.shape, dtype=bool)),
+        context=runs_first_view(np.broadcast_to(context[:, None, None], tokens.shape)),
+    )
+
+
+def _passed(bounds: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """How many of the ``bounds`` (A − 1, ...) each uniform has passed, int8: the action that it draws."""
+    return np.asarray((bounds <= u).view(np.int8).sum(axis=0, dtype=np.int8))
 
 
 def _cumulative(prob: np.ndarray) -> np.ndarray:

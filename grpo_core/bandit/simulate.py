@@ -90,8 +90,9 @@ def updates(settings: Settings, seeds: Sequence[int]) -> Iterator[Update]:
     reference = policy.log_probs(state.logits, settings.learner.temperature)
     while True:
         done = update(settings, work, state, streams, reference=reference)
-        yield done
         state = done.state
+        yield done
+        del done  # so that the next update finds its memory in the cache
 
 
 def update(

@@ -17,25 +17,25 @@ class Batch:
         xp: the array library's namespace.
         objective: the switches.
         mask: (..., B, T), boolean; None without padding.
-        real: 1 for a token and 0 in padding, (..., B, T); (B, T) without padding.
+        real: 1 for a token and 0 in padding, (..., B, T); without padding (B, T), or the number 1 where T is 1.
         logp: log π of the sampled tokens, (..., B, T); 0 in padding.
         log_ratio: log π − log π_old per token, (..., B, T), limited if the objective says so; 0 in padding.
         limited: where that limit replaced the log-ratio, boolean (..., B, T); None without a limit.
         ratio: r at the objective's level, (..., B, T); 1 in padding.
         advantage: (..., B, T); 0 in padding.
-        length: unmasked tokens per completion, at least 1, (..., B, 1); (B, 1) without padding.
+        length: unmasked tokens per completion, at least 1, (..., B, 1); one number without padding.
     """
 
     xp: Array
     objective: Objective
     mask: Array | None
-    real: Array
+    real: Array | float
     logp: Array
     log_ratio: Array
     limited: Array | None
     ratio: Array
     advantage: Array
-    length: Array
+    length: Array | float
 
     def through_ratio(self, upstream: Array) -> Array:
         """dL/d log π from dL/d log r: a token's own, or the whole completion's where it has one ratio."""
