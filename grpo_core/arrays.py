@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import device, is_torch_array
 
 __all__ = [
-    "Array", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "is_zero", "numeric", "ones",
+    "Array", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "full", "is_zero", "numeric", "ones",
     "stop_gradient", "to_numpy",
 ]  # fmt: skip
 
@@ -42,6 +42,16 @@ def as_array(x: Any, like: Array) -> Array:
     if type(like) is np.ndarray:
         return np.asarray(x, like.dtype)
     return array_namespace(like).asarray(x, dtype=like.dtype, device=device(like))
+
+
+def full(shape: tuple[int, ...], value: float | Array, like: Array) -> Array:
+    """``value`` everywhere, of ``like``'s library and dtype: a number, or an array that is broadcast to ``shape``."""
+    xp = array_namespace(like)
+    if not constant(value):
+        return value if value.shape == shape else xp.broadcast_to(value, shape)
+    return (
+        np.full(shape, value, like.dtype) if xp is np else xp.full(shape, value, dtype=like.dtype, device=device(like))
+    )
 
 
 def numeric(value: Any, like: Array) -> Any:

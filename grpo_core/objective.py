@@ -31,7 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grpo_core import kl as kl_estimators
-from grpo_core.arrays import Array, array_namespace, as_array, at_least_one, clamp, constant, is_zero, numeric, ones
+from grpo_core.arrays import Array, array_namespace, at_least_one, clamp, full, is_zero, numeric, ones
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
 from grpo_core.levels import LEVELS
@@ -114,8 +114,7 @@ def evaluate(
             token_loss = token_loss - rewarded
         else:
             apart = _real(batch, entropy_weight) * rewarded
-    weight = _weight(batch, denominator)
-    weight = batch.xp.broadcast_to(as_array(weight, batch.logp) if constant(weight) else weight, batch.logp.shape)
+    weight = full(batch.logp.shape, _weight(batch, denominator), batch.logp)
     losses = weight * token_loss if apart is None else weight * token_loss - apart
     return Terms(
         ratio=batch.ratio,

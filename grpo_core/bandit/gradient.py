@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from grpo_core import kl, recompute
+from grpo_core.arrays import is_zero
 from grpo_core.bandit.layout import places, scatter
 from grpo_core.bandit.policy import tempered
 from grpo_core.config import Objective
@@ -39,8 +40,8 @@ def through_tokens(
 
 def needs_distributions(objective: Objective) -> bool:
     """Whether the loss depends on more of the policy than the sampled tokens' log-probabilities."""
-    exact = objective.kl == kl.EXACT and objective.kl_in == "loss" and np.any(objective.beta)
-    return bool(exact or np.any(objective.entropy_bonus))
+    exact = objective.kl == kl.EXACT and objective.kl_in == "loss" and not is_zero(objective.beta)
+    return exact or not is_zero(objective.entropy_bonus)
 
 
 def through_distributions(
@@ -72,7 +73,7 @@ def through_distributions(
         weight = objective.beta * terms.weight * (terms.ratio if objective.kl_importance else 1.0)
         divergence = kl.exact(dist_logp, ref_dist_logp)[..., None]
         result = result + visits(weight) * prob * (dist_logp - ref_dist_logp - divergence)
-    if np.any(objective.entropy_bonus):
+    if not is_zero(objective.entropy_bonus):
         entropy = kl.entropy(dist_logp)[..., None]
         result = result + visits(objective.entropy_bonus * terms.weight) * prob * (dist_logp + entropy)
     return np.asarray(result / temperature)

@@ -6,7 +6,13 @@ as fast as along short rows. Arithmetic keeps the layout of what goes in. Gather
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
+
+_LAST = tuple((*range(1, axes), 0) for axes in range(5))
+_FIRST = tuple((axes - 1, *range(axes - 1)) for axes in range(5))
+"""The order of the axes by their number, run axis last and first."""
 
 
 def runs_last(x: np.ndarray) -> np.ndarray:
@@ -16,12 +22,12 @@ def runs_last(x: np.ndarray) -> np.ndarray:
 
 def runs_last_view(x: np.ndarray) -> np.ndarray:
     """``x`` (R, ...) seen as (..., R)."""
-    return x.transpose(*range(1, x.ndim), 0)
+    return x.transpose(_LAST[x.ndim])
 
 
 def runs_first_view(x: np.ndarray) -> np.ndarray:
     """``x`` (..., R) seen as (R, ...)."""
-    return x.transpose(-1, *range(x.ndim - 1))
+    return x.transpose(_FIRST[x.ndim])
 
 
 def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:
@@ -50,3 +56,11 @@ def scatter(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> n
         runs_last_view(places).ravel(), weights=runs_last_view(values).ravel(), minlength=runs * contexts * actions
     )
     return runs_first_view(total.reshape(contexts, actions, runs))
+
+
+@lru_cache(maxsize=64)
+def prompt_of(rows: int, prompts: int) -> np.ndarray:
+    """The prompt of each completion, (B,); read-only, for it is the same in every update of a run."""
+    prompt = np.arange(rows) // (rows // prompts)
+    prompt.flags.writeable = False
+    return prompt

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import numpy as np
 
 from grpo_core import kl
 from grpo_core.bandit import policy
 from grpo_core.bandit.gradient import needs_distributions
-from grpo_core.bandit.layout import gather, runs_last
+from grpo_core.bandit.layout import gather, prompt_of, runs_last
 from grpo_core.bandit.optimizer import Moments
 from grpo_core.bandit.policy import Completions
 from grpo_core.bandit.sampling import Batch
@@ -57,6 +58,7 @@ class BanditLearner:
         self._streams = Streams([settings.seed])
         self._settings = settings if resume is None else resume.settings
         self._task = task(self._settings.bandit)
+        self._reference: tuple[float, np.ndarray] | None = None
         self._state = _resumed(resume, self._task) if resume else start(self._task, self._streams.runs)
         self.settings = settings
 
@@ -69,18 +71,26 @@ class BanditLearner:
     def settings(self, wanted: Settings) -> None:
         self._settings.refuse_structural(wanted)
         if wanted.task != self._settings.task:
-            self._task = task(wanted.bandit)
+            self._task, self._reference = task(wanted.bandit), None
         self._settings = wanted
 
     def __iter__(self) -> Iterator[Step]:
         return self
 
     def __next__(self) -> Step:
-        done = update(self._settings, self._task, self._state, self._streams, self._poll)
-        step = _recorded(self._settings, self._task, done)
-        _check_finite(step, done)
+        settings, work, streams = self._settings, self._task, self._streams
+        done = update(settings, work, self._state, streams, self._poll, reference=self._log_reference())
+        step = _recorded(settings, work, done)
         self._state = done.state
         return step
+
+    def _log_reference(self) -> np.ndarray:
+        """log π_ref (R, C, A), which moves with the temperature alone."""
+        temperature = self._settings.learner.temperature
+        if self._reference is None or self._reference[0] != temperature:
+            logits = start(self._task, self._streams.runs).logits
+            self._reference = temperature, policy.log_probs(logits, temperature)
+        return self._reference[1]
 
     def _poll(self) -> None:
         if self._cancelled():
@@ -109,9 +119,7 @@ def again(step: Step, settings: Settings, before: Step | None) -> Step:
     work, streams = task(settings.bandit), Streams([settings.seed])
     state = start(work, streams.runs) if before is None else _resumed(before, work)
     done = update(settings, work, state, streams, batch=_batch(step, len(work.start)))
-    made = _recorded(settings, work, done)
-    _check_finite(made, done)
-    return dataclasses.replace(made, row_id=step.row_id)
+    return dataclasses.replace(_recorded(settings, work, done), row_id=step.row_id)
 
 
 def _batch(step: Step, prompts: int) -> Batch:
@@ -135,22 +143,28 @@ def _batch(step: Step, prompts: int) -> Batch:
 
 
 def _recorded(settings: Settings, work: Task, done: Update) -> Step:
-    """The record of the first run of an update."""
+    """The record of the first run of an update.
+
+    Raises:
+        NonFiniteError: a number of it is not finite.
+    """
     batch, state = done.batch, done.state
     tokens, mask, context = (
         _first(x) for x in (batch.completions.tokens, batch.completions.mask, batch.completions.context)
     )
-    rows, prompts = batch.rewards.shape[1], len(work.start)
-    group = np.arange(rows, dtype=np.int32) // (rows // prompts)
+    rows, prompts, passes = batch.rewards.shape[1], len(work.start), len(done.logp)
+    group, row = _rows(rows, prompts)
     after = policy.log_probs(state.logits, settings.learner.temperature)
-    measurements = {"grad_norm": _norm(done.gradient[0])}
+    norms = [_norm(gradient) for gradient in done.gradient]
+    measurements = {"grad_norm": norms[0]}
     if settings.learner.resample_dead:
         measurements["resampled"] = float(batch.redrawn[0])
-    return Step(
+        row = batch.attempt[0].astype(np.int32)[group] * rows + row
+    step = Step(
         step=state.step,
         settings=settings,
         group=group,
-        row_id=batch.attempt[0].astype(np.int32)[group] * rows + np.arange(rows, dtype=np.int32),
+        row_id=row,
         tokens=tokens.astype(np.int32),
         mask=mask,
         rewards=_first(batch.rewards),
@@ -158,11 +172,11 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
         step_rewards=None if batch.step_rewards is None else _first(batch.step_rewards),
         old_logp=_first(done.logp[0]),
         ref_logp=_first(done.ref_logp),
-        logp=np.stack([x[0] for x in (*done.logp, gather(after, done.places))]),
-        part=np.zeros((len(done.logp), rows), dtype=np.int32),
+        logp=np.array([x[0] for x in (*done.logp, gather(after, done.places))]),
+        part=_one_part(passes, rows),
         values=None if done.values is None else _first(done.values),
         context=context.astype(np.int32),
-        dist_logp=np.stack([x[0] for x in (*done.dist_logp, after)]),
+        dist_logp=np.array([x[0] for x in (*done.dist_logp, after)]),
         ref_dist_logp=_first(done.ref_dist_logp),
         measurements=measurements,
         resume={
@@ -173,6 +187,24 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
             "critic": _first(state.critic),
         },
     )
+    _check_finite(step, done.advantage[:1], norms)
+    return step
+
+
+@lru_cache(maxsize=64)
+def _rows(rows: int, prompts: int) -> tuple[np.ndarray, np.ndarray]:
+    """The prompt of each row and its number, both (B,) int32; read-only, for nearly all updates of a run share them."""
+    group, row = prompt_of(rows, prompts).astype(np.int32), np.arange(rows, dtype=np.int32)
+    row.flags.writeable = group.flags.writeable = False
+    return group, row
+
+
+@lru_cache(maxsize=64)
+def _one_part(passes: int, rows: int) -> np.ndarray:
+    """Every row in the only micro-batch of every pass, (N, B)."""
+    part = np.zeros((passes, rows), dtype=np.int32)
+    part.flags.writeable = False
+    return part
 
 
 def _resumed(step: Step, work: Task) -> State:
@@ -193,17 +225,23 @@ def _resumed(step: Step, work: Task) -> State:
     return State(step=step.step, logits=logits, moments=moments, critic=critic)
 
 
-def _check_finite(step: Step, done: Update) -> None:
-    """Raise :class:`NonFiniteError` naming the first number of the update that is not finite."""
-    losses = _losses(step, done.advantage[:1])
-    for passed, gradient in enumerate(done.gradient):
+def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None:
+    """Raise :class:`NonFiniteError` naming the first number of the update that is not finite.
+
+    Args:
+        step: the update.
+        advantage: (1, B) or (1, B, T).
+        norms: of the gradient of each pass.
+    """
+    losses = _losses(step, advantage)
+    for passed, norm in enumerate(norms):
         if not math.isfinite(losses[passed]):
             raise NonFiniteError(step.step, tr("the loss of pass {passed}").format(passed=passed + 1))
-        if not math.isfinite(_norm(gradient)):
+        if not math.isfinite(norm):
             raise NonFiniteError(step.step, tr("the gradient of pass {passed}").format(passed=passed + 1))
-    if not (np.isfinite(done.state.logits).all() and np.isfinite(step.logp[-1]).all()):
+    if not (np.isfinite(step.resume["logits"]).all() and np.isfinite(step.logp[-1]).all()):
         raise NonFiniteError(step.step, tr("a logit after the update"))
-    if not np.isfinite(done.state.critic).all():
+    if step.settings.learner.critic and not np.isfinite(step.resume["critic"]).all():
         raise NonFiniteError(step.step, tr("a value of the critic after the update"))
 
 
@@ -215,17 +253,16 @@ def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
         now = step.dist_logp[:-1]  # (N, C, A)
         whole["exact_kl"] = kl.exact(now, step.ref_dist_logp)[:, step.context]
         whole["entropy"] = kl.entropy(now)[:, step.context]
+    mask = None if step.tokens.shape[-1] == 1 else step.mask
     with np.errstate(all="ignore"):
         return np.asarray(
-            evaluate(
-                objective, step.logp[:-1], step.old_logp, advantage, step.mask, ref_logp=step.ref_logp, **whole
-            ).loss
+            evaluate(objective, step.logp[:-1], step.old_logp, advantage, mask, ref_logp=step.ref_logp, **whole).loss
         )
 
 
 def _first(x: np.ndarray) -> np.ndarray:
     """The first run's share of ``x`` (R, ...), contiguous."""
-    return np.ascontiguousarray(x[0])
+    return x[0].copy()
 
 
 def _norm(gradient: np.ndarray) -> float:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.bandit.layout import runs_first_view, runs_last_view
+from grpo_core.bandit.layout import prompt_of, runs_first_view, runs_last_view
 from grpo_core.bandit.tasks import Task
 
 
@@ -26,7 +26,7 @@ class Completions:
     Attributes:
         tokens: (R, B, T) integer.
         mask: (R, B, T) boolean.
-        context: (R, B, T) integer, the context in which each token was chosen; read-only where T is 1.
+        context: (R, B, T) integer, the context in which each token was chosen.
     """
 
     tokens: np.ndarray
@@ -63,7 +63,7 @@ def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[]
     """
     runs, rows, longest = uniforms.shape
     contexts, states = prob.shape[1], len(task.next_state)
-    prompt = np.arange(rows) * (contexts // states) // rows
+    prompt = prompt_of(rows, contexts // states)
     below = _cumulative(prob)
     u = runs_last_view(uniforms)  # (B, T, R)
     if longest == 1:
@@ -100,7 +100,7 @@ def _of_one_token(below: np.ndarray, u: np.ndarray, context: np.ndarray) -> Comp
     return Completions(
         tokens=runs_first_view(tokens),
         mask=runs_first_view(np.ones(tokens.shape, dtype=bool)),
-        context=runs_first_view(np.broadcast_to(context[:, None, None], tokens.shape)),
+        context=runs_first_view(context.repeat(runs).reshape(tokens.shape)),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from grpo_core.advantages import equal_rewards
 from grpo_core.bandit import policy
-from grpo_core.bandit.layout import runs_last
+from grpo_core.bandit.layout import prompt_of, runs_last
 from grpo_core.bandit.policy import Completions
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import Task
@@ -47,7 +47,7 @@ def draw(
     """
     runs, prompts, group = len(prob), len(work.start), learner.group_size
     shape = (prompts * group, work.longest)
-    prompt = np.repeat(np.arange(prompts), group)
+    prompt = prompt_of(shape[0], prompts)
     uniforms = streams.uniforms(step, shape[0] * shape[1])
     drawn = policy.sample(prob, work, uniforms.reshape(runs, *shape), poll)
     rewards = runs_last(work.reward(prompt, drawn.tokens, drawn.mask))
@@ -62,7 +62,7 @@ def draw(
         fresh_uniforms = streams.again(step, shape[0] * shape[1], number, again)
         fresh = policy.sample(prob[again], work, fresh_uniforms.reshape(-1, *shape), poll)
         replaced = np.repeat(dead[again], group, axis=-1)  # (some runs, B)
-        for name in ("tokens", "mask", "context") if work.longest > 1 else ("tokens",):
+        for name in ("tokens", "mask", "context"):
             kept = getattr(drawn, name)
             kept[again] = np.where(replaced[..., None], getattr(fresh, name), kept[again])
         rewards[again] = np.where(replaced, work.reward(prompt, fresh.tokens, fresh.mask), rewards[again])

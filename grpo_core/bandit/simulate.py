@@ -120,7 +120,7 @@ def update(
     """
     with np.errstate(all="ignore"):
         if reference is None:
-            reference = policy.log_probs(_starting_logits(work, streams.runs), settings.learner.temperature)
+            reference = policy.log_probs(start(work, streams.runs).logits, settings.learner.temperature)
         return _update(settings, work, state, streams, poll, batch, reference)
 
 
