@@ -6,12 +6,16 @@ import gc
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pytestqt.qtbot import QtBot
 
+PATIENCE_MS = 60_000
+"""Milliseconds that a test waits for something at the least before it fails."""
 HOME = "HOME"
 BELOW_HOME = {
     "XDG_CONFIG_HOME": ".config",
@@ -61,6 +65,26 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.setenv(HOME, str(home))
     for name, below in BELOW_HOME.items():
         monkeypatch.setenv(name, str(home / below))
+
+
+@pytest.fixture
+def qtbot(qtbot: QtBot) -> QtBot:
+    """Waits for what it is to wait for as long as a busy machine may need.
+
+    A test that is told to wait for at most two seconds says nothing of two seconds: it fails where the machine is busy,
+    and nowhere else.
+    """
+    for name in ("waitUntil", "waitSignal"):
+        setattr(qtbot, name, _patient(getattr(qtbot, name)))
+    return qtbot
+
+
+def _patient(wait: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(wait)
+    def waited(*arguments: Any, timeout: int = PATIENCE_MS, **named: Any) -> Any:
+        return wait(*arguments, timeout=max(timeout, PATIENCE_MS), **named)
+
+    return waited
 
 
 @pytest.fixture(autouse=True)

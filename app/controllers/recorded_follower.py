@@ -73,14 +73,12 @@ class RecordedFollower(QObject):
         self._timer.start()
 
     def close(self) -> None:
-        """Follow no more."""
+        """Follow no more; a disk that is still being read from is not waited for."""
         self._timer.stop()
-        self._runner.close()
+        self._runner.leave()
         if self._task is not None:
-            self._task.done.disconnect(self._on_looked)
-            self._task.failed.disconnect(self._on_unreadable)
-            self._task.cancel()
-            self._end_task()
+            self._task.leave()
+            self._task = None
 
     def _compute(self) -> None:
         start, end = self.run.computed, self.run.head
@@ -116,6 +114,8 @@ class RecordedFollower(QObject):
 
     @Slot(object)
     def _on_looked(self, found: tuple[object, Source | None]) -> None:
+        if self._task is None:  # it was closed while this was on its way
+            return
         self._end_task()
         self._stamp, fresh = found
         if fresh is None:
@@ -141,6 +141,8 @@ class RecordedFollower(QObject):
     @Slot(str)
     def _on_unreadable(self, sentence: str) -> None:
         """The folder cannot be read just now; what is shown stays."""
+        if self._task is None:
+            return
         self._end_task()
         self._wait_longer()
         self._timer.start()

@@ -83,7 +83,7 @@ class RunFiles(QObject):
             return
 
         def copied(poll: TaskPoll) -> None:
-            copy_run(run.path, target)
+            copy_run(run.path, target, cancelled=poll, progress=poll.tell)
 
         def finish(_: None) -> None:
             self._run_manager.mark_saved(run)

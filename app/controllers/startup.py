@@ -154,9 +154,7 @@ class Startup(QObject):
     def close(self) -> None:
         """The program closes: a search that has not come to its end is given up."""
         for search in self._searches:
-            search.done.disconnect()
-            search.cancel()
-            search.wait()
+            search.leave()
         self._searches = []
 
     def _search(self, work: Work, then: Callable[[Any], None]) -> None:

@@ -72,6 +72,10 @@ class Runner(QObject):
         if self._give_up():
             self.ended.emit(tr("Cancelled; what was done stays."))
 
+    def leave(self) -> None:
+        """Give up, and do not wait for the thread: what it reads may lie on a disk that does not answer."""
+        self._give_up()
+
     def close(self) -> None:
         """Give up, and wait for the thread as long as one that hears of it needs."""
         self._give_up()

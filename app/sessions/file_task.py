@@ -78,6 +78,12 @@ class FileTask(QObject):
         """Ask it to stop; ``failed`` follows unless it is done already."""
         self.poll.cancel()
 
+    def leave(self) -> None:
+        """Ask it to stop, and neither hear of it nor wait for it: the thread keeps it until it ends by itself."""
+        self.cancel()
+        self.blockSignals(True)
+        self.setParent(None)
+
     def wait(self, seconds: float = DEAF_MS / 1000) -> bool:
         """Wait for the end of the thread, but no longer than that; whether it has ended."""
         self._thread.join(seconds)

@@ -7,10 +7,12 @@ and ``meta.py``; this is the door.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
-from grpo_core.errors import RunFileError
+from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.record import Step
 from grpo_core.runs.database import opened
 from grpo_core.runs.files import lock, release, replacing
@@ -20,6 +22,9 @@ from grpo_core.runs.writer import RunWriter
 from grpo_core.text import tr
 
 __all__ = ["RunMeta", "RunReader", "RunWriter", "copy_run", "rebuild_series", "resume_point"]
+
+_PIECE = 256
+"""Pages of 4 kB that are copied between two looks at whether to give up."""
 
 
 def resume_point(reader: RunReader) -> Step | None:
@@ -33,12 +38,25 @@ def resume_point(reader: RunReader) -> Step | None:
     return reader.step(reader.last) if reader.last else None
 
 
-def copy_run(source: str | Path, target: str | Path) -> None:
+def copy_run(
+    source: str | Path,
+    target: str | Path,
+    *,
+    cancelled: Callable[[], bool] = lambda: False,
+    progress: Callable[[float], object] = lambda fraction: None,
+) -> None:
     """A copy of the run file ``source`` as one whole file at ``target``, also while ``source`` is being written.
 
     What stood at ``target`` is replaced only once the copy is complete.
 
+    Args:
+        source: the run as it stands when this is called.
+        target: where.
+        cancelled: polled between pieces of a megabyte.
+        progress: told between pieces which fraction is done, from 0 to 1.
+
     Raises:
+        Cancelled: ``cancelled`` said so; ``target`` is as it was.
         RunFileError: ``source`` cannot be read, ``target`` is ``source`` or is being written, or the disk is full.
     """
     source, target = Path(source), Path(target)
@@ -48,11 +66,27 @@ def copy_run(source: str | Path, target: str | Path) -> None:
         held = lock(target)
         try:
             with replacing(target) as temporary, closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
-                reading.backup(copy)
+                reading.execute("BEGIN")  # one state for all pieces: they would begin anew whenever a writer commits
+                reading.execute("SELECT count(*) FROM meta").fetchone()
+                reading.backup(copy, pages=_PIECE, progress=partial(_between_pieces, target.name, cancelled, progress))
                 copy.execute("PRAGMA journal_mode=DELETE")
                 copy.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")
         finally:
             release(held)
+
+
+def _between_pieces(
+    name: str,
+    cancelled: Callable[[], bool],
+    progress: Callable[[float], object],
+    status: int,
+    remaining: int,
+    total: int,
+) -> None:
+    """Called by SQLite after each piece of a copy, with the numbers of pages that remain and of all."""
+    if cancelled():
+        raise Cancelled(tr("Writing {name} was cancelled.").format(name=name))
+    progress(1 - remaining / max(total, 1))
 
 
 def rebuild_series(path: str | Path) -> None:

@@ -1,17 +1,20 @@
 """Saving what can still be read of a run file that somebody has cut short while it was written.
 
 The open handle still reads what lies before the cut, what SQLite's log beside the file holds, and the pages that are in
-memory. Updates are taken in order, up to the first that cannot be read: a run without a gap can be gone on with.
+memory. Updates are taken in order, up to the first that cannot be read though thinning has not dropped it: a run
+without a gap, but for those that thinning leaves, can be gone on with.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from grpo_core.errors import RunFileError
 from grpo_core.runs import series, thinning
@@ -19,6 +22,7 @@ from grpo_core.runs.database import APPLICATION_ID, CHUNK, VERSION, explained, t
 from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.schema import SCHEMA
+from grpo_core.runs.thinning import Stretch
 from grpo_core.text import tr
 
 _COLUMNS = {
@@ -27,6 +31,8 @@ _COLUMNS = {
     "series": "name, chunk, data", "tail": "step, data",
 }  # fmt: skip
 """The tables of which as many rows are taken as can be read, and their columns."""
+_UNKNOWN = np.full(len(series.NAMES), np.nan, "<f8").tobytes()
+"""The newest values of the series at an update of which nothing is left."""
 
 
 def salvage(damaged: sqlite3.Connection, name: str, target: Path) -> int:
@@ -43,8 +49,7 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path) -> int:
     with explained(target, "written"):
         damaged.execute("PRAGMA writable_schema=ON")  # otherwise SQLite refuses a file that lacks pages altogether
         meta = all_rows(damaged)
-        if thinning.KEY in meta:
-            raise RunFileError(tr("{name} was thinned out, and what is left of it is no run.").format(name=name))
+        stretches = thinning.stretches_from(meta)
         first = int(meta.get("parent_step") or 0) + 1
         with closing(sqlite3.connect(target, isolation_level=None)) as copy:
             copy.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -59,12 +64,14 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path) -> int:
                     copy.executemany(insert, _readable(damaged, f"SELECT {columns} FROM {table}"))
                 copy.executemany(
                     "INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)",
-                    _updates(damaged, first, _numbers(copy, "layout"), _numbers(copy, "settings")),
+                    _updates(damaged, first, stretches, _numbers(copy, "layout"), _numbers(copy, "settings")),
                 )
                 last = copy.execute("SELECT max(step) FROM step").fetchone()[0]
                 if last is None:
                     raise RunFileError(tr("No update of {name} can be read any more.").format(name=name))
                 copy.execute("DELETE FROM settings WHERE id > ?", (last + 1,))
+                if stretches:
+                    thinning.note(copy, thinning.up_to(stretches, last))
     _make_series_whole(target)
     with RunReader.open(target) as reader:  # all that a window reads when it opens the run
         _ = reader.origin, reader.settings_changes(), reader.step(reader.last)
@@ -77,15 +84,18 @@ def _readable(damaged: sqlite3.Connection, query: str) -> Iterator[Any]:
         yield from damaged.execute(query)
 
 
-def _updates(damaged: sqlite3.Connection, first: int, layouts: set[int], settings: set[int]) -> Iterator[Any]:
-    """The rows of the updates from ``first`` on, up to the first that is not whole."""
+def _updates(
+    damaged: sqlite3.Connection, first: int, stretches: Sequence[Stretch], layouts: set[int], settings: set[int]
+) -> Iterator[Any]:
+    """The rows of the updates from ``first`` on, up to the first that is not whole and was not dropped either."""
     number = first
     while True:
         query = f"SELECT step, layout, settings, crc, record FROM step WHERE step = {number}"
         row = next(_readable(damaged, query), None)
-        if row is None or row[1] not in layouts or row[2] not in settings or zlib.crc32(row[4]) != row[3]:
+        if row is not None and row[1] in layouts and row[2] in settings and zlib.crc32(row[4]) == row[3]:
+            yield row
+        elif not thinning.may_be_dropped(stretches, number):
             return
-        yield row
         number += 1
 
 
@@ -95,7 +105,8 @@ def _numbers(copy: sqlite3.Connection, table: str) -> set[int]:
 
 def _make_series_whole(target: Path) -> None:
     """The series as far as the updates go. Their newest values have no checksum and are computed anew from the updates,
-    which have one; those of a parent, whose updates are not in this file, stay as they were read."""
+    which have one; those of a parent, whose updates are not in this file, stay as they were read. So do those of
+    updates that thinning has dropped, where they can be read; otherwise they are NaN, a gap in the curves."""
     with explained(target, "written"), closing(sqlite3.connect(target, isolation_level=None)) as copy:
         counts = [
             _in_a_row(chunk for (chunk,) in copy.execute("SELECT chunk FROM series WHERE name = ?", (name,)))
@@ -105,7 +116,12 @@ def _make_series_whole(target: Path) -> None:
         with RunReader.open(target) as reader:
             last = reader.last
             first = max(reader.first, full * CHUNK + 1)
-            computed = [(number, series.scalars(reader.step(number))) for number in range(first, last + 1)]
+            there = {step for (step,) in copy.execute("SELECT step FROM step")}
+            read = dict(copy.execute("SELECT step, data FROM tail WHERE length(data) = ?", (len(_UNKNOWN),)))
+            computed = [
+                (number, series.scalars(reader.step(number)) if number in there else read.get(number, _UNKNOWN))
+                for number in range(first, last + 1)
+            ]
         with transaction(copy):
             copy.execute("DELETE FROM series WHERE chunk >= ?", (full,))
             copy.execute("DELETE FROM tail WHERE step >= ? OR step <= ?", (first, full * CHUNK))

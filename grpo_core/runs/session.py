@@ -83,7 +83,7 @@ def save_session(
             for number, file in enumerate(files, 1):
                 with tempfile.TemporaryDirectory(prefix=".grpo-session-", dir=path.parent) as room:
                     copy = Path(room, "run.grpo")
-                    copy_run(file, copy)
+                    copy_run(file, copy, cancelled=cancelled)
                     with copy.open("rb") as source, archive.open(entry_name(number), "w", force_zip64=True) as writing:
                         pouring.pour(source, writing)
         whole.flush()

@@ -12,7 +12,7 @@ import json
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -86,8 +86,7 @@ class Thinning:
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             self._drop(begin, begin + BLOCK - 1, every[place])
-            text = json.dumps([[s.first, s.last, s.every] for s in stretches])
-            self._sql.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", (KEY, text))
+            note(self._sql, stretches)
             self._sql.execute("COMMIT")
         except BaseException:
             if self._sql.in_transaction:
@@ -136,6 +135,23 @@ def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
             )
         ) from None
     return found
+
+
+def note(connection: sqlite3.Connection, stretches: Iterable[Stretch]) -> None:
+    """Write down what has been thinned, in the table ``meta``."""
+    text = json.dumps([[s.first, s.last, s.every] for s in stretches])
+    connection.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", (KEY, text))
+
+
+def up_to(stretches: Iterable[Stretch], last: int) -> tuple[Stretch, ...]:
+    """What was thinned of the updates up to ``last``."""
+    return tuple(replace(s, last=min(s.last, last)) for s in stretches if s.first < last)
+
+
+def may_be_dropped(stretches: Sequence[Stretch], number: int) -> bool:
+    """Whether update ``number`` is one that thinning drops, but for the few that it never does."""
+    stretch = stretch_at(stretches, number)
+    return stretch is not None and number % stretch.every != 0
 
 
 def stretch_at(stretches: Sequence[Stretch], number: int) -> Stretch | None:

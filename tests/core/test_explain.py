@@ -300,8 +300,8 @@ def test_every_formula_can_be_typeset() -> None:
 
 def test_a_long_completion_is_explained_quickly() -> None:
     step = random_step(prompts=2, group_size=4, tokens=2000, passes=2, contexts=4)
-    start = time.perf_counter()
+    start = time.process_time()
     for objective in (None, Objective(surrogate="gmpo"), Objective(level="sequence", kl_importance=True)):
         for name in ("loss", "contribution", "push", "pull", "surrogate"):
             explain(step, Quantity(name, passed=1, row=0 if "row" in KINDS[name].axes else None, token=1), objective)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,10 @@ import pytest
 from PySide6.QtWidgets import QInputDialog
 
 from app.commands.table import all_commands
+from app.controllers import recorded_follower
+from app.experiments.runner import Runner
 from app.panels.registry import PANELS, TRAINING_HISTORY
+from app.sessions.file_task import FileTask
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from tests.app.conftest import Driver
@@ -167,6 +171,34 @@ def test_a_run_that_was_started_again_from_an_earlier_step_begins_anew(driver: D
     fresh = shown(driver.program.workspace)
     assert isinstance(fresh, RecordedRun) and fresh.head == 3 and run not in driver.program.workspace.runs
     assert any("started again" in message for message in driver.messages)
+
+
+def test_closing_waits_for_no_disk_that_does_not_answer(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answers = threading.Event(), threading.Event()
+
+    def silent(*_: object) -> None:
+        asked.set()
+        answers.wait(60)
+
+    run = opened(driver, DATA / "grpo")
+    follower = driver.program.recorded_runs._followers[run.id]
+    monkeypatch.setattr(recorded_follower, "_refreshed", silent)
+    waits = list[object]()
+    monkeypatch.setattr(FileTask, "wait", lambda *_: waits.append("for the folder"))
+    monkeypatch.setattr(Runner, "close", lambda *_: waits.append("for the series"))
+    try:
+        follower.look()
+        driver.qtbot.waitUntil(asked.is_set)
+        driver.program.runs.close_run()
+        driver.settle()
+        assert waits == [] and not follower.busy
+    finally:
+        answers.set()
+        monkeypatch.undo()
+    driver.settle()
+    assert run not in driver.program.workspace.runs
 
 
 def test_a_file_that_is_none_of_them_is_refused_in_a_sentence(driver: Driver, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ class Failing(QThread):
 def test_an_exception_in_a_qthread_is_reported(hooks: CrashHooks, qapp: object) -> None:
     thread = Failing()
     thread.start()
-    assert thread.wait(5000)
+    assert thread.wait(60_000)
     (report,) = hooks.take_reports()
     assert "inside Qt's thread" in report.sentence
 

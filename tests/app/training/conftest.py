@@ -73,7 +73,7 @@ def make_trainer(qtbot: QtBot) -> Iterator[MakeTrainer]:
 
     yield make
     for trainer in made:
-        assert trainer.shutdown(10)
+        assert trainer.shutdown(60)
 
 
 @pytest.fixture(params=["thread", "process"])

@@ -40,7 +40,7 @@ def test_a_command_ends_a_wait_without_limit() -> None:
     reader.start()
     waiting.wait()
     mailbox.post(SetSpeed(speed=2.0))
-    reader.join(5)
+    reader.join(60)
     assert read == [SetSpeed(speed=2.0)]
 
 

@@ -130,7 +130,6 @@ def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_r
     deaf, path = tmp_path / "deaf", tmp_path / "a.grpo"
     deaf.touch()
     monkeypatch.setenv(mains.NOTED, str(deaf))
-    monkeypatch.setattr(process_host, "PATIENCE", 0.4)
     trainer = make_trainer(learners=None, process=mains.serve_deaf)
     sentences: list[str] = []
     trainer.notified.connect(sentences.append)
@@ -138,8 +137,10 @@ def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_r
     trainer.run(None)
     trainer.until_head(1)
     trainer.qtbot.waitUntil(lambda: deaf.read_text() == "deaf", timeout=20_000)
-    trainer.close_run()
-    trainer.until(State.IDLE)
+    with monkeypatch.context() as patch:
+        patch.setattr(process_host, "PATIENCE", 0.4)
+        trainer.close_run()
+        trainer.until(State.IDLE)
     assert ["did not answer" in sentence for sentence in sentences] == [True]
     assert trainer.failures == []
     assert held(path) == [1]

@@ -55,7 +55,7 @@ def begin_update(desk: Desk) -> None:
     """Press Step and wait, deaf to what the worker says, until it is in the middle of the update."""
     ENTERED.clear()
     desk.player.step()
-    assert ENTERED.wait(10)
+    assert ENTERED.wait(60)
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ def test_a_pattern_that_takes_too_long_to_read_is_refused_with_its_line(tmp_path
     begun = time.monotonic()
     with suppress(GrpoError):
         read_prompts(path, checker="regex", longest=40)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60
 
 
 def test_the_process_ends_with_the_one_that_asks() -> None:
@@ -132,7 +132,7 @@ def test_the_process_ends_with_the_one_that_asks() -> None:
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     pid = int(done.stdout)
     psutil = pytest.importorskip("psutil")
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < end, "it is still there"
 
@@ -149,6 +149,6 @@ def test_the_process_that_searches_without_end_ends_with_the_one_that_asks() -> 
     assert done.returncode == 9
     pid = int(done.stdout)
     psutil = pytest.importorskip("psutil")
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < end, "it is still there"

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from grpo_core.config import Settings
-from grpo_core.errors import RunFileError
+from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.learners import learner, origin
 from grpo_core.metrics import METRICS, metrics
-from grpo_core.runs import series
+from grpo_core.runs import run_file, series
 from grpo_core.runs.database import CHUNK
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, rebuild_series, resume_point
 from tests.core.steps import random_origin, random_step, random_steps, same
@@ -258,6 +258,38 @@ def test_a_copy_is_whole_also_while_the_run_is_written(tmp_path: Path) -> None:
         assert copy.meta.ended
         assert copy.meta.id == writer.meta.id
         assert all(same(copy.step(step.step), step) for step in random_steps(7))
+
+
+def test_a_copy_that_is_cancelled_between_two_pieces_leaves_what_was_there(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_file, "_PIECE", 2)
+    other, told = run.with_name("other.grpo"), list[float]()
+    other.write_bytes(b"before")
+    with pytest.raises(Cancelled, match=r"Writing other\.grpo was cancelled"):
+        copy_run(run, other, cancelled=lambda: len(told) >= 3, progress=told.append)
+    assert told == sorted(told) and 0 < told[-1] < 1
+    assert other.read_bytes() == b"before"
+    assert names(run.parent) == ["other.grpo", "run.grpo"]
+
+
+def test_a_copy_in_pieces_is_one_state_of_a_run_that_is_written_meanwhile(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_file, "_PIECE", 2)
+    other, told = run.with_name("other.grpo"), list[float]()
+    with RunWriter.open(run) as writer:
+
+        def write_on(fraction: float) -> None:
+            told.append(fraction)
+            writer.append(random_step(writer.committed + 1))
+            writer.commit()
+
+        copy_run(run, other, progress=write_on)
+    assert told == sorted(told) and len(told) > 5, "it never began anew"
+    with RunReader.open(other) as copy:
+        assert copy.last == 20
+        assert all(same(copy.step(step.step), step) for step in random_steps(20))
 
 
 def test_a_copy_replaces_an_older_file_and_what_a_killed_writer_left_beside_it(run: Path) -> None:

@@ -7,9 +7,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from grpo_core.config import Settings
+from grpo_core.metrics import metrics
+from grpo_core.runs import thinning
 from grpo_core.runs.files import files_of, lock_path
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.watch import LostFileError
@@ -171,3 +174,38 @@ def test_a_run_that_nothing_happens_to_is_never_said_to_be_lost(tmp_path: Path) 
     with RunWriter.create(path, Settings(), origin=random_origin(), limit=300_000, thin=True) as writer:
         for number in range(1, 61):
             one_more(writer, number)
+
+
+@pytest.mark.parametrize("share", [0.6, 0.8, 0.95])
+def test_of_a_thinned_run_that_is_cut_short_what_thinning_left_before_the_cut_is_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float
+) -> None:
+    monkeypatch.setattr(thinning, "BLOCK", 32)
+    monkeypatch.setattr(thinning, "NEWEST", 64)
+    path = tmp_path / "run.grpo"
+    writer = RunWriter.create(path, Settings(), origin=random_origin(), limit=600_000, thin=True)
+    for number in range(1, 701):
+        one_more(writer, number)
+    writer.close()
+    writer = RunWriter.open(path, limit=600_000, thin=True)
+    assert writer.thinned
+    os.truncate(path, int(path.stat().st_size * share))
+    with pytest.raises(LostFileError, match="cut short by another program") as lost:
+        one_more(writer, 701)
+    with pytest.raises(LostFileError):
+        writer.close()
+    assert lost.value.saved is not None
+    with RunReader.open(lost.value.saved) as reader:
+        last = reader.last
+        assert all(stretch.last <= last for stretch in reader.thinned)
+        for number in range(1, last + 1):
+            if not thinning.may_be_dropped(reader.thinned, number):
+                assert same(reader.step(number), random_step(number))
+        series = reader.series("reward_mean")
+        assert len(series) == last
+        kept = [number for number in range(1, last + 1) if not thinning.may_be_dropped(reader.thinned, number)]
+        expected = [metrics(random_step(number))["reward_mean"] for number in kept]
+        np.testing.assert_array_equal(series[np.array(kept) - 1], expected)
+    assert f"up to update {last} is saved" in str(lost.value)
+    with RunWriter.open(lost.value.saved, limit=600_000, thin=True) as again:
+        one_more(again, last + 1)

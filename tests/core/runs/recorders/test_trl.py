@@ -28,12 +28,12 @@ def test_a_disk_that_does_not_answer_does_not_keep_training_from_ending(
     monkeypatch.setattr(recorder, "_write", write)
     recorder._thread.start()
     recorder._queue.put({})
-    assert stuck.wait(5)
+    assert stuck.wait(60)
     for _ in range(trl.QUEUE):
         recorder._queue.put_nowait({})
     with pytest.warns(UserWarning, match="did not finish writing"):
         recorder.close()
     answers.set()
-    recorder._queue.put(None, timeout=5)
+    recorder._queue.put(None, timeout=60)
     recorder._thread.join(5)
     assert recorder.written == trl.QUEUE + 1
