@@ -14,6 +14,7 @@ from app.panels.experiments.sweep import words
 from app.panels.experiments.sweep.chart import SweepChart
 from app.panels.experiments.sweep.choices import SweepChoices
 from app.panels.experiments.sweep.controller import SweepController
+from app.panels.experiments.sweep.headline import headline
 from app.panels.experiments.sweep.own_run import MOST, OwnRun, drawn_of, grid_of_run, own_run
 from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.panels.experiments.sweep.results import SweepResults
@@ -21,6 +22,7 @@ from app.panels.experiments.sweep.run_row import SweepRunRow
 from app.panels.experiments.sweep.selection import SweepSelection
 from app.panels.experiments.sweep.state import SweepState
 from app.panels.experiments.sweep.views import SweepViews
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
@@ -31,7 +33,7 @@ __all__ = ["MOST", "KlOverBetaPanel", "drawn_of"]
 
 
 class KlOverBetaPanel(Panel):
-    """The sweep's plots, what is swept above them, and what can be done with a point below.
+    """The sweep's plots, above them what is swept and what came of it, and what can be done with a point below.
 
     Signals:
         run_wanted: open a run with these settings, and say this sentence.
@@ -48,10 +50,16 @@ class KlOverBetaPanel(Panel):
         self.controller = SweepController(workspace.jobs, self)
         self.selection = SweepSelection(self.controller, self)
         self._begun = False
+        self.headline = Label()
+        self.headline.setWordWrap(True)
+        self.headline.setContentsMargins(12, 2, 8, 2)
+        self.headline.hide()
+        self._stated: tuple[SweepResults, str] | None = None
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.choices)
+        column.addWidget(self.headline)
         column.addWidget(self.views, 1)
         column.addWidget(self.run)
         self._connect()
@@ -152,6 +160,10 @@ class KlOverBetaPanel(Panel):
         choices.show_progress(
             self.controller.done if self.controller.busy else None, self.controller.wanted, bool(stale)
         )
+        result = "" if results is None or stale else self._headline_of(results)
+        self.headline.setFont(view.theme.font("strong", view.scale))
+        self.headline.setText(result)
+        self.headline.setVisible(bool(result))
         self.run.set_look(view.theme, view.scale)
         self.run.show_runs(selection.runs)
         self.run.say(self._status_text(view, results, stale))
@@ -195,7 +207,15 @@ class KlOverBetaPanel(Panel):
         if results is None:
             return own
         swept = words.summary(results, known=self.choices.choice.known)
-        return " ".join(part for part in (swept, results.note, own) if part)
+        return " ".join(part for part in (swept, self._headline_of(results), results.note, own) if part)
+
+    def _headline_of(self, results: SweepResults) -> str:
+        """What came of a sweep; computed once, when its last runs have come."""
+        if self._stated is None or self._stated[0] is not results:
+            if not results.complete:
+                return ""
+            self._stated = results, headline(results)
+        return self._stated[1]
 
     # -- input -------------------------------------------------------------------------------------------------------
 

@@ -13,14 +13,17 @@ from pytestqt.qtbot import QtBot
 from app.panels.experiments.kl_over_beta import KlOverBetaPanel
 from app.panels.experiments.sweep import theory, words
 from app.panels.experiments.sweep.grid_axis import GridAxis, grid_of
-from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, GRIDS, Swept
-from app.panels.experiments.sweep.results import middle_seed, row_line
+from app.panels.experiments.sweep.headline import headline
+from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, GRIDS, Sweep, Swept
+from app.panels.experiments.sweep.results import SweepResults, middle_seed, row_line
 from app.panels.experiments.sweep.state import OPTIMUM
 from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.panels.registry import KL_OVER_BETA
 from app.plotting.line_data import PointSet
+from app.plotting.numbers import shown
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import ensembles
 from grpo_core.experiments.sweep import ESTIMATORS, has_optimum, tilt_measures
 from tests.app.conftest import Driver, make, take_down
 from tests.app.panels.conftest import Front
@@ -73,6 +76,45 @@ def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) 
     assert "β 0 KL is" in panel.accessibleDescription()
     solid = {name: line.style is Qt.PenStyle.SolidLine for name, line in panel.scatter.lines.items()}
     assert solid == {row_line(0): True, OPTIMUM: False}, "only theory is dashed"
+
+
+def test_the_result_stands_above_the_picture_in_numbers_of_the_runs(panel: KlOverBetaPanel) -> None:
+    results = panel.controller.results
+    assert results is not None
+    reward, kl = results.final("reward").middle, results.final("kl").middle
+    sentence = panel.headline.text()
+    assert panel.headline.isVisible() and sentence in panel.accessibleDescription()
+    best, worst = FEW.values[int(reward.argmax())], FEW.values[int(reward.argmin())]
+    assert f"highest at β {best:g} ({shown(reward.max())})" in sentence
+    assert f"lowest at β {worst:g} ({shown(reward.min())})" in sentence
+    assert f"falls from {shown(kl[0])} to {shown(kl[-1])} nats" in sentence
+
+
+def swept(updates: int, seeds: int = 8) -> SweepResults:
+    """A sweep without a window."""
+    results = SweepResults(Sweep(base=Settings(), over=FEW, seeds=seeds, updates=updates))
+    for runs in ensembles(results.sweep.points(), range(seeds), updates):
+        results.take(runs)
+    return results
+
+
+def test_the_result_names_exactly_the_places_that_still_climb() -> None:
+    results = swept(14)
+    courses = [np.median(results.done[place, 0].measures["reward"], axis=-1) for place in range(len(FEW.values))]
+    last = [course[[-2, -1]] for course in courses]
+    climbing = [f"β {value:g}" for value, (then, now) in zip(FEW.values, last, strict=True) if now - then > 0.01]
+    assert 0 < len(climbing) <= 3
+    assert headline(results).endswith(f"Still climbing after 14 updates: {', '.join(climbing)}.")
+    assert "Still climbing" not in headline(swept(200))
+    assert headline(swept(10)).endswith("Still climbing after 10 updates: 4 of 4 places.")
+
+
+def test_a_sweep_that_is_not_complete_states_no_result() -> None:
+    whole = swept(2)
+    part = SweepResults(whole.sweep)
+    for key in list(whole.done)[:-1]:
+        part.take(whole.done[key])
+        assert headline(part) == ""
 
 
 def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
