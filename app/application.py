@@ -269,6 +269,7 @@ class Application(QObject):
     def _on_lesson(self) -> None:
         self.actions.set_lesson(self.lessons.is_open)
         self.presenter.set_lesson(self.lessons.is_open)
+        self.workspace.trials.show(not self.lessons.is_open)
 
     @Slot()
     def _on_presenting(self) -> None:

@@ -43,6 +43,10 @@ class Conditions:
         """A run can go on from the update shown."""
         return self._run.read_only if self._run.is_recorded else self.needs_update()
 
+    def can_repeat(self) -> str:
+        """The run is one of this program, whose settings can be trained again."""
+        return tr("Another program trained this run: it cannot be repeated here.") if self._run.is_recorded else ""
+
     def can_export_script(self) -> str:
         """The update shown has the tokens that a script computes with."""
         if self._run.is_recorded:

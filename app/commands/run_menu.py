@@ -6,7 +6,8 @@ from app.commands.command import Command
 from app.commands.conditions import Conditions
 from app.commands.menu_paths import RUN
 from app.commands.targets import CommandTargets
-from app.panels.registry import COMPARISON, KL_OVER_BETA
+from app.panels.registry import COMPARISON, KL_OVER_BETA, TRAINING_HISTORY
+from app.panels.repeats import COUNT
 from app.settings.preferences import SPEEDS
 from grpo_core.text import tr
 
@@ -71,7 +72,11 @@ def run_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("Begin a new run at the update shown, with the settings shown.")),
         Command(id="new_seed", text=tr("New seed"), menu=RUN, run=targets.runs.new_seed, blocked=when.may_seed,
                 tip=tr("Begin a new run from the next seed, under the settings shown; this one stays in the list.")),
-        Command(id="race", text=tr("Race"), menu=RUN, shortcuts=("Ctrl+R",), divided=True,
+        Command(id="repeat", text=tr("Repeat × {count}").format(count=COUNT), menu=RUN,
+                run=lambda: window.show_panel(TRAINING_HISTORY).repeat(), blocked=when.can_repeat,
+                divided=True,
+                tip=tr("The same settings from other seeds, side by side: how far this run is chance.")),
+        Command(id="race", text=tr("Race"), menu=RUN, shortcuts=("Ctrl+R",),
                 run=lambda: window.show_panel(COMPARISON).race(),
                 tip=tr("Let algorithms race over the same seeds, on the landscape of the run shown.")),
         Command(id="sweep", text=tr("Sweep"), menu=RUN, shortcuts=("Ctrl+Shift+R",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from app.experiments.runner import Poll, Runner
 from app.messages.message import BarAction, Message, Severity
 from app.panels.registry import QUEUE
 from app.window.main_window import MainWindow
+from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.experiments import queue as runs
 from grpo_core.text import tr
@@ -89,6 +90,17 @@ class BackgroundRunsController(QObject):
         self._panel.form.suggest(path, values)
         self.show()
 
+    @Slot(object, object, int)
+    def repeat(self, settings: Settings, seeds: Sequence[int], updates: int) -> None:
+        """Train a language model under ``settings`` from each of ``seeds``, in the background, and show the panel."""
+        self.show()
+        try:
+            queue = runs.planned(settings, {}, seeds, updates)
+        except GrpoError as error:
+            self._panel.form.refuse(str(error))
+        else:
+            self._on_start(queue)
+
     def close(self) -> None:
         """The program ends."""
         self._search.close()
@@ -97,7 +109,7 @@ class BackgroundRunsController(QObject):
     @Slot(object)
     def _on_start(self, queue: runs.Queue) -> None:
         names = " ".join(path.rpartition(".")[2] for path in queue.axes)
-        stem = f"{time.strftime('%Y-%m-%d %H.%M.%S')} {names}"
+        stem = f"{time.strftime('%Y-%m-%d %H.%M.%S')} {names}".rstrip()
         folder, count = self._folder / stem, 1
         while folder.exists():
             count += 1

@@ -39,6 +39,9 @@ class PanelRequests(QObject):
         self._on(registry.COMPARISON, lambda panel: panel.run_wanted.connect(runs.repeat))
         self._on(registry.KL_OVER_BETA, lambda panel: panel.run_wanted.connect(runs.repeat))
         self._on(registry.KL_OVER_BETA, lambda panel: panel.queue_wanted.connect(background_runs.suggest))
+        self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_shown.connect(runs.show))
+        self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_wanted.connect(runs.repeat))
+        self._on(registry.TRAINING_HISTORY, lambda panel: panel.queue_wanted.connect(background_runs.repeat))
         self._on(registry.QUEUE, lambda panel: panel.open_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, lambda panel: panel.browse_wanted.connect(background_runs.ask_open))
 

@@ -22,6 +22,7 @@ from app.messages.message import Severity
 from app.panels.controls.own_prompts import with_prompt_file
 from app.settings.files import exists
 from app.window.main_window import MainWindow
+from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
@@ -109,6 +110,15 @@ class RunsController:
         """A new run that repeats one of an experiment's, and the sentence that says so."""
         if self._attempt(lambda: self._run_manager.new_run(settings)):
             self._window.messages.say(sentence, Severity.INFO)
+
+    def show(self, run: RunHandle) -> None:
+        """Show another run of the list; where its file is gone meanwhile, say so."""
+        if exists(run.path):
+            self._run_manager.show(run)
+        else:
+            sentence = tr("{title} cannot be opened: its file {name} is not there any more.")
+            self._window.messages.say(sentence.format(title=run.title, name=run.path.name))
+            self._workspace.request_frame()
 
     def branch(self) -> None:
         """A new run that goes on from the update shown."""

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
-from app.panels.policy_chart import LEGEND, policy_chart, show_policy
-from app.panels.policy_data import PolicyPicture, picture
+from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, policy_chart, show_policy
+from app.panels.policy_data import NO_EARLIER, EarlierEnds, PolicyPicture, earlier_ends, picture
 from app.panels.policy_words import stage_sentence
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label
@@ -43,6 +43,7 @@ class PolicyBarsPanel(Panel):
         self.context = 0
         self._picture: PolicyPicture | None = None
         self._rewards: tuple[object, np.ndarray | None] | None = None
+        self._earlier: tuple[tuple[object, ...], EarlierEnds] = (), NO_EARLIER
         self.choice = CalmBox()
         self.choice.setAccessibleName(tr("Context"))
         self.choice.activated.connect(self._on_context)
@@ -82,13 +83,15 @@ class PolicyBarsPanel(Panel):
             return
         self._fill_contexts(view)
         cursor = view.cursor
-        shown = picture(view.step, self.context, self._action_rewards(view), cursor.passed, cursor.progress)
+        earlier = self._ends(view)
+        shown = picture(view.step, self.context, self._action_rewards(view), cursor.passed, cursor.progress, earlier)
         self._picture = shown
         self._stack.setCurrentIndex(0 if shown is not None else 1)
         if shown is None:
             self.empty.setText(NO_BARS)
             return
         self.twin.set_look(view.theme, view.scale)
+        self.twin.legend.set_entries(LEGEND_WITH_EARLIER if earlier.names else LEGEND)
         show_policy(self.plot, shown, view.selection.action)
         self.twin.set_summary(self.summary(view))
         self.twin.refresh()
@@ -109,6 +112,13 @@ class PolicyBarsPanel(Panel):
                 self.choice.addItems(names)
             self.choice.setCurrentIndex(self.context)
         self.choice.setVisible(len(names) > 1)
+
+    def _ends(self, view: View) -> EarlierEnds:
+        """Where earlier runs ended; the same object until there are others."""
+        stamp = (view.trials, self.context, len(view.run.origin.vocabulary))
+        if stamp != self._earlier[0]:
+            self._earlier = stamp, earlier_ends(view.trials, self.context, len(view.run.origin.vocabulary))
+        return self._earlier[1]
 
     def _action_rewards(self, view: View) -> np.ndarray | None:
         """Rewards under the settings of the update shown; at the head, of the next one."""

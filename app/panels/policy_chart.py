@@ -44,7 +44,9 @@ GAINED = BarSeries(
 DISTANCE = BarSeries(name=tr("reward minus mean"), meaning="text", style="level", width=0.26, listed=False)
 CHANGE, ADVANTAGE = "change", "advantage"
 """Keys of the lanes below the policy."""
+EARLIER = BarSeries(name=tr("end of earlier runs"), meaning="muted", style="outline")
 LEGEND = tuple(series.entry for series in (NOW, BEFORE, REFERENCE))
+LEGEND_WITH_EARLIER = (*LEGEND, EARLIER.entry)
 ORDER = tuple(series.key for series in (NOW, BEFORE, REFERENCE, REWARD, DRAWN, MOVED, GAINED))
 OPEN = Scale()
 SMALL = 1e-3
@@ -123,15 +125,20 @@ def _policy(what: PolicyPicture, here: int | None, highest: float) -> Lane:
     likeliest = int(what.now.argmax())
     held = {ceiling.place for ceiling in ceilings(what, what.draws)} if what.draws is not None else set()
     reference = np.empty(0) if what.reference is None else what.reference
+    earlier = tuple(
+        BarSeries(name=tr("end of {run}").format(run=name), key=f"earlier {n}", meaning="muted", style="untold",
+                  heights=end)
+        for n, (name, end) in enumerate(zip(what.earlier.names, what.earlier.probabilities, strict=True))
+    )  # fmt: skip
     picture = BarPicture(
         names=what.names, label=tr("action"), y=OPEN, chosen=here, reach=highest,
-        series=(BEFORE.with_heights(what.old), NOW.with_heights(what.now), REFERENCE.with_heights(reference)),
+        series=(BEFORE.with_heights(what.old), NOW.with_heights(what.now), REFERENCE.with_heights(reference), *earlier),
         notes=tuple("" if n in held else f"{value:.3f}" for n, value in enumerate(what.now.tolist())),
         kept=(likeliest,) if here is None else (likeliest, here),
     )  # fmt: skip
     return Lane(
         key=POLICY, title=tr("Policy π(a)"), hint=tr("on its own scale"), weight=92, cap=1.0, noted=True,
-        picture=picture,
+        picture=picture, ghosts=what.earlier.probabilities,
     )  # fmt: skip
 
 

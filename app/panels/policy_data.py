@@ -8,6 +8,7 @@ import numpy as np
 
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
+from app.workspace.trials import Trial
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,6 +33,33 @@ class Draws:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class EarlierEnds:
+    """Where the policies of earlier runs ended, in one context.
+
+    Attributes:
+        names: what each run is called.
+        probabilities: (A,) each, after the run's last update.
+    """
+
+    names: tuple[str, ...] = ()
+    probabilities: tuple[np.ndarray, ...] = ()
+
+
+NO_EARLIER = EarlierEnds()
+
+
+def earlier_ends(trials: tuple[Trial, ...], context: int, count: int) -> EarlierEnds:
+    """The ends of those ``trials`` that are drawn and have ``context``, with ``count`` entries of the vocabulary."""
+    known = [
+        (trial.name, trial.policy[context])
+        for trial in trials
+        if trial.shown and trial.policy is not None and len(trial.policy) > context
+    ]
+    alike = [(name, end) for name, end in known if len(end) == count]
+    return EarlierEnds(names=tuple(name for name, _ in alike), probabilities=tuple(end for _, end in alike))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PolicyPicture:
     """One context, over the A entries of the vocabulary.
 
@@ -46,6 +74,7 @@ class PolicyPicture:
         passes: of the update, 0 at update 0.
         clip: by how much the ratio may fall below and rise above 1 before it is clipped; None where no clip acts.
         about_mean: whether the advantage begins with the reward minus the group's mean.
+        earlier: where earlier runs ended.
     """
 
     names: tuple[str, ...]
@@ -62,6 +91,7 @@ class PolicyPicture:
     passes: int
     clip: tuple[float, float] | None
     about_mean: bool
+    earlier: EarlierEnds = NO_EARLIER
 
     @property
     def change(self) -> np.ndarray:
@@ -74,7 +104,12 @@ class PolicyPicture:
 
 
 def picture(
-    view: StepView, context: int, rewards: np.ndarray | None, passed: int = -1, progress: float = 1.0
+    view: StepView,
+    context: int,
+    rewards: np.ndarray | None,
+    passed: int = -1,
+    progress: float = 1.0,
+    earlier: EarlierEnds = NO_EARLIER,
 ) -> PolicyPicture | None:
     """The picture of ``context``; None where the policy's full distribution is not recorded.
 
@@ -84,6 +119,7 @@ def picture(
         rewards: of every action in every context, (C, A), or None.
         passed: the pass at which the cursor stands, −1 for the whole update.
         progress: how far the film of the stage has played.
+        earlier: where earlier runs ended.
     """
     if view.now is None or view.old is None or context >= len(view.now):
         return None
@@ -107,6 +143,7 @@ def picture(
         passes=view.passes,
         clip=(objective.clip_low, objective.clip_high) if objective.surrogate == "clip" else None,
         about_mean=objective.baseline == "group_mean",
+        earlier=earlier,
     )
 
 

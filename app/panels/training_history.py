@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Slot
+from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QMenu, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from app.panels import history_menu
 from app.panels.base import Panel
+from app.panels.history_chart import LABELS, NATS, OTHER, SPARSE, UNIT, HistoryChart
+from app.panels.repeats import RepeatController, following
+from app.panels.trials_row import TrialsRow, trial_text
+from app.panels.trials_table import COLUMNS, trial_rows
 from app.plotting.axis import Scale
 from app.plotting.numbers import shown
-from app.plotting.plot import Plot
-from app.plotting.table_model import Column, Rows
-from app.plotting.twin_rows import SeriesRows
+from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import plain_tip
 from app.workspace.run_handle import RunHandle
@@ -27,73 +27,11 @@ from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
-UNIT = (
-    "reward_mean", "accuracy", "accuracy_greedy", "accuracy_sampled", "max_prob", "clip_fraction", "dead_groups",
-)  # fmt: skip
-SPARSE = ("accuracy_greedy", "accuracy_sampled")
-NATS = ("kl", "entropy")
-OTHER = ("grad_norm", "loss", "reward_std", "length")
 SHOWN = ("reward_mean", "max_prob", "kl", "entropy")
 SHOWN_LANGUAGE = ("reward_mean", "accuracy", *SPARSE, "kl", "entropy")
-LABELS = {
-    "reward_mean": tr("reward"),
-    "max_prob": tr("max π"),
-    "clip_fraction": tr("clipped"),
-    "dead_groups": tr("dead"),
-    "kl": tr("KL"),
-    "entropy": tr("entropy"),
-    "grad_norm": tr("grad norm"),
-    "loss": tr("loss"),
-    "reward_std": tr("reward std"),
-    "length": tr("length"),
-    "accuracy": tr("right"),
-    "accuracy_greedy": tr("held-out, greedy"),
-    "accuracy_sampled": tr("held-out, sampled"),
-}
 
 SPACING, MARGINS = 8, 48
 """Pixels between the boxes, and beside all of them."""
-
-
-class HistoryChart(Plot):
-    """One of the stacked plots: the series that share an axis.
-
-    Attributes:
-        possible: names of the series that the run shown can have.
-    """
-
-    def __init__(self, title: str, y: Scale, names: tuple[str, ...], last: bool) -> None:
-        super().__init__(title, Scale(label=tr("update") if last else "", low=1, whole=True), y, zoomable=True)
-        self.names, self._last, self._unit = names, last, tr("update")
-        for name in names:
-            self.add_curve(name, LABELS[name], METRICS[name].colour)
-        for curve in self.curves:
-            curve.sparse = curve.key in SPARSE
-        self.possible = frozenset(names)
-
-    def count_as(self, run: RunHandle) -> None:
-        """Say the numbers by which ``run`` counts: of a recorded run, its trainer's steps."""
-        self._unit = tr("trainer's step") if run.is_recorded else tr("update")
-        self.set_scales(x=Scale(label=self._unit if self._last else "", low=1, whole=True))
-        self.number_places(run.label if run.is_recorded else None)
-
-    def table(self) -> tuple[list[Column], Rows]:
-        """The series that this run can have; others would be columns of dashes."""
-        curves = [curve for curve in self.curves if curve.key in self.possible]
-        columns = [Column("x", self._unit, chars=8, decimals=0)]
-        columns += [Column(c.key, c.label, chars=9, help=METRICS[c.key].help) for c in curves]
-        return columns, SeriesRows([(c.series, c.first) for c in curves], whole=True, number_at=self.number_at)
-
-    def _refresh_y(self) -> None:
-        if self.names is UNIT:
-            self._fit_unit()
-        super()._refresh_y()
-
-    def _fit_unit(self) -> None:
-        """An axis from 0 to 1, unless a visible series leaves it, as rewards with a bonus do."""
-        ends = [end for curve in self.curves if curve.isVisible() for end in curve.extent() if math.isfinite(end)]
-        low, high = min(ends, default=0.0), max(ends, default=1.0)
-        self.set_scales(y=Scale(low=None if low < 0 else 0, high=None if high > 1 else 1))
 
 
 def _first(settings: Settings) -> frozenset[str]:
@@ -106,8 +44,17 @@ def _first(settings: Settings) -> frozenset[str]:
 
 
 class TrainingHistoryPanel(Panel):
-    """Up to three plots above each other with one cursor; which series are drawn is the user's choice."""
+    """Up to three plots above each other with one cursor, earlier runs behind them; which series is the user's choice.
 
+    Signals:
+        run_shown: show this run of the window.
+        run_wanted: open a run with these settings, and say this sentence.
+        queue_wanted: train a language model under these settings from each of these seeds, for so many updates.
+    """
+
+    run_shown = Signal(object)
+    run_wanted = Signal(object, str)
+    queue_wanted = Signal(object, object, int)
     plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -130,6 +77,14 @@ class TrainingHistoryPanel(Panel):
         for twin in self.twins:
             twin.hide_header()
             plots.addWidget(twin, 1)
+        self.trials = TrialsRow()
+        self.trials_table = TableTwin(COLUMNS, tr("Trials, as a table"))
+        self.trials_table.hide()
+        plots.addWidget(self.trials_table, 1)
+        self.repeats = RepeatController(workspace.jobs, self)
+        self._repeats_drawn = True
+        self._pointed: RunHandle | None = None
+        self._connect_trials()
         self._run: RunHandle | None = None
         self._known: set[str] = set()
         self.offered: frozenset[str] = frozenset()
@@ -142,8 +97,18 @@ class TrainingHistoryPanel(Panel):
         top.addWidget(self._build_choice(), 1)
         top.addWidget(self.more)
         top.addWidget(self.table)
+        outer.addWidget(self.trials)
         outer.addLayout(top)
         outer.addLayout(plots, 1)
+
+    def _connect_trials(self) -> None:
+        self.trials.toggled.connect(self.workspace.trials.toggle)
+        self.trials.opened.connect(self.run_shown)
+        self.trials.pointed.connect(self._on_pointed)
+        self.trials.repeat_pressed.connect(self._on_repeat)
+        self.trials.repeats_toggled.connect(self._on_repeats_toggled)
+        self.trials_table.activated_cell.connect(self._on_row)
+        self.repeats.changed.connect(self._on_repeats)
 
     def _build_choice(self) -> QScrollArea:
         inside = QWidget()
@@ -199,6 +164,10 @@ class TrainingHistoryPanel(Panel):
             box.setFont(view.theme.font("small", view.scale))
         area.setFixedHeight(inside.sizeHint().height())
         self._fit_boxes()
+        self._draw_trials(view)
+        results = self.repeats.results
+        behind = results.series if results is not None and self._repeats_shown(view) else {}
+        drawn = tuple(trial for trial in view.trials if trial.shown)
         marks = np.array([first for first, _ in view.run.changes[1:]], dtype=float)
         for chart, twin in zip(self.charts, self.twins, strict=True):
             wanted = [n for n in chart.names if self.boxes[n].isChecked() and n in self.offered]
@@ -210,10 +179,26 @@ class TrainingHistoryPanel(Panel):
             chart.possible = frozenset(name for name in chart.names if name in self.offered)
             chart.empty = tr("Each update adds a point. Press Run (Space) to begin.")
             twin.set_look(view.theme, view.scale)
+            chart.show_trials(drawn, self._pointed)
+            chart.show_repeats(behind)
             chart.set_marks(marks)
             chart.set_cursor(float(view.cursor.step) if view.cursor.step else None)
             twin.set_summary(self.summary(view))
             twin.refresh()
+
+    def _draw_trials(self, view: View) -> None:
+        language = view.run.origin.settings.is_language
+        results = None if language else self.repeats.results
+        past_half = self.workspace.trials.past_half(view.run)
+        self.trials.show_state(view, past_half, results, busy=self.repeats.busy, drawn=self._repeats_drawn)
+        self.trials_table.setVisible(self.table.isChecked() and not view.run.is_recorded)
+        if self.table.isChecked():
+            self.trials_table.set_look(view.theme, view.scale)
+            self.trials_table.set_rows(trial_rows(view.run, past_half, view.trials, results))
+            self.trials_table.set_summary(self._of_trials(view))
+
+    def _repeats_shown(self, view: View) -> bool:
+        return self._repeats_drawn and not (view.run.origin.settings.is_language or view.run.is_recorded)
 
     def _choose(self, run: RunHandle) -> None:
         """The series that this kind of run has; where the kind is another one than before, those to begin with."""
@@ -263,12 +248,39 @@ class TrainingHistoryPanel(Panel):
             self._fit_boxes()
 
     def summary(self, view: View) -> str:
-        if not len(view.run.series["reward_mean"]):
-            return tr("No update yet.")
-        first, last = (view.run.series["reward_mean"].values[i] for i in (0, -1))
-        return tr("{head} updates: mean reward from {first} to {last}.").format(
-            head=view.head, first=shown(float(first)), last=shown(float(last))
-        )
+        sentence = tr("No update yet.")
+        if len(view.run.series["reward_mean"]):
+            first, last = (view.run.series["reward_mean"].values[i] for i in (0, -1))
+            sentence = tr("{head} updates: mean reward from {first} to {last}.").format(
+                head=view.head, first=shown(float(first)), last=shown(float(last))
+            )
+        return " ".join(part for part in (sentence, self._of_trials(view)) if part)
+
+    def _of_trials(self, view: View) -> str:
+        """What stands behind the curves, in words."""
+        parts = []
+        names = [trial_text(trial) for trial in view.trials if trial.shown]
+        if names:
+            parts.append(tr("Behind it are earlier runs: {names}.").format(names="; ".join(names)))
+        if self.repeats.results is not None and self._repeats_shown(view):
+            parts.append(self.repeats.results.sentence(self.workspace.trials.past_half(view.run)))
+        return " ".join(parts)
+
+    @Slot()
+    def repeat(self) -> None:
+        """Repeat the run that is shown from other seeds; a language model's repeats are queued."""
+        view = self.workspace.view
+        if view.run.is_recorded:
+            return
+        settings = view.next_settings
+        if settings.is_language:
+            self.queue_wanted.emit(settings, following(settings), max(view.head, 1))
+            return
+        self._repeats_drawn = True
+        self.repeats.start(settings, view.head)
+
+    def let_go(self) -> None:
+        self.repeats.close()
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -310,6 +322,44 @@ class TrainingHistoryPanel(Panel):
         for twin in self.twins:
             if twin.shows_table is not wanted:
                 twin.toggle()
+        self.redraw()
+
+    @Slot(object)
+    def _on_pointed(self, run: RunHandle | None) -> None:
+        self._pointed = run
+        self.redraw()
+
+    @Slot()
+    def _on_repeat(self) -> None:
+        if self.repeats.busy:
+            self.repeats.cancel()
+        else:
+            self.repeat()
+
+    @Slot()
+    def _on_repeats_toggled(self) -> None:
+        self._repeats_drawn = not self._repeats_drawn
+        self.redraw()
+
+    @Slot()
+    def _on_repeats(self) -> None:
+        """More updates have come, or no more will; drawn with the next frame."""
+        if self.repeats.problem:
+            self.workspace.problem.emit(self.repeats.problem, "warning")
+        self._drawn = None
+        self.workspace.request_frame()
+
+    @Slot(int, str)
+    def _on_row(self, row: int, column: str) -> None:
+        """Open what a row of the table of trials stands for."""
+        trials, results = self.workspace.view.trials, self.repeats.results
+        if 1 <= row <= len(trials):
+            self.run_shown.emit(trials[-row].run)
+        elif row > len(trials) and results is not None:
+            seed = results.seeds[row - 1 - len(trials)]
+            sentence = tr("Seed {seed} of the repeats: {updates:,} updates repeat what was computed, bit for bit.")
+            settings = results.settings.replace({"seed": seed})
+            self.run_wanted.emit(settings, sentence.format(seed=seed, updates=results.updates))
 
     @Slot(QAction)
     def _on_more(self, action: QAction) -> None:

@@ -32,6 +32,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         curves: the lines, in the order of their labels' precedence.
         theme, factor: the look.
         x_scale, y_scale: what the axes show.
+        reach: a place that the x axis holds besides the data of the curves, where it has no fixed end.
     """
 
     def __init__(self, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None) -> None:
@@ -45,7 +46,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self._extent: tuple[float, float] | None = None
         self._held: dict[str, tuple[float, float] | None] = {"x": None, "y": None}
         self._y_range: tuple[float, float, float] | None = None
-        self._margin = 0.0
+        self._margin = self.reach = 0.0
         self._zoomed = self._refreshing = False
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.enableMouse(False)
@@ -184,7 +185,9 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         span = self.places()
         if low is None or high is None:
             first, last = span or (1.0, 10.0)
-            held = held_range(low if low is not None else first, max(last, first + 1), self._held["x"], tight=True)
+            held = held_range(
+                low if low is not None else first, max(last, first + 1, self.reach), self._held["x"], tight=True
+            )
             low, high = (held[0] if low is None else low), (held[1] if high is None else high)
         if self._held["x"] != (low, high):
             self._held["x"] = (low, high)

@@ -6,14 +6,23 @@ from collections.abc import Mapping
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtGui import QFontMetricsF, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from app.plotting.axis import tick_text
 from app.plotting.bar_painter import diamond_near, paint_picture
 from app.plotting.labels import paint_read_out, read_out_box, read_out_place
-from app.plotting.lane_data import LanePicture
-from app.plotting.lane_painter import LanePlaces, paint_lane_axes, paint_level, paint_mark, paint_title, places_of
+from app.plotting.lane_data import Lane, LanePicture
+from app.plotting.lane_painter import (
+    LanePlaces,
+    ghost_outlines,
+    paint_ghosts,
+    paint_lane_axes,
+    paint_level,
+    paint_mark,
+    paint_title,
+    places_of,
+)
 from app.plotting.painted_axes import Axes, named_ticks
 from app.plotting.place_chart import REACH, PlaceChart
 from app.plotting.ranges import lane_range
@@ -43,6 +52,8 @@ class LaneChart(PlaceChart):
         self._ranges: dict[str, tuple[float, float]] = {}
         self._earlier: dict[str, tuple[object, float]] = {}
         """Lane -> the moment at which its axis changed, and where it ended before."""
+        self._outlines: dict[str, tuple[tuple[object, ...], QPainterPath]] = {}
+        """Lane -> what its ghosts were drawn for, and their outlines."""
 
     # -- what panels use ----------------------------------------------------------------------------------------------
 
@@ -136,6 +147,8 @@ class LaneChart(PlaceChart):
                 paint_title(painter, lane, places.titles[lane.key], self._hint(lane.key, lane.hint), theme, self.factor)
                 paint_lane_axes(painter, lane, axes, theme, self.factor)
                 paint_picture(painter, lane.picture, axes, theme, self.factor)
+                if lane.ghosts:
+                    paint_ghosts(painter, self._outline(lane, axes), axes, theme, self.factor)
                 paint_level(painter, lane, axes, theme, self.factor)
             for mark in self.picture.marks:
                 paint_mark(painter, mark, places, theme, self.factor)
@@ -153,6 +166,14 @@ class LaneChart(PlaceChart):
         if moment is None or moment != self.picture.moment:
             return hint
         return tr("scale was {high}").format(high=tick_text(high, high))
+
+    def _outline(self, lane: Lane, axes: Axes) -> QPainterPath:
+        """The outlines of a lane's ghosts, made again where they, the axis or the size are others."""
+        stamp = (lane.ghosts, axes.area, axes.x, axes.y)
+        known = self._outlines.get(lane.key)
+        if known is None or known[0][0] is not lane.ghosts or known[0][1:] != stamp[1:]:
+            known = self._outlines[lane.key] = stamp, ghost_outlines(lane.ghosts, axes)
+        return known[1]
 
     def _paint_column(self, painter: QPainter, places: LanePlaces) -> None:
         """A quiet band through all lanes at the chosen place."""

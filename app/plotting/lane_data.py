@@ -28,6 +28,8 @@ class Lane:
         level: a height that is drawn as a dashed line over all places, None for none.
         level_text: what stands on that line.
         level_share: how far the line has been drawn, from 0 to 1.
+        ghosts: heights (n,) each, of what stood here before, as faint outlines; they do not widen the axis, and what
+            reaches beyond it is cut. The same tuple again is not drawn anew.
     """
 
     key: str
@@ -42,6 +44,7 @@ class Lane:
     level: float | None = None
     level_text: str = ""
     level_share: float = 1.0
+    ghosts: tuple[np.ndarray, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
+import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPainterPath, QPen
 
 from app.plotting.axis import tick_text
 from app.plotting.bar_painter import TALLY_DOT, frame_pen, tally_shift
@@ -26,6 +27,8 @@ DIGITS = 12.0
 """Pixels at 100 % between two lines of digits that do not touch."""
 HANG = 11.0
 """Pixels by which a dot hangs below a diamond."""
+GHOST, GHOST_STRENGTH = 0.8, 0.55
+"""Width of the outline of an earlier bar in places, a little wider than the bars; its strength over the ground."""
 HATCHED = 9.0
 """Pixels of hatching on the far side of a ceiling."""
 
@@ -108,6 +111,35 @@ def paint_level(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, factor:
         painter.setFont(theme.font("small", factor))
         painter.setPen(theme.ink("reward"))
         painter.drawText(QPointF(area.left() + 4 * factor, y - 3 * factor), lane.level_text)
+
+
+def ghost_outlines(ghosts: tuple[np.ndarray, ...], axes: Axes) -> QPainterPath:
+    """The upper edges of the bars that stood here before: one open box over each place, of each of ``ghosts``."""
+    path = QPainterPath()
+    base = axes.at_y(0.0)
+    for heights in ghosts:
+        for n, height in enumerate(heights.tolist()):
+            if height == height:
+                left, right = round(axes.at_x(n + 1 - GHOST / 2)) + 0.5, round(axes.at_x(n + 1 + GHOST / 2)) + 0.5
+                top = round(axes.at_y(height)) + 0.5
+                path.moveTo(left, base)
+                path.lineTo(left, top)
+                path.lineTo(right, top)
+                path.lineTo(right, base)
+    return path
+
+
+def paint_ghosts(painter: QPainter, outlines: QPainterPath, axes: Axes, theme: Theme, factor: float) -> None:
+    """What :func:`ghost_outlines` gave, faint and inside the lane."""
+    painter.save()
+    painter.setClipRect(axes.area)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    pen = frame_pen(theme, "muted", factor)
+    pen.setColor(theme.faint("muted", GHOST_STRENGTH))
+    painter.setPen(pen)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawPath(outlines)
+    painter.restore()
 
 
 def paint_title(painter: QPainter, lane: Lane, room: QRectF, hint: str, theme: Theme, factor: float) -> None:

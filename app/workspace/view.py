@@ -8,6 +8,7 @@ from app.theme.tokens import Theme
 from app.workspace.cursor import Cursor, Selection
 from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import StepView
+from app.workspace.trials import Trial
 from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 
@@ -32,6 +33,7 @@ class View:
         locked, hidden: the controls that a session forbids to change, or does not show.
         hurries: the run goes on and is followed, so that calm panels show where it stood at the last beat.
         calm: where the run and the cursor stood at the last beat; where they stand, unless the run hurries on.
+        trials: earlier runs that stand beside the run, the oldest first.
     """
 
     run: RunHandle
@@ -50,6 +52,7 @@ class View:
     hidden: frozenset[str] = frozenset()
     hurries: bool = False
     calm: object = None
+    trials: tuple[Trial, ...] = ()
 
     def stamp(self, *, calmly: bool = False, planned: bool = True, filmed: bool = False) -> tuple[object, ...]:
         """Equal stamps look the same; comparing them is all that an unchanged frame costs. The place comes first.
@@ -63,7 +66,7 @@ class View:
         plans = (self.next_settings, self.wanted, self.locked, self.hidden) if planned else ()
         return (
             place, self.run.id, self.following, self.selection, self.quantity, self.running, self.theme, self.scale,
-            *plans, *((self.cursor.progress,) if filmed else ()),
+            self.trials, *plans, *((self.cursor.progress,) if filmed else ()),
         )  # fmt: skip
 
     @property

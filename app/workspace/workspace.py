@@ -14,6 +14,7 @@ from app.workspace.frame import FrameTimer
 from app.workspace.pulse import Pulse
 from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import StepView, StepViews
+from app.workspace.trials import Trials
 from app.workspace.turns import Turns
 from app.workspace.view import View
 from grpo_core.config import Settings
@@ -36,6 +37,7 @@ class Workspace(QObject):
         quantity: the number being explained.
         editing: the settings of the next update, with undo.
         breakpoints: where whatever trains is to stop.
+        trials: which earlier runs stand beside the active one.
         jobs: computes experiments.
         turns: which calm panel draws in a frame while a run hurries on.
 
@@ -79,6 +81,7 @@ class Workspace(QObject):
         self.scale = scale
         self.editing = Editing(settings, self)
         self.breakpoints = Breakpoints(self)
+        self.trials = Trials(self.request_frame)
         self.editing.changed.connect(self.request_frame)
         self._views = StepViews()
         self._view: View | None = None
@@ -128,6 +131,7 @@ class Workspace(QObject):
             scale=self.scale,
             locked=self.editing.locked,
             hidden=self.editing.hidden,
+            trials=self.trials.of(self.run, self.runs, growing=self.running),
         )
         if calm is place:
             self._calm_view = view

@@ -22,6 +22,7 @@ from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.family import compared
 from grpo_core.experiments.packing import packed, unpacked
 from grpo_core.experiments.race import race
+from grpo_core.experiments.repeats import repeated
 from grpo_core.host.language import LanguageModels
 from grpo_core.host.lifeline import live_with_parent
 from grpo_core.host.wire import Message, error_message, receive, send
@@ -106,6 +107,7 @@ JOBS: dict[str, Job] = {
     "group_sizes": group_sizes.tried,
     "lengths": lengths_tried,
     "chain": chain_tried,
+    "repeats": repeated,
     "first_updates": first_updates,
     "ledger": ledger,
     "recorded_series": recorded_jobs.series,

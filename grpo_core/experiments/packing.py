@@ -15,6 +15,7 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.family import Compared
 from grpo_core.experiments.lengths import Lengths
 from grpo_core.experiments.recorded_jobs import Verdict
+from grpo_core.experiments.repeats import Repeats
 from grpo_core.health import Diagnosis, Evidence, Finding, NotLookedAt
 from grpo_core.memory import Block
 from grpo_core.record import Step
@@ -32,6 +33,7 @@ KINDS: dict[str, Any] = {
     "finding": Finding,
     "lengths": Lengths,
     "not looked at": NotLookedAt,
+    "repeats": Repeats,
     "verdict": Verdict,
 }
 """Dataclasses that cross field by field, by the name under which they do."""

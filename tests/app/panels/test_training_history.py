@@ -1,12 +1,20 @@
-"""Training history: the table of a run holds what that kind of run can have, and no series leaves its axis."""
+"""Training history: what its table holds, that no series leaves its axis, the trials and the repeats behind it."""
 
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 
-from app.panels.registry import TRAINING_HISTORY
+from app.panels.registry import POLICY_BARS, TRAINING_HISTORY
+from app.panels.repeats import COUNT, FEWEST
+from app.panels.trials_table import COLUMNS
+from app.plotting.ghost_lines import GhostLines
+from grpo_core.experiments.repeats import SERIES
 from grpo_core.metrics import METRICS
 from tests.app.conftest import Driver
 
@@ -38,3 +46,164 @@ def test_rewards_above_one_fit_the_axis(driver: Driver) -> None:
     driver.settle()
     low, high = unit.view_box.viewRange()[1]
     assert low <= 0 and high >= 1.45
+
+
+# -- trials ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def third(driver: Driver) -> Driver:
+    """The third of three runs, of 12, 6 and 3 updates, from the seeds 7, 8 and 9."""
+    driver.run(12)
+    driver.program.runs.new_seed()
+    driver.run(6)
+    driver.program.runs.new_seed()
+    driver.run(3)
+    return driver
+
+
+def drawn(ghost: GhostLines) -> np.ndarray:
+    """The heights that are drawn, without the gaps between runs."""
+    y = ghost.getData()[1]
+    return np.empty(0) if y is None else y[np.isfinite(y)]
+
+
+def test_earlier_runs_are_drawn_whole_behind_the_run_and_the_axis_holds_them(third: Driver) -> None:
+    panel = third.program.window.panels.of(TRAINING_HISTORY)
+    unit = panel.charts[0]
+    before = third.program.workspace.runs[:2]
+    for name in ("reward_mean", "max_prob"):
+        expected = np.concatenate([run.series[name].values for run in before])
+        assert np.array_equal(drawn(unit.ghosts[name]), expected)
+    assert unit.view_box.viewRange()[0][1] >= 12
+    assert len(drawn(unit.ghosts["clip_fraction"])) == 0, "a series that is not shown has no ghosts"
+    assert all(f"seed {seed}" in panel.accessibleDescription() for seed in (7, 8))
+
+
+def test_a_click_or_space_on_a_chip_hides_its_lines_and_return_opens_its_run(third: Driver) -> None:
+    workspace = third.program.workspace
+    panel = third.program.window.panels.of(TRAINING_HISTORY)
+    newest, oldest = panel.trials.chips[0], panel.trials.chips[1]
+    assert newest.text().startswith("seed 8") and oldest.text().startswith("seed 7")
+    newest.click()
+    third.settle()
+    assert len(drawn(panel.charts[0].ghosts["max_prob"])) == 12 and not newest.isChecked()
+    newest.setFocus()
+    QTest.keyClick(newest, Qt.Key.Key_Space)
+    third.settle()
+    assert len(drawn(panel.charts[0].ghosts["max_prob"])) == 18 and newest.isChecked()
+    QTest.keyClick(oldest, Qt.Key.Key_Return)
+    third.settle()
+    assert workspace.run is workspace.runs[0]
+    assert [trial.seed for trial in workspace.view.trials] == [8, 9]
+
+
+def test_a_double_click_opens_a_run_and_hides_none(third: Driver) -> None:
+    workspace = third.program.workspace
+    chip = third.program.window.panels.of(TRAINING_HISTORY).trials.chips[1]
+    QTest.mouseClick(chip, Qt.MouseButton.LeftButton)
+    QTest.mouseDClick(chip, Qt.MouseButton.LeftButton)
+    third.settle()
+    assert workspace.run is workspace.runs[0] and all(trial.shown for trial in workspace.view.trials)
+
+
+def test_the_trial_under_the_keyboard_stands_out(third: Driver) -> None:
+    panel = third.program.window.panels.of(TRAINING_HISTORY)
+    ghost = panel.charts[0].ghosts["max_prob"]
+    panel.trials.chips[1].pointed.emit(True)
+    third.settle()
+    y = ghost.marked.getData()[1]
+    assert np.array_equal(y[np.isfinite(y)], third.program.workspace.runs[0].series["max_prob"].values)
+    panel.trials.chips[1].pointed.emit(False)
+    third.settle()
+    assert len(ghost.marked.getData()[0]) == 0
+
+
+def test_the_twin_table_has_a_row_for_each_trial_and_opens_it(third: Driver) -> None:
+    workspace, panel = third.program.workspace, third.program.window.panels.of(TRAINING_HISTORY)
+    panel.table.click()
+    third.settle()
+    model = panel.trials_table.table
+    place = {column.key: n for n, column in enumerate(COLUMNS)}
+    assert [model.value(row, place["seed"]) for row in range(3)] == [9, 8, 7]
+    for row, run in enumerate(reversed(workspace.runs)):
+        assert model.value(row, place["updates"]) == run.head
+        assert model.value(row, place["kl"]) == run.series["kl"].last
+    panel.trials_table.activated_cell.emit(2, "seed")
+    third.settle()
+    assert workspace.run is workspace.runs[0]
+
+
+def test_a_run_whose_file_is_gone_is_not_opened_but_leaves(third: Driver) -> None:
+    workspace, panel = third.program.workspace, third.program.window.panels.of(TRAINING_HISTORY)
+    gone, shown = workspace.runs[0], workspace.run
+    Path(gone.path).unlink()
+    panel.trials.chips[1].opened.emit()
+    assert workspace.run is shown and gone.path.name in third.messages[-1]
+    third.program.runs.new_seed()
+    third.settle()
+    assert gone not in [trial.run for trial in workspace.view.trials]
+
+
+def test_the_ends_of_earlier_runs_stand_as_outlines_in_the_policy(third: Driver) -> None:
+    workspace, bars = third.program.workspace, third.program.window.panels.of(POLICY_BARS)
+    lane = next(lane for lane in bars.plot.picture.lanes if lane.ghosts)
+    for run, outline in zip(workspace.runs, lane.ghosts, strict=False):
+        step = run.step(run.head)
+        assert step is not None
+        logp = step.distribution(step.passes)
+        assert logp is not None and np.array_equal(outline, np.exp(logp)[0])
+    columns, rows = bars.plot.table()
+    ends = [n for n, column in enumerate(columns) if column.title.startswith("end of seed")]
+    assert [[row[n] for row in rows] for n in ends] == [outline.tolist() for outline in lane.ghosts]
+    assert bars.plot.ranges["policy"][1] < 0.5, "the axis is that of the run itself"
+
+
+# -- repeats -----------------------------------------------------------------------------------------------------------
+
+
+def test_repeats_fill_a_band_whose_runs_repeat_bit_for_bit(driver: Driver) -> None:
+    driver.run(3)
+    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+    panel.trials.button.click()
+    driver.qtbot.waitUntil(lambda: panel.repeats.results is not None and not panel.repeats.busy, timeout=20_000)
+    driver.settle()
+    results = panel.repeats.results
+    assert results is not None and results.complete and results.updates == FEWEST and len(results.seeds) == COUNT
+    band = panel.charts[0].bands["max_prob"]
+    values = results.series["max_prob"]
+    assert band.isVisible() and band.extent() == (values.min(), values.max())
+    past = np.sort([np.argmax(values[:, seed] > 0.5) + 1 for seed in range(COUNT) if (values[:, seed] > 0.5).any()])
+    sentence = panel.trials.sentence.text()
+    assert f"{past[(len(past) - 1) // 2]}, range {past[0]} to {past[-1]}" in sentence
+    assert sentence in panel.accessibleDescription()
+    panel.trials_table.activated_cell.emit(1 + 4, "seed")
+    driver.run(5)
+    run = driver.program.workspace.run
+    assert run is not None and run.origin.settings.seed == results.seeds[4]
+    for name in SERIES:
+        assert np.allclose(run.series[name].values, results.series[name][:5, 4], rtol=1e-12, atol=1e-12)
+
+
+def test_the_chip_of_the_repeats_hides_their_band(driver: Driver) -> None:
+    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+    panel.repeat()
+    driver.qtbot.waitUntil(lambda: panel.repeats.results is not None and not panel.repeats.busy, timeout=20_000)
+    driver.settle()
+    band = panel.charts[0].bands["max_prob"]
+    assert np.isfinite(band.extent()).all()
+    panel.trials.repeats.click()
+    driver.settle()
+    assert not np.isfinite(band.extent()).any() and panel.trials.sentence.isHidden()
+
+
+def test_repeats_of_a_language_model_are_queued(language: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = language.program
+    queued = []
+    monkeypatch.setattr(program.background_runs.background, "start", lambda folder, queue: queued.append(queue))
+    panel = program.window.panels.of(TRAINING_HISTORY)
+    seed = program.workspace.view.next_settings.seed
+    panel.trials.button.click()
+    (queue,) = queued
+    assert [run.settings.seed for run in queue.runs] == list(range(seed + 1, seed + 1 + COUNT))
+    assert queue.updates == 6 and panel.repeats.results is None

@@ -1,0 +1,171 @@
+"""One plot of the training history: the series of the run that share an axis, and behind them those of earlier runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from app.plotting.axis import Scale
+from app.plotting.ghost_lines import GhostLines
+from app.plotting.items import Points
+from app.plotting.numbers import is_missing, shown
+from app.plotting.plot import Plot
+from app.plotting.repeat_band import RepeatBand
+from app.plotting.table_model import Column, Rows
+from app.plotting.twin_rows import SeriesRows
+from app.workspace.run_handle import RunHandle
+from app.workspace.trials import Trial
+from grpo_core.experiments.repeats import SERIES
+from grpo_core.metrics import METRICS
+from grpo_core.text import tr
+
+UNIT = (
+    "reward_mean", "accuracy", "accuracy_greedy", "accuracy_sampled", "max_prob", "clip_fraction", "dead_groups",
+)  # fmt: skip
+SPARSE = ("accuracy_greedy", "accuracy_sampled")
+NATS = ("kl", "entropy")
+OTHER = ("grad_norm", "loss", "reward_std", "length")
+LABELS = {
+    "reward_mean": tr("reward"),
+    "max_prob": tr("max π"),
+    "clip_fraction": tr("clipped"),
+    "dead_groups": tr("dead"),
+    "kl": tr("KL"),
+    "entropy": tr("entropy"),
+    "grad_norm": tr("grad norm"),
+    "loss": tr("loss"),
+    "reward_std": tr("reward std"),
+    "length": tr("length"),
+    "accuracy": tr("right"),
+    "accuracy_greedy": tr("held-out, greedy"),
+    "accuracy_sampled": tr("held-out, sampled"),
+}
+REACH = 40
+"""Updates that the axis shows of earlier runs and repeats while the run that is shown has fewer."""
+RING = 7.0
+"""Pixels across the ring where an earlier run's largest probability passes one half."""
+
+
+class HistoryChart(Plot):
+    """One of the stacked plots: the series that share an axis.
+
+    Attributes:
+        possible: names of the series that the run shown can have.
+        trials: earlier runs that are drawn.
+    """
+
+    def __init__(self, title: str, y: Scale, names: tuple[str, ...], last: bool) -> None:
+        super().__init__(title, Scale(label=tr("update") if last else "", low=1, whole=True), y, zoomable=True)
+        self.names, self._last, self._unit = names, last, tr("update")
+        self.trials: tuple[Trial, ...] = ()
+        self._repeats: Mapping[str, np.ndarray] = {}
+        self.bands = {name: self.add_item(RepeatBand(METRICS[name].colour), z=2) for name in names if name in SERIES}
+        self.ghosts = {name: self.add_item(GhostLines(METRICS[name].colour), z=4) for name in names}
+        self.rings: Points | None = self.add_points("policy", size=RING, filled=False) if "max_prob" in names else None
+        if self.rings is not None:
+            self.rings.setZValue(6)
+        for name in names:
+            self.add_curve(name, LABELS[name], METRICS[name].colour)
+        for curve in self.curves:
+            curve.sparse = curve.key in SPARSE
+        self.possible = frozenset(names)
+
+    def count_as(self, run: RunHandle) -> None:
+        """Say the numbers by which ``run`` counts: of a recorded run, its trainer's steps."""
+        self._unit = tr("trainer's step") if run.is_recorded else tr("update")
+        self.set_scales(x=Scale(label=self._unit if self._last else "", low=1, whole=True))
+        self.number_places(run.label if run.is_recorded else None)
+
+    # -- what stands behind the curves --------------------------------------------------------------------------------
+
+    def show_trials(self, trials: tuple[Trial, ...], pointed: RunHandle | None) -> None:
+        """Draw the series of these earlier runs behind the curves that are visible; ``pointed`` stands out."""
+        self.trials = trials
+        for name, ghost in self.ghosts.items():
+            mark = next((trial.run.series[name] for trial in trials if trial.run is pointed), None)
+            ghost.set_series([trial.run.series[name] for trial in trials], mark)
+        if self.rings is not None:
+            passed = [(one.past_half, one.run.series["max_prob"]) for one in trials if one.past_half is not None]
+            self.rings.set_points(
+                np.array([step for step, _ in passed]), np.array([series.values[step - 1] for step, series in passed])
+            )
+
+    def show_repeats(self, series: Mapping[str, np.ndarray]) -> None:
+        """Draw the range of repeats: (n, S) by the name of the series; nothing for a series that is not given."""
+        self._repeats = {name: series[name] for name in self.bands if name in series}
+        for name, band in self.bands.items():
+            band.show_runs(self._repeats.get(name))
+
+    def _longest(self) -> float:
+        """The last update that anything behind the curves reaches, as far as the axis shows it."""
+        ends = [trial.updates for trial in self.trials] + [len(values) for values in self._repeats.values()]
+        return float(min(max(ends, default=0), REACH))
+
+    # -- drawing ------------------------------------------------------------------------------------------------------
+
+    def has_data(self) -> bool:
+        return super().has_data() or bool(self.trials) or bool(self._repeats)
+
+    def table(self) -> tuple[list[Column], Rows]:
+        """The series that this run can have, others would be columns of dashes; then those that earlier runs show."""
+        curves = [curve for curve in self.curves if curve.key in self.possible]
+        columns = [Column("x", self._unit, chars=8, decimals=0)]
+        columns += [Column(c.key, c.label, chars=9, help=METRICS[c.key].help) for c in curves]
+        series = [(c.series, c.first) for c in curves]
+        for place, trial in enumerate(self.trials):
+            for curve in (curve for curve in curves if curve.isVisible()):
+                title = tr("{series}, {run}").format(series=curve.label, run=trial.run.title)
+                columns.append(Column(f"{curve.key} {place}", title, chars=13, help=trial.name))
+                series.append((trial.run.series[curve.key], 1.0))
+        return columns, SeriesRows(series, whole=True, number_at=self.number_at)
+
+    def read_at(self, x: float) -> list[tuple[str, str]]:
+        """The run's own values, then those of earlier runs in the first series that is visible."""
+        lines = super().read_at(x)
+        curve = next((curve for curve in self.curves if curve.isVisible()), None)
+        place = round(x) - 1
+        for trial in self.trials if curve is not None else ():
+            assert curve is not None
+            values = trial.run.series[curve.key].values
+            value = float(values[place]) if 0 <= place < len(values) else None
+            if not is_missing(value):
+                text = tr("{series}, {run}  {value}").format(series=curve.label, run=trial.name, value=shown(value, 6))
+                lines.append((text, "muted"))
+        return lines
+
+    def _refresh_x(self) -> None:
+        self.reach = self._longest()
+        super()._refresh_x()
+
+    def _refresh_y(self) -> None:
+        self._refresh_behind()
+        if self.names is UNIT:
+            self._fit_unit()
+        super()._refresh_y()
+
+    def _refresh_behind(self) -> None:
+        """Draw what stands behind the visible curves, and have the axis hold it."""
+        (low, high), pixels = self.view_box.viewRange()[0], max(int(self.view_box.width()), 1)
+        visible = {curve.key for curve in self.curves if curve.isVisible()}
+        ends: list[float] = []
+        for name, ghost in self.ghosts.items():
+            ghost.setVisible(name in visible and bool(self.trials))
+            if ghost.isVisible():
+                ghost.refresh(low, high, pixels)
+                ends += ghost.extent()
+        for name, band in self.bands.items():
+            band.setVisible(name in visible)
+            ends += band.extent() if name in visible else ()
+        if self.rings is not None:
+            self.rings.setVisible("max_prob" in visible)
+        finite = [end for end in ends if math.isfinite(end)]
+        self._extent = (min(finite), max(finite)) if finite else None
+
+    def _fit_unit(self) -> None:
+        """An axis from 0 to 1, unless a visible series leaves it, as rewards with a bonus do."""
+        ends = [end for curve in self.curves if curve.isVisible() for end in curve.extent() if math.isfinite(end)]
+        ends += self._extent or ()
+        low, high = min(ends, default=0.0), max(ends, default=1.0)
+        self.set_scales(y=Scale(low=None if low < 0 else 0, high=None if high > 1 else 1))

@@ -1,0 +1,173 @@
+"""Chips for the runs that stand beside the one that is shown: what each was, and whether it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QEnterEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QAbstractButton, QMenu, QSizePolicy, QWidget
+
+from app.theme.labels import plain_tip
+from app.theme.tokens import LIGHT, Theme
+from grpo_core.text import tr
+
+SAMPLE, PAD = 14.0, 8.0
+"""Pixels of the line before a chip's words, and of the room around them, at 100 %."""
+GAP = 6
+"""Pixels between two chips at 100 %."""
+
+
+class TrialChip(QAbstractButton):
+    """One run, or all repeats of one: a click or Space shows or hides it, a double click or Return opens it.
+
+    Attributes:
+        can_open: whether there is one run to open.
+        meaning: colour of its line, by the theme's name.
+
+    Signals:
+        opened: it is to be opened.
+        pointed: the pointer or the keyboard is on it (True), or has left it (False).
+    """
+
+    opened = Signal()
+    pointed = Signal(bool)
+
+    def __init__(self, meaning: str = "text", *, can_open: bool = True, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.meaning, self.can_open = meaning, can_open
+        self.setCheckable(True)
+        self.setChecked(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.theme, self.factor = LIGHT, 1.0
+
+    def show_trial(self, text: str, tip: str, *, shown: bool) -> None:
+        """Say ``text``, and more in the tooltip; whether the run is drawn."""
+        self.setText(text)
+        self.setChecked(shown)
+        name = tr("{trial}, drawn") if shown else tr("{trial}, hidden")
+        self.setAccessibleName(name.format(trial=text))
+        self.setAccessibleDescription(tip)
+        self.setToolTip(plain_tip(tip))
+        self.update()
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Other colours, another size."""
+        if (theme, scale) != (self.theme, self.factor):
+            self.theme, self.factor = theme, scale
+            self.updateGeometry()
+            self.update()
+        self.setFont(theme.font("small", scale))
+
+    def sizeHint(self) -> QSize:
+        wide = self.fontMetrics().horizontalAdvance(self.text()) + (SAMPLE + 2 * PAD + 6) * self.factor
+        return QSize(round(wide) + 1, round(self.fontMetrics().height() * 1.45))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme, on = QPainter(self), self.theme, self.isChecked()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        frame = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        focused = self.hasFocus()
+        painter.setPen(QPen(theme.colour("selection" if focused else "border"), theme.ring_width if focused else 1.0))
+        painter.setBrush(theme.colour("surface") if on else Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(frame, frame.height() / 2, frame.height() / 2)
+        left, middle = frame.left() + PAD * self.factor, frame.center().y()
+        line = Qt.PenStyle.SolidLine if on else Qt.PenStyle.DotLine
+        painter.setPen(theme.pen(self.meaning if on else "muted", 1.4 * self.factor, line))
+        painter.drawLine(QPointF(left, middle), QPointF(left + SAMPLE * self.factor, middle))
+        painter.setFont(self.font())
+        painter.setPen(theme.ink("text" if on else "muted"))
+        room = frame.adjusted((SAMPLE + PAD + 6) * self.factor, 0, -PAD * self.factor + 2, 0)
+        text = painter.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, round(room.width()))
+        painter.drawText(room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.can_open:
+            self.opened.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """What the first click did is taken back, and the run is opened."""
+        if self.can_open and event.button() is Qt.MouseButton.LeftButton:
+            self.click()
+            self.opened.emit()
+        else:
+            super().mouseDoubleClickEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(tr("Hide in the pictures") if self.isChecked() else tr("Show in the pictures"), self.click)
+        if self.can_open:
+            menu.addAction(tr("Open this run"), self.opened.emit)
+        menu.popup(event.globalPos())
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        super().enterEvent(event)
+        self.pointed.emit(True)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.pointed.emit(False)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.pointed.emit(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.pointed.emit(False)
+
+
+class ChipRow(QWidget):
+    """Widgets side by side from the left; those that have no room are left out, the last ones first."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._widgets: list[QWidget] = []
+        self.factor = 1.0
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def show_widgets(self, widgets: Sequence[QWidget]) -> None:
+        """Place these, in this order; all others of the row are hidden."""
+        for widget in self._widgets:
+            if widget not in widgets:
+                widget.hide()
+        self._widgets = list(widgets)
+        self._place()
+
+    def _place(self) -> None:
+        x, gap = 0, round(GAP * self.factor)
+        for widget in self._widgets:
+            hint = widget.sizeHint()
+            fits = x + hint.width() <= self.width() or (x == 0 and self.width() > 0)
+            widget.setVisible(fits)
+            if fits:
+                y = max((self.height() - hint.height()) // 2, 0)
+                widget.setGeometry(x, y, min(hint.width(), self.width() - x), hint.height())
+            x += hint.width() + gap
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, max((widget.sizeHint().height() for widget in self._widgets), default=0))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(1, self.sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()

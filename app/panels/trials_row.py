@@ -1,0 +1,200 @@
+"""The row of trials above the training history: this run, its repeats, the runs before it, and a button for repeats."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from app.panels.repeats import COUNT, RepeatResults
+from app.panels.trial_chips import ChipRow, TrialChip
+from app.plotting.numbers import shown
+from app.theme.labels import Label, plain_tip
+from app.workspace.run_handle import RunHandle
+from app.workspace.trials import MOST, Trial, likeliest
+from app.workspace.view import View
+from grpo_core.text import tr
+
+HINT = tr("Runs that you leave stay here as thin lines.")
+TIP = tr(
+    "The same settings from {count} other seeds, side by side: their range stands behind this run's lines. For a "
+    "language model they are queued as runs in the background."
+).format(count=COUNT)
+
+
+class TrialsRow(QWidget):
+    """Chips and a button, and below them what came of the repeats.
+
+    Signals:
+        toggled: show or hide this trial.
+        opened: open the run of this trial.
+        pointed: the run whose chip the pointer or the keyboard is on; None for none.
+        repeat_pressed: repeat the run that is shown, or give that up.
+        repeats_toggled: show or hide the repeats.
+    """
+
+    toggled = Signal(object)
+    opened = Signal(object)
+    pointed = Signal(object)
+    repeat_pressed = Signal()
+    repeats_toggled = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title, self.hint = Label(tr("Trials")), Label(HINT)
+        self.title.setObjectName("section")
+        self.hint.setObjectName("muted")
+        self.row = ChipRow()
+        self.own, self.repeats = TrialChip("policy", can_open=False), TrialChip(can_open=False)
+        self.own.setEnabled(False)
+        self.own.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.repeats.clicked.connect(self.repeats_toggled)
+        self.chips = [TrialChip() for _ in range(MOST)]
+        self._runs: list[RunHandle] = []
+        for place, chip in enumerate(self.chips):
+            chip.clicked.connect(partial(self._on_clicked, place))
+            chip.opened.connect(partial(self._on_opened, place))
+            chip.pointed.connect(partial(self._on_pointed, place))
+        for widget in (self.own, self.repeats, *self.chips, self.hint):
+            widget.setParent(self.row)
+            widget.hide()
+        self.button = QPushButton()
+        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves Space to the run
+        self.button.setToolTip(plain_tip(TIP))
+        self.button.clicked.connect(self.repeat_pressed)
+        self.sentence = Label()
+        self.sentence.setObjectName("muted")
+        self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.sentence.setContentsMargins(12, 0, 8, 0)
+        self.sentence.hide()
+        line = QHBoxLayout()
+        line.setContentsMargins(12, 2, 8, 0)
+        line.setSpacing(8)
+        line.addWidget(self.title)
+        line.addWidget(self.row, 1)
+        line.addWidget(self.button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(line)
+        column.addWidget(self.sentence)
+        self._busy = False
+        self._shown: tuple[object, ...] = ()
+
+    def show_state(
+        self, view: View, past_half: int | None, repeats: RepeatResults | None, *, busy: bool, drawn: bool
+    ) -> None:
+        """Show the trials of ``view``.
+
+        Args:
+            view: what is drawn.
+            past_half: the first update of the run after which its largest probability is past one half.
+            repeats: what has come of the repeats; None for none.
+            busy: repeats are still coming.
+            drawn: whether they are drawn.
+        """
+        run = view.run
+        held = held_out(run) if run.origin.settings.is_language else None
+        here, count = run.changes[-1][1], repeats.count if repeats is not None else 0
+        stamp = (
+            run, view.trials, past_half, held, here, repeats, count, busy, drawn, view.theme, view.scale,
+            repeats.note if repeats is not None else "", run.is_recorded,
+        )  # fmt: skip
+        if stamp == self._shown:
+            return
+        self._shown = stamp
+        self.setVisible(not run.is_recorded)
+        self._dress(view)
+        self.own.show_trial(own_text(run, past_half, held), "", shown=True)
+        if repeats is not None:
+            self.repeats.show_trial(repeats.title(here), repeats.sentence(past_half), shown=drawn)
+        self._runs = [trial.run for trial in reversed(view.trials)]
+        for chip, trial in zip(self.chips, reversed(view.trials), strict=False):
+            chip.show_trial(trial_text(trial), trial_tip(trial), shown=trial.shown)
+        widgets: list[QWidget] = [self.own, *([self.repeats] if repeats is not None else [])]
+        widgets += self.chips[: len(self._runs)] or [self.hint]
+        self.row.factor = view.scale
+        self.row.show_widgets(widgets)
+        self.row.setFixedHeight(self.own.sizeHint().height())
+        text = "" if repeats is None or not drawn else repeats.sentence(past_half)
+        self.sentence.setText(text)
+        self.sentence.setToolTip(plain_tip(text))
+        self.sentence.setVisible(bool(text))
+        self._name(busy)
+
+    def _dress(self, view: View) -> None:
+        small = view.theme.font("small", view.scale)
+        for widget in (self.title, self.hint, self.sentence, self.button):
+            widget.setFont(view.theme.font("section", view.scale) if widget is self.title else small)
+        for chip in (self.own, self.repeats, *self.chips):
+            chip.set_look(view.theme, view.scale)
+
+    def _name(self, busy: bool) -> None:
+        """Both words fit on the button, so that nothing moves when they change places."""
+        words = tr("Repeat × {count}").format(count=COUNT), tr("Cancel")
+        self.button.setMinimumWidth(0)
+        widths = []
+        for word in words:
+            self.button.setText(word)
+            widths.append(self.button.sizeHint().width())
+        self.button.setText(words[busy])
+        self.button.setMinimumWidth(max(widths))
+        self.button.setMaximumHeight(self.own.sizeHint().height() + 4)
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    def _on_clicked(self, place: int) -> None:
+        self.toggled.emit(self._runs[place])
+
+    def _on_opened(self, place: int) -> None:
+        self.opened.emit(self._runs[place])
+
+    def _on_pointed(self, place: int, here: bool) -> None:
+        self.pointed.emit(self._runs[place] if here and place < len(self._runs) else None)
+
+
+def held_out(run: RunHandle) -> tuple[float, int] | None:
+    """A language model's last share of right held-out answers, and the update before which it was measured."""
+    values = run.series["accuracy_greedy"].values
+    known = np.flatnonzero(np.isfinite(values))
+    return (float(values[known[-1]]), int(known[-1]) + 1) if known.size else None
+
+
+def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | None) -> str:
+    """What the chip of the run that is shown says."""
+    if held is not None:
+        return tr("this run: held-out {share} at {update}").format(share=shown(held[0], 2), update=held[1])
+    if past_half is None:
+        return tr("this run")
+    action = likeliest(run, past_half)
+    if not action:
+        return tr("this run: max π > 0.5 at {update}").format(update=past_half)
+    return tr("this run: π({action}) > 0.5 at {update}").format(action=action, update=past_half)
+
+
+def trial_text(trial: Trial) -> str:
+    """What the chip of an earlier run says: its seed, what differs, when an action held most of the policy."""
+    held = held_out(trial.run) if trial.run.origin.settings.is_language else None
+    if held is not None:
+        return tr("{name}: held-out {share} at {update}").format(
+            name=trial.name, share=shown(held[0], 2), update=held[1]
+        )
+    if trial.run.origin.settings.is_language:
+        return tr("{name}: {updates} updates").format(name=trial.name, updates=trial.updates)
+    if trial.past_half is None:
+        return tr("{name}: π below 0.5").format(name=trial.name)
+    if not trial.action:
+        return tr("{name}: max π > 0.5 at {update}").format(name=trial.name, update=trial.past_half)
+    return tr("{name}: π({action}) > 0.5 at {update}").format(
+        name=trial.name, action=trial.action, update=trial.past_half
+    )
+
+
+def trial_tip(trial: Trial) -> str:
+    """What a chip's tooltip says: which run it is, and what can be done with it."""
+    return tr(
+        "{title}, {updates:,} updates. The update is the first one after which the largest probability, averaged over "
+        "the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it."
+    ).format(title=trial.run.title, updates=trial.updates)

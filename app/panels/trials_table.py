@@ -1,0 +1,54 @@
+"""The table of trials: the run that is shown, the runs before it, and each of its repeats, one row each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.panels.repeats import RepeatResults
+from app.plotting.table_model import Column
+from app.workspace.run_handle import RunHandle
+from app.workspace.trials import HALF, Trial
+from grpo_core.metrics import METRICS
+from grpo_core.text import tr
+
+LAST = ("reward_mean", "max_prob", "kl", "entropy")
+"""Series whose last value has a column."""
+COLUMNS = (
+    Column("run", tr("Run"), chars=16, kind="text"),
+    Column("seed", tr("Seed"), chars=6, decimals=0),
+    Column("differs", tr("Differs in"), chars=14, kind="text"),
+    Column(
+        "past_half", tr("π > {half:g} at").format(half=HALF), chars=9, decimals=0,
+        help=tr("The first update after which the largest probability, averaged over the visited places, is past 0.5."),
+    ),
+    Column("updates", tr("Updates"), chars=8, decimals=0),
+    *(
+        Column(name, METRICS[name].title, chars=12, unit=METRICS[name].unit, help=METRICS[name].help)
+        for name in LAST
+    ),
+)  # fmt: skip
+
+
+def trial_rows(
+    run: RunHandle, past_half: int | None, trials: tuple[Trial, ...], repeats: RepeatResults | None
+) -> list[list[object]]:
+    """The rows: ``run``, then ``trials``, the newest first, then the repeats in the order of their seeds."""
+    rows = [_row(run, tr("this run"), "", past_half)]
+    rows += [_row(one.run, one.run.title, ", ".join(one.differs), one.past_half) for one in reversed(trials)]
+    return rows + (_repeats(repeats) if repeats is not None and repeats.count else [])
+
+
+def _row(run: RunHandle, title: str, differs: str, past_half: int | None) -> list[object]:
+    last = [run.series[name].last if len(run.series[name]) else None for name in LAST]
+    return [title, run.origin.settings.seed, differs, past_half, run.head, *last]
+
+
+def _repeats(repeats: RepeatResults) -> list[list[object]]:
+    past = repeats.past_half
+    return [
+        [
+            tr("repeat"), seed, "", int(past[place]) if np.isfinite(past[place]) else None, repeats.count,
+            *(float(repeats.series[name][-1, place]) for name in LAST),
+        ]
+        for place, seed in enumerate(repeats.seeds)
+    ]  # fmt: skip

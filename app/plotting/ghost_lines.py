@@ -1,0 +1,79 @@
+"""Earlier series behind a curve, thin: drawn once, and again only when another part of the axis is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGraphicsItem
+
+from app.plotting.pyramid import Pyramid
+from app.theme.tokens import Theme
+
+STRENGTH, MARKED_STRENGTH = 0.45, 1.0
+"""Of the lines over the ground: of all of them, and of the one that is pointed at."""
+WIDTH, MARKED_WIDTH, BOLD = 1.0, 2.0, 2.0
+"""Pixels at 100 %, and by how much wider they are in bold themes."""
+
+
+class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
+    """Series over updates 1, 2, ... as one item, in the colour of the curve that they stand behind.
+
+    Attributes:
+        meaning: its colour, by the theme's name.
+        marked: the one that stands out.
+    """
+
+    def __init__(self, meaning: str) -> None:
+        super().__init__(connect="finite", skipFiniteCheck=False, antialias=True)
+        self.meaning = meaning
+        self._series: tuple[Pyramid, ...] = ()
+        self._drawn: tuple[object, ...] = ()
+        self._ends = (float("nan"), float("nan"))
+        self.marked = pg.PlotCurveItem(connect="finite", skipFiniteCheck=False, antialias=True)
+        self.marked.setParentItem(self)
+        self._pointed: Pyramid | None = None
+        for item in (self, self.marked):
+            item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # a moving cursor does not stroke it again
+
+    def set_series(self, series: Sequence[Pyramid], pointed: Pyramid | None = None) -> None:
+        """Draw these at the next ``refresh``; ``pointed`` is the one among them that stands out."""
+        self._series, self._pointed = tuple(series), pointed
+
+    def refresh(self, low: float, high: float, pixels: int) -> None:
+        """Draw the part between x = ``low`` and ``high`` for so many columns."""
+        versions = tuple(series.version for series in self._series)
+        stamp = (self._series, versions, self._pointed, low, high, pixels)
+        if stamp == self._drawn:
+            return
+        self._drawn = stamp
+        x, y = _joined(self._series, low, high, pixels)
+        self.setData(x, y)
+        finite = y[np.isfinite(y)]
+        self._ends = (float(finite.min()), float(finite.max())) if finite.size else (float("nan"), float("nan"))
+        self.marked.setData(*_joined([] if self._pointed is None else [self._pointed], low, high, pixels))
+
+    def extent(self) -> tuple[float, float]:
+        """The lowest and the highest value drawn; NaN, NaN without any."""
+        return self._ends
+
+    def dress(self, theme: Theme, scale: float) -> None:
+        """Other colours, another size."""
+        wider = BOLD if theme.bold else scale
+        for item, width, strength in ((self, WIDTH, STRENGTH), (self.marked, MARKED_WIDTH, MARKED_STRENGTH)):
+            pen = theme.pen(self.meaning, width * wider, Qt.PenStyle.SolidLine)
+            pen.setColor(theme.faint(self.meaning, strength))
+            item.setPen(pen)
+
+
+def _joined(series: Sequence[Pyramid], low: float, high: float, pixels: int) -> tuple[np.ndarray, np.ndarray]:
+    """All series between x = ``low`` and ``high``, with a gap after each."""
+    start, stop = int(np.floor(low - 1)), int(np.ceil(high - 1)) + 1
+    xs, ys = [], []
+    for one in series:
+        places, values = one.window(start, stop, pixels)
+        xs += [places + 1.0, np.full(1, np.nan)]
+        ys += [values, np.full(1, np.nan)]
+    return (np.concatenate(xs), np.concatenate(ys)) if xs else (np.empty(0), np.empty(0))

@@ -1,0 +1,46 @@
+"""The range of many repeats of a run behind its curve, with the line of their median."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGraphicsItem
+
+from app.plotting.band import Ribbon
+from app.theme.tokens import Theme
+
+STRENGTH = 0.6
+"""Of the line of the median over the ground."""
+
+
+class RepeatBand(Ribbon):
+    """An area from the lowest to the highest repeat, and in it the median; drawn again when more updates have come."""
+
+    def __init__(self, meaning: str) -> None:
+        super().__init__(meaning)
+        self._middle = pg.PlotCurveItem(connect="finite", skipFiniteCheck=False, antialias=True)
+        self._middle.setParentItem(self)
+        self._shown: object = None
+        for item in (self, self._middle):
+            item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+
+    def show_runs(self, values: np.ndarray | None) -> None:
+        """Draw ``values`` (n, S) of updates 1 to n; the same array again costs nothing. None draws nothing."""
+        if values is self._shown:
+            return
+        self._shown = values
+        if values is None or not len(values):
+            self.clear_limits()
+            self._middle.setData([], [])
+            return
+        x = np.arange(1.0, len(values) + 1)
+        self.set_limits(x, values.min(axis=-1), values.max(axis=-1))
+        self._middle.setData(x, np.median(values, axis=-1))
+
+    def dress(self, theme: Theme, scale: float) -> None:
+        """The colours of ``theme``, at this size."""
+        super().dress(theme, scale)
+        pen = theme.pen(self.meaning, 2.0 if theme.bold else 1.2 * scale, Qt.PenStyle.DashLine)
+        pen.setColor(theme.faint(self.meaning, STRENGTH))
+        self._middle.setPen(pen)

@@ -1,0 +1,206 @@
+"""Trials: the runs before the one that is shown, as far as they can be compared with it. All of it from their files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from app.workspace.onsets import Onsets
+from app.workspace.run_handle import RunHandle
+from grpo_core.config import Settings
+from grpo_core.config.presets import nearest_preset
+from grpo_core.config.settings import described_at
+from grpo_core.errors import RunFileError
+from grpo_core.text import tr
+
+MOST = 5
+"""Runs that are compared with the one that is shown: the newest of those that are open."""
+HALF = 0.5
+"""Probability past which an action holds most of the policy."""
+LOOK_SECONDS = 1.0
+"""Between two looks at whether the files are still there, and between two pictures of a trial that still grows."""
+NAMED = 2
+"""Settings that are named one by one; of more it is said how many."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trial:
+    """One earlier run as it stands beside the one that is shown.
+
+    Attributes:
+        run: that run.
+        updates: it has made.
+        differs: the settings in which it differs from the run that is shown, such as "G 4", the seed apart.
+        past_half: its first update after which the largest probability, averaged over the visited places, is past
+            0.5; None for none, and for a language model, whose tokens are that likely from the start.
+        action: name of the likeliest action after that update where the run has one context; else empty.
+        policy: probabilities (C, A) after its last update; None for a language model, or where they are not recorded.
+        shown: whether its lines and outlines are drawn.
+    """
+
+    run: RunHandle
+    updates: int
+    differs: tuple[str, ...]
+    past_half: int | None
+    action: str
+    policy: np.ndarray | None
+    shown: bool
+
+    @property
+    def seed(self) -> int:
+        return self.run.origin.settings.seed
+
+    @property
+    def name(self) -> str:
+        """Its seed, and what else differs from the run that is shown."""
+        if not self.differs:
+            return tr("seed {seed}").format(seed=self.seed)
+        return tr("seed {seed}, {differences}").format(seed=self.seed, differences=", ".join(self.differs))
+
+
+class Trials:
+    """Which earlier runs are compared with the run that is shown.
+
+    Attributes:
+        wanted: whether there are any; none stand beside a lesson, whose picture is about its own runs.
+        changed: called when the user shows or hides one.
+    """
+
+    def __init__(self, changed: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self.wanted = True
+        self.changed = changed
+        self._clock = clock
+        self._hidden: set[str] = set()
+        self._halves: WeakKeyDictionary[RunHandle, Onsets] = WeakKeyDictionary()
+        self._stamp: tuple[object, ...] = ()
+        self._looked = -np.inf
+        self._present: tuple[Trial, ...] = ()
+
+    def of(self, run: RunHandle, runs: Sequence[RunHandle], *, growing: bool) -> tuple[Trial, ...]:
+        """The trials beside ``run``, the oldest first; the same tuple until one of them is another.
+
+        Args:
+            run: that is shown.
+            runs: that are open, the newest last.
+            growing: updates are being computed; a trial that grows is then taken in once a second.
+        """
+        here = run.changes[-1][1]
+        others = [other for other in runs if _compares(other, run)][-MOST:] if self.wanted else []
+        who = (run.id, here, tuple(other.id for other in others), frozenset(self._hidden))
+        stamp = (*who, tuple(other.version for other in others))
+        moment = self._clock()
+        unchanged = stamp == self._stamp or (growing and who == self._stamp[:-1])
+        if unchanged and moment - self._looked < LOOK_SECONDS:
+            return self._present
+        there = [other for other in others if _is_there(other.path)]
+        if stamp != self._stamp or there != [trial.run for trial in self._present]:
+            self._present = tuple(self._trial(other, here) for other in there)
+        self._stamp, self._looked = stamp, moment
+        return self._present
+
+    def past_half(self, run: RunHandle) -> int | None:
+        """The first update of ``run`` after which its largest probability is past one half; None for none so far."""
+        if run.origin.settings.is_language:
+            return None
+        if run not in self._halves:
+            self._halves[run] = Onsets(run.series["max_prob"], rises_past_half)
+        return self._halves[run].after(0)
+
+    def toggle(self, run: RunHandle) -> None:
+        """Show a trial that is hidden, or hide it."""
+        self._hidden ^= {run.id}
+        self.changed()
+
+    def show(self, wanted: bool) -> None:
+        """Whether earlier runs stand beside the one that is shown."""
+        if wanted != self.wanted:
+            self.wanted = wanted
+            self.changed()
+
+    def _trial(self, run: RunHandle, here: Settings) -> Trial:
+        past_half = self.past_half(run)
+        return Trial(
+            run=run, updates=run.head, past_half=past_half, action=likeliest(run, past_half), policy=_policy(run),
+            differs=differences(run.settings_at(run.head), here), shown=run.id not in self._hidden,
+        )  # fmt: skip
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a file still exists; one that nobody may look at does not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _compares(other: RunHandle, run: RunHandle) -> bool:
+    """Whether ``other`` has numbers that mean the same as those of ``run``."""
+    alike = other.origin.settings.is_language is run.origin.settings.is_language
+    return other is not run and other.head > 0 and alike and not other.is_recorded and not run.is_recorded
+
+
+def rises_past_half(values: np.ndarray) -> np.ndarray:
+    """Where a series that was one half at most (or unknown) is above it."""
+    with np.errstate(invalid="ignore"):
+        above = values > HALF
+    return np.asarray(above[1:] & ~above[:-1])
+
+
+def likeliest(run: RunHandle, step: int | None) -> str:
+    """Name of the likeliest action of ``run`` after update ``step``; empty for no update, or several contexts."""
+    if step is None or len(run.origin.context_names) > 1:
+        return ""
+    action = run.series["best_action"].values[step - 1]
+    return run.origin.vocabulary[int(action)] if action == action else ""
+
+
+def _policy(run: RunHandle) -> np.ndarray | None:
+    """Probabilities (C, A) after the last update of a bandit's run."""
+    if run.origin.settings.is_language:
+        return None
+    try:
+        step = run.step(run.head)
+    except RunFileError:
+        return None
+    logp = None if step is None else step.distribution(step.passes)
+    return None if logp is None else np.exp(logp)
+
+
+def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
+    """What a run under ``settings`` has that one under ``here`` has not, in a few words each; the seed apart.
+
+    A preset's switches are named by the preset where more than one of them differs.
+    """
+    paths = [path for path in here.differences(settings) if path != "seed"]
+    switches = [path for path in paths if path.startswith("objective.") and not _is_number(settings.get(path))]
+    words: list[str] = []
+    if len(switches) > 1:
+        words.append(nearest_preset(settings)[0])
+        paths = [path for path in paths if path not in switches and not path.startswith("objective.clip")]
+    words += _named(settings, paths)
+    if len(words) > NAMED:
+        more = tr("{count} more").format(count=len(words) - NAMED + 1)
+        words = [*words[: NAMED - 1], more]
+    return tuple(words)
+
+
+def _named(settings: Settings, paths: Iterable[str]) -> list[str]:
+    """Each setting by its letter, or its name, and its value."""
+    if "task" in paths:
+        return [tr("another task")]
+    named = []
+    for path in paths:
+        what = described_at(path)
+        value = settings.get(path)
+        text = f"{value:g}" if isinstance(value, float) else tr("off") if value in (None, False) else str(value)
+        named.append(f"{what.symbol or what.title} {text}")
+    return named
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
