@@ -47,6 +47,7 @@ class Baseline:
         source: who compares with it; ``undivided``: who does so without dividing by a standard deviation.
         equal_push, equal_rest: why a group of equal rewards pushes under it, and why it does not; empty where rewards
             that are equal give an advantage of 0 in any case.
+        inline: b in letters, for one line of a formula; empty where it is 0, or no baseline of a whole reward.
         script: b in a NumPy script: of ``r``, the scored rewards of a group, and ``{scored}``, those of the batch.
     """
 
@@ -62,6 +63,7 @@ class Baseline:
     undivided: str
     equal_push: str = ""
     equal_rest: str = ""
+    inline: str = ""
     script: str = ""
 
 
@@ -118,6 +120,7 @@ BASELINES: dict[str, Baseline] = {
         in_training=tr("The baseline was the mean of the group."),
         source=DEEPSEEKMATH,
         undivided="Dr. GRPO, arXiv:2503.20783",
+        inline=r"\bar{R}",
         script="r.mean()",
     ),
     "leave_one_out": Baseline(
@@ -128,6 +131,7 @@ BASELINES: dict[str, Baseline] = {
         in_training=tr("The baseline was the mean of the other completions."),
         source=RLOO,
         undivided=RLOO,
+        inline=r"\bar{R}_{-i}",
         script="(r.sum() - r) / (len(r) - 1)",
     ),
     "batch_mean": Baseline(
@@ -139,6 +143,7 @@ BASELINES: dict[str, Baseline] = {
         undivided=WILLIAMS,
         equal_push=tr("The advantages are not 0: they compare with the mean of the whole batch, not of the group."),
         equal_rest=tr("That is the mean of the whole batch."),
+        inline=r"\bar{R}_{B}",
         script="{scored}.mean()",
     ),
     "none": Baseline(

@@ -20,6 +20,7 @@ class Deviation:
         ddof: what is taken from n below the root's sum of squares.
         of_batch: it is that of all rewards of the batch, otherwise of each group.
         divides: whether there is anything to divide by.
+        inline: it in letters, for one line of a formula; empty where nothing is divided by.
         phrase: the division as part of a sentence.
         in_training: that a trainer divided by it, as a sentence.
         source: who divides by it.
@@ -29,6 +30,7 @@ class Deviation:
     ddof: int = 1
     of_batch: bool = False
     divides: bool = True
+    inline: str = ""
     phrase: str
     in_training: str
     source: str
@@ -37,18 +39,21 @@ class Deviation:
 
 DEVIATIONS: dict[str, Deviation] = {
     "sample": Deviation(
+        inline=r"\sigma",
         phrase=tr("divide by its standard deviation (n − 1)"),
         in_training=tr("The standard deviation was that of the group with n − 1."),
         source=DEEPSEEKMATH,
     ),
     "population": Deviation(
         ddof=0,
+        inline=r"\sigma_{n}",
         phrase=tr("divide by its standard deviation (n)"),
         in_training=tr("The standard deviation was that of the group with n."),
         source=DEEPSEEKMATH,
     ),
     "batch": Deviation(
         of_batch=True,
+        inline=r"\sigma_{B}",
         phrase=tr("divide by the batch's standard deviation"),
         in_training=tr("The standard deviation was that of the whole batch."),
         source=tr("TRL 1.16, scale_rewards “batch”"),

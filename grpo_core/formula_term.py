@@ -18,6 +18,7 @@ class Term:
         help: one sentence for the tooltip.
         meaning: colour by the theme's name.
         glue: stays on the line of the piece before it.
+        change: "old" for a piece that is struck out, "new" for one that has come; empty for any other.
     """
 
     key: str = ""
@@ -26,6 +27,7 @@ class Term:
     help: str = ""
     meaning: str = "text"
     glue: bool = False
+    change: str = ""
 
 
 def joint(latex: str, *, glue: bool = False) -> Term:

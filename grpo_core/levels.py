@@ -26,6 +26,7 @@ class Level:
     Attributes:
         of_completion: all tokens of a completion have one ratio; otherwise each has its own.
         by_length: it is the mean of the tokens' log-ratios, otherwise their sum.
+        inline: the ratio in letters, for one line of a formula.
         note: what the ratio is, in one sentence; empty for a token's own.
         script_note: the same as a comment of an exported script.
         source: paper and equation.
@@ -33,6 +34,7 @@ class Level:
 
     of_completion: bool
     by_length: bool
+    inline: str
     note: str
     script_note: str
     source: str
@@ -58,6 +60,7 @@ LEVELS: dict[str, Level] = {
     "token": Level(
         of_completion=False,
         by_length=False,
+        inline=r"\pi/\pi_{\mathrm{old}}",
         note="",
         script_note="probability now over probability when sampled",
         source="PPO, arXiv:1707.06347, section 3; DeepSeekMath, arXiv:2402.03300, equation 3",
@@ -65,6 +68,7 @@ LEVELS: dict[str, Level] = {
     "sequence": Level(
         of_completion=True,
         by_length=True,
+        inline=r"(\Pi_{t}\,\pi/\pi_{\mathrm{old}})^{1/L}",
         note=tr("The whole completion has one ratio: the geometric mean of its tokens' ratios."),
         script_note="one for the completion: the geometric mean of its tokens'",
         source="GSPO, arXiv:2507.18071, equation 7",
@@ -72,6 +76,7 @@ LEVELS: dict[str, Level] = {
     "sequence_sum": Level(
         of_completion=True,
         by_length=False,
+        inline=r"\Pi_{t}\,\pi/\pi_{\mathrm{old}}",
         note=tr("The whole completion has one ratio: the product of its tokens' ratios."),
         script_note="one for the completion: the product of its tokens'",
         source="RLOO, arXiv:2402.14740",

@@ -30,6 +30,7 @@ class Reduction:
         by_length: a token is divided by the length of its completion too.
         by_constant: a token is divided by ``max_tokens`` too.
         latex: W in letters, N being the denominator.
+        inline: W in letters on one line of a formula, with B completions and the tokens T of all of them.
         note: what it does to long and short completions, in one sentence.
         phrase: the reduction as part of a sentence.
         source: paper and equation; with one mean ratio a completion, ``source_of_mean_ratio`` where that is not empty.
@@ -40,6 +41,7 @@ class Reduction:
     by_length: bool = False
     by_constant: bool = False
     latex: str
+    inline: str
     note: str
     phrase: str
     source: str
@@ -83,6 +85,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "sequence": Reduction(
         by_length=True,
         latex=r"\frac{1}{L_{i} N}",
+        inline=r"1/(L_{i} B)",
         note=tr("Each completion counts alike: its tokens share one part of N, so a token of a long one counts less."),
         phrase=tr("a mean per completion, then over completions"),
         source="DeepSeekMath, arXiv:2402.03300, equation 3",
@@ -90,6 +93,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "token": Reduction(
         counts_tokens=True,
         latex=r"\frac{1}{N}",
+        inline=r"1/T",
         note=tr("Each token counts alike, so long completions weigh more."),
         phrase=tr("one mean over all tokens"),
         source=tr("after DAPO, arXiv:2503.14476, equation 8, over the whole batch as in its code"),
@@ -97,6 +101,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "constant": Reduction(
         by_constant=True,
         latex=r"\frac{1}{N L_{\max}}",
+        inline=r"1/(L_{\max} B)",
         note=tr("Each token counts alike, and the constant does not depend on the lengths that were drawn."),
         phrase=tr("a sum over a constant length"),
         source="Dr. GRPO, arXiv:2503.20783",
@@ -104,6 +109,7 @@ REDUCTIONS: dict[str, Reduction] = {
     ),
     "sequence_sum": Reduction(
         latex=r"\frac{1}{N}",
+        inline=r"1/B",
         note=tr("The tokens of a completion are summed, so long completions weigh more."),
         phrase=tr("a sum per completion, then a mean"),
         source=tr("after Williams 1992: log π of a completion is the sum over its tokens"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from app.formula.difference import changed_terms
 from app.formula.objective_terms import objective_terms
 from app.formula.render import digest, drawn
 from grpo_core.config import PRESETS, Settings, language_settings
@@ -18,9 +19,15 @@ PATH = Path(__file__).parents[1] / "resources" / "formulas.json"
 
 
 def pieces() -> list[str]:
-    """LaTeX of every piece of the objectives of the presets, and of those that a first window has."""
+    """LaTeX of every piece of the objectives of the presets and of those that a first window has.
+
+    And of every piece with which a change from the first objective to one of them is shown.
+    """
     objectives = [Settings().objective, language_settings().objective, *(one.objective for one in PRESETS.values())]
-    return sorted({term.latex for objective in objectives for term in objective_terms(objective)})
+    first = Settings().objective
+    whole = {term.latex for objective in objectives for term in objective_terms(objective)}
+    changes = {term.latex for objective in objectives for term in changed_terms(first, objective)}
+    return sorted(whole | changes)
 
 
 def made() -> dict[str, str]:

@@ -7,7 +7,7 @@ import re
 _GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "theta": "θ",
     "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "varphi": "φ", "eta": "η",
-    "Delta": "Δ", "Sigma": "Σ", "Phi": "Φ", "Omega": "Ω",
+    "Delta": "Δ", "Sigma": "Σ", "Phi": "Φ", "Pi": "Π", "Omega": "Ω",
 }  # fmt: skip
 _SIGNS = {
     "sum": "Σ", "prod": "Π", "nabla": "∇", "partial": "∂", "cdot": "·", "times": "×", "le": "≤", "leq": "≤",

@@ -19,6 +19,8 @@ ROOM = "−0.000"
 """Below each term there is always room for this much, so that nothing moves when digits change."""
 SMALLER = (1.0, 0.95, 0.9, 0.85, 0.8)
 """Sizes of the letters, of those they have where there is room, that are tried before a formula takes a second line."""
+SMALLEST = (0.75, 0.7, 0.65)
+"""The same for a formula that is shown for some seconds in the room of another."""
 ASCENT, DESCENT = 1.165, 0.615
 """Room kept for a formula that waits to be typeset, in sizes of its letters: what the presets take."""
 
@@ -162,12 +164,22 @@ class TermButton(QAbstractButton):
             painter.setFont(theme.font("body", self.factor))
             painter.setPen(theme.ink(self.term.meaning))
             painter.drawText(QPointF(self.side, baseline), plain_text(self.term.latex))
+        if self.term.change:
+            self._paint_change(painter, baseline)
         if self.value:
             painter.setFont(self.small)
             painter.setPen(theme.ink("muted"))
             line = QFontMetricsF(self.small).height()
             area = QRectF(0, self.height() - line - 2 * self.factor, self.width(), line)
             painter.drawText(area, int(Qt.AlignmentFlag.AlignCenter), self.value)
+
+    def _paint_change(self, painter: QPainter, baseline: float) -> None:
+        """A line through a piece that has gone, a line below one that has come."""
+        theme, inside = self.theme, 2 * self.factor
+        old = self.term.change == "old"
+        y = baseline - 0.3 * self._pixels * self.factor if old else baseline + 0.42 * self._pixels * self.factor
+        painter.setPen(QPen(theme.colour("push_down" if old else "accent"), max(1.6 * self.factor, theme.line_width)))
+        painter.drawLine(QPointF(inside, y), QPointF(self.width() - inside, y))
 
 
 class TermStrip(QWidget):
@@ -193,6 +205,7 @@ class TermStrip(QWidget):
         self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
         self._largest = pixels
         self._fitted: tuple[object, ...] = ()
+        self._inside = True
         self.buttons: list[TermButton] = []
         self.line_ascent = 0.0
         self._heights: dict[int, int] = {}
@@ -219,7 +232,7 @@ class TermStrip(QWidget):
             button.clicked.connect(self._on_clicked)
             button.show()
             self.buttons.append(button)
-        self.setAccessibleName(tr("Formula: ") + " ".join(plain_text(term.latex) for term in terms))
+        self.setAccessibleName(_spoken(terms))
         self._arrange()
 
     def set_values(self, values: Mapping[str, str]) -> None:
@@ -248,12 +261,28 @@ class TermStrip(QWidget):
             return
         self._fitted = wanted
         for share in (*SMALLER, 1.0):
-            self._pixels = self._largest * share
-            for button in self.buttons:
-                button.dress(self.theme, self.factor, self._pixels)
+            self._resize(share)
             if sum(button.size_needed().width() for button in self.buttons) <= width:
                 break
         self._arrange()
+
+    def fit_in(self, room: QSize) -> bool:
+        """Letters small enough for ``room`` on as many lines as it has; whether there are such letters."""
+        wanted = (room, self.theme, self.factor, self.waits, tuple(button.term for button in self.buttons))
+        if wanted != self._fitted:
+            self._fitted = wanted
+            self._inside = any(self._fits(share, room) for share in (*SMALLER, *SMALLEST))
+            self._arrange()
+        return self._inside
+
+    def _fits(self, share: float, room: QSize) -> bool:
+        self._resize(share)
+        return self._place(room.width(), move=False) <= room.height()
+
+    def _resize(self, share: float) -> None:
+        self._pixels = self._largest * share
+        for button in self.buttons:
+            button.dress(self.theme, self.factor, self._pixels)
 
     # -- layout -------------------------------------------------------------------------------------------------------
 
@@ -269,13 +298,14 @@ class TermStrip(QWidget):
             return 0
         ascent = max(button.ascent() for button in self.buttons) + 3 * self.factor
         below = max(button.descent() for button in self.buttons)
-        high = ascent + below + QFontMetricsF(self.buttons[0].small).height() + 4 * self.factor
+        valued = any(button.term.key for button in self.buttons)
+        high = ascent + below + (QFontMetricsF(self.buttons[0].small).height() if valued else 0.0) + 4 * self.factor
         if move:
             self.line_ascent = ascent
         x, y = 0.0, 0.0
         for n, button in enumerate(self.buttons):
             wide = button.size_needed().width()
-            together = wide + (self.buttons[n + 1].size_needed().width() if self._glued(n + 1) else 0.0)
+            together = wide + self._glued_width(n + 1)
             if x > 0 and x + together > width and not button.term.glue:
                 x, y = 0.0, y + high
             if move:
@@ -284,8 +314,14 @@ class TermStrip(QWidget):
             x += wide
         return round(y + high)
 
-    def _glued(self, n: int) -> bool:
-        return n < len(self.buttons) and self.buttons[n].term.glue
+    def _glued_width(self, n: int) -> float:
+        """Width of the pieces from ``n`` on that stay on the line of the piece before them."""
+        wide = 0.0
+        for button in self.buttons[n:]:
+            if not button.term.glue:
+                break
+            wide += button.size_needed().width()
+        return wide
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -324,3 +360,14 @@ class TermStrip(QWidget):
         sender = self.sender()
         if isinstance(sender, TermButton) and sender.term.key:
             self.term_activated.emit(sender.term.key)
+
+
+def _spoken(terms: Sequence[Term]) -> str:
+    """The formula as a line of text; what has gone and what has come is said after it."""
+    formula = " ".join(plain_text(term.latex) for term in terms if term.change != "old")
+    if not any(term.change for term in terms):
+        return tr("Formula: {formula}").format(formula=formula)
+    old, new = (", ".join(term.name for term in terms if term.change == kind and term.name) for kind in ("old", "new"))
+    return tr("Formula, changed: {formula}. Struck out: {old}. New: {new}.").format(
+        formula=formula, old=old or tr("nothing"), new=new or tr("nothing")
+    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, Slot
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
+from app.formula.difference import changed_terms, is_another_formula, shorter_terms
 from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
 from app.panels.base import Panel
@@ -13,14 +14,18 @@ from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import LIGHT, Theme
 from app.workspace.cursor import Stage
+from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import advantage_of
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.baselines import BASELINES
-from grpo_core.config import Settings
+from grpo_core.config import Objective, Settings
 from grpo_core.explain import Quantity
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
+
+CHANGE_MS = 7000
+"""How long the change of the formula is shown, unless another one comes first."""
 
 HELP = {
     Stage.SAMPLE: tr("The old policy answers each prompt G times."),
@@ -106,6 +111,12 @@ class PipelinePanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
+        self._wanted: tuple[RunHandle | None, Objective] = workspace.run, workspace.editing.wanted.objective
+        self._change: tuple[Objective, Objective] | None = None
+        self.change_timer = QTimer(self, singleShot=True, interval=CHANGE_MS)
+        self.change_timer.timeout.connect(self._on_change_over)
+        workspace.editing.changed.connect(self._on_edited)
+        workspace.activated.connect(self._on_edited)
         self.stages = {stage: StageButton(stage) for stage in Stage}
         self.strip = TermStrip(late=True)
         self.strip.typeset.connect(self.redraw)
@@ -150,18 +161,35 @@ class PipelinePanel(Panel):
         settings = _settings(view)
         self.strip.set_look(view.theme, view.scale)
         self.area.setVisible(not view.run.why_no_step)
-        self.strip.set_terms(objective_terms(settings.objective))
-        self.strip.fit(max(self.width() - 20, 200))
         place = self._place(view)
-        self.strip.set_values(_values(view, *place) if place else {})
+        changed = self._change is not None and self._draw_change(*self._change)
+        if not changed:
+            self.strip.set_terms(objective_terms(settings.objective))
+            self.strip.fit(max(self.width() - 20, 200))
+        self.strip.set_values(_values(view, *place) if place and not changed else {})
         self.strip.highlight(_highlighted(view))
         top = max(button.sizeHint().height() for button in self.stages.values())
         below = 0 if view.run.why_no_step else self.strip.heightForWidth(max(self.width() - 20, 200))
-        self.set_row_height(top + below + 16)
-        self.which.setText(_place_text(view, place))
+        wanted = top + below + 16
+        self.set_row_height(max(wanted, self.row_height) if changed else wanted)
+        self.which.setText(
+            tr("from update {number} on").format(number=view.head + 1) if changed else _place_text(view, place)
+        )
         used = sum(button.sizeHint().width() for button in self.stages.values()) + 80 * view.scale
-        place = place if view.cursor.stage >= Stage.NORMALIZE else None
-        self.which.setVisible(place is not None and used + self.which.sizeHint().width() < self.width())
+        told = changed or (place is not None and view.cursor.stage >= Stage.NORMALIZE)
+        self.which.setVisible(told and used + self.which.sizeHint().width() < self.width())
+
+    def _draw_change(self, before: Objective, after: Objective) -> bool:
+        """Show what another objective changes in the formula, in the room of the formula itself, if it has that."""
+        width = max(self.width() - 20, 200)
+        self.strip.set_terms(objective_terms(before))
+        self.strip.fit(width)
+        room = QSize(width, self.strip.heightForWidth(width))
+        for terms in (changed_terms(before, after), *shorter_terms(before, after)):
+            self.strip.set_terms(terms)
+            if self.strip.fit_in(room):
+                return True
+        return False
 
     def _place(self, view: View) -> tuple[int, int] | None:
         """The completion and token whose values stand below the terms."""
@@ -186,6 +214,26 @@ class PipelinePanel(Panel):
         return tr("Update {step}: {stage}.").format(step=view.cursor.step, stage=_name(view.cursor.stage, view))
 
     # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_edited(self) -> None:
+        """Where the next update has another formula, show for some seconds what is struck out and what is new."""
+        run, objective = self.workspace.run, self.workspace.editing.wanted.objective
+        (known, before), self._wanted = self._wanted, (run, objective)
+        if run is not known or objective == before:
+            return
+        if is_another_formula(before, objective):
+            self._change = before, objective
+            self.change_timer.start()
+            self.redraw()
+        elif self._change is not None:  # a number was changed meanwhile
+            self.change_timer.stop()
+            self._on_change_over()
+
+    @Slot()
+    def _on_change_over(self) -> None:
+        self._change = None
+        self.redraw()
 
     @Slot()
     def _on_stage(self) -> None:

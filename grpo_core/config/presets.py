@@ -19,6 +19,7 @@ class Preset:
 
     Attributes:
         objective: the switches.
+        group: what it changes in GRPO above all, a key of :data:`GROUPS`.
         mu: passes over a batch where the source fixes them, else None.
         resample_dead: the source draws groups again whose rewards are all equal.
         critic: the source learns a value function.
@@ -27,6 +28,7 @@ class Preset:
     """
 
     objective: Objective
+    group: str
     mu: int | None = None
     resample_dead: bool = False
     critic: bool = False
@@ -76,10 +78,20 @@ def preset_of(settings: Settings) -> str | None:
     return next(iter(presets_of(settings)), None)
 
 
+GROUPS: dict[str, str] = {
+    "grpo": tr("GRPO, by paper and trainer"),
+    "normalisation": tr("Normalisation"),
+    "clipping": tr("Clipping"),
+    "level": tr("Level of the ratio"),
+    "baseline": tr("Baseline"),
+}
+"""What presets change in GRPO above all, in the order in which a choice offers them."""
+
 _TRL = Objective(beta=0.0, kl_importance=True, reduction="token")
 
 PRESETS: dict[str, Preset] = {
     "GRPO (DeepSeekMath)": Preset(
+        group="grpo",
         objective=Objective(),
         mu=1,
         source="arXiv:2402.03300, equations 3 and 4",
@@ -89,18 +101,21 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "GRPO (TRL 1.16 defaults)": Preset(
+        group="grpo",
         objective=_TRL,
         mu=1,
         source=tr("TRL 1.16 GRPOTrainer (loss_type “dapo”, beta 0, scale_rewards “group”)"),
         not_covered=tr("TRL counts the tokens of the whole generation batch; here that batch is one step."),
     ),
     "GRPO (verl 0.9 defaults)": Preset(
+        group="grpo",
         objective=Objective(std_epsilon=1e-6, dual_clip=3.0, log_ratio_limit=20.0, beta=0.0, reduction="token"),
         mu=1,
         source=tr("verl 0.9 with adv_estimator=grpo (whose own default is gae; use_kl_loss is off)"),
         not_covered=tr("A group of one trains on its raw reward in verl; here its advantage is 0."),
     ),
     "DAPO": Preset(
+        group="clipping",
         objective=Objective(clip_low=0.2, clip_high=0.28, beta=0.0, reduction="token"),
         resample_dead=True,
         source="arXiv:2503.14476, equations 8 to 12",
@@ -111,11 +126,13 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "Dr. GRPO": Preset(
+        group="normalisation",
         objective=Objective(std="none", beta=0.0, reduction="constant", max_tokens=3000),
         source="arXiv:2503.20783 and its code (oat)",
         not_covered=tr("The constant is the task's longest completion instead of 3000 tokens."),
     ),
     "BNPO": Preset(
+        group="normalisation",
         objective=_TRL,
         source=tr("TRL 1.16, loss_type “bnpo”"),
         not_covered=tr(
@@ -123,6 +140,7 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "GSPO": Preset(
+        group="level",
         objective=Objective(level="sequence", clip_low=3e-4, clip_high=4e-4, beta=0.0),
         source="arXiv:2507.18071, equations 5 to 7",
         not_covered=tr(
@@ -131,24 +149,29 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "CISPO": Preset(
+        group="clipping",
         objective=Objective(surrogate="cispo", clip_high=5.0, beta=0.0, reduction="token"),
         source="arXiv:2506.13585, equations 4 and 5; cap 5 as in ScaleRL",
         not_covered=tr("Only the upper cap acts, as in TRL; verl also has a lower one."),
     ),
-    "SAPO": Preset(objective=Objective(surrogate="sapo", beta=0.0), source="arXiv:2511.20347"),
+    "SAPO": Preset(group="clipping", objective=Objective(surrogate="sapo", beta=0.0), source="arXiv:2511.20347"),
     "LUSPO": Preset(
+        group="level",
         objective=Objective(level="sequence", clip_low=3e-4, clip_high=4e-4, beta=0.0, reduction="sequence_sum"),
         source="arXiv:2602.05261; TRL 1.16, loss_type “luspo” with sequence-level ratios",
     ),
     "VESPO": Preset(
+        group="clipping",
         objective=Objective(surrogate="vespo", beta=0.0, reduction="token"),
         source="arXiv:2602.10693; TRL 1.16, loss_type “vespo”",
     ),
     "GMPO": Preset(
+        group="level",
         objective=Objective(surrogate="gmpo", clip_low=0.4, clip_high=0.4, beta=0.0),
         source="arXiv:2507.20673; TRL 1.16 GMPOTrainer",
     ),
     "RLOO": Preset(
+        group="baseline",
         objective=Objective(
             baseline="leave_one_out", std="none", level="sequence_sum", beta=0.05, kl="k1", kl_in="reward"
         ),
@@ -156,11 +179,13 @@ PRESETS: dict[str, Preset] = {
         not_covered=tr("The paper is plain REINFORCE; the completion's ratio and its clip are TRL's."),
     ),
     "REINFORCE": Preset(
+        group="baseline",
         objective=Objective(baseline="none", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"),
         mu=1,
         source=tr("after Williams 1992"),
     ),
     "REINFORCE + baseline": Preset(
+        group="baseline",
         objective=Objective(
             baseline="batch_mean", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"
         ),
@@ -168,6 +193,7 @@ PRESETS: dict[str, Preset] = {
         source=tr("after Williams 1992, with the batch's mean reward as baseline"),
     ),
     "REINFORCE + running mean": Preset(
+        group="baseline",
         objective=Objective(baseline="given", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"),
         mu=1,
         critic=True,
@@ -179,6 +205,7 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "PPO-clip": Preset(
+        group="baseline",
         objective=Objective(baseline="given", std="none", beta=0.0, reduction="token"),
         critic=True,
         source="arXiv:1707.06347, equation 7; advantages by GAE, arXiv:1506.02438",

@@ -9,18 +9,19 @@ from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
 from app.panels.controls.kinds import KINDS, ONLY, PARTS, applies, described_model
 from app.panels.controls.own_prompts import with_prompt_file
+from app.panels.controls.preset_box import PresetBox
 from app.panels.controls.recorded import RecordedSettings
 from app.panels.controls.restraints import Restrainable, Restraints, control_under, restraint_menu
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, row_for
 from app.panels.controls.scale import shown
-from app.theme.labels import Label, plain_tip, wrapped_tip
+from app.theme.labels import Label, wrapped_tip
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS, About, BanditTask, LanguageTask, Objective, Settings, about, described
@@ -29,7 +30,6 @@ from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
-CHANGED = " *"
 FIRST = (
     "task.prompts",
     "learner.group_size",
@@ -71,14 +71,8 @@ class ControlsPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._rows: list[Row] = []
-        self.preset = CalmBox()
-        self.preset.setAccessibleName(tr("Algorithm"))
-        self.preset.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        for name, preset in PRESETS.items():
-            self.preset.addItem(name)
-            tip = f"{preset.source}. {preset.not_covered}".strip()
-            self.preset.setItemData(self.preset.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
-        self.preset.activated.connect(self._on_preset)
+        self.preset = PresetBox()
+        self.preset.chosen.connect(self._on_preset)
         self.preset_note = _muted("")
         self.kind = CalmBox()
         self.kind.setAccessibleName(tr("Policy"))
@@ -219,9 +213,8 @@ class ControlsPanel(Panel):
             self.kind_wanted.emit(index)
         self.redraw()
 
-    @Slot(int)
-    def _on_preset(self, index: int) -> None:
-        name = list(PRESETS)[index]
+    @Slot(str)
+    def _on_preset(self, name: str) -> None:
         wanted = PRESETS[name].applied_to(self.workspace.editing.wanted)
         changes = {path: new for path, (_, new) in self.workspace.editing.wanted.differences(wanted).items()}
         free = {path: value for path, value in changes.items() if path not in self.workspace.editing.locked}
@@ -311,10 +304,7 @@ class ControlsPanel(Panel):
         if changed:
             values = ", ".join(f"{described_at(path).title}: {shown(now)}" for path, (_, now) in changed.items())
             description = tr("{description} Changed here: {values}.").format(description=description, values=values)
-        with QSignalBlocker(self.preset):
-            for place, known in enumerate(PRESETS):
-                self.preset.setItemText(place, f"{known}{CHANGED}" if changed and known == name else known)
-            self.preset.setCurrentIndex(list(PRESETS).index(name))
+        self.preset.show_preset(name, changed=bool(changed))
         self.preset.setToolTip(wrapped_tip(description))
         self.preset.setAccessibleDescription(description)
         self.source.setText(description)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QScrollArea, QSlider
 
 from app.panels.calm import CalmBox, CalmSlider
 from app.workspace.cursor import Stage
-from grpo_core.config import BanditTask, Settings
+from grpo_core.config import PRESETS, BanditTask, Settings
 from grpo_core.surrogates import SURROGATES
 from tests.app.conftest import Driver
 from tests.app.stories.hands import drag, panel, row_of, turn_wheel, type_into
@@ -99,7 +99,7 @@ def test_a_reward_of_the_custom_landscape_is_dragged(driver: Driver) -> None:
 def test_every_task_and_preset_runs_and_every_panel_draws_it(driver: Driver, landscape: str) -> None:
     controls = panel(driver, "controls")
     driver.program.run_manager.new_run(Settings(task=BanditTask(landscape=landscape, levels=(0.0, -1.0))))
-    for index in range(controls.preset.count()):
+    for index in map(controls.preset.findData, PRESETS):
         driver.program.workspace.move_to(driver.head)
         controls.preset.activated.emit(index)
         driver.program.runs.new_run()

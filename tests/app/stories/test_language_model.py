@@ -169,8 +169,8 @@ def test_the_policy_selector_starts_a_run_of_the_other_kind(driver: Driver) -> N
     assert driver.program.workspace.view.next_settings.is_language
     shown = {row.paths[0] for row in controls.rows if not row.isHidden()}  # type: ignore[attr-defined]
     assert "task.problem" in shown and "task.landscape" not in shown
-    for place, name in enumerate(PRESETS):
-        controls.preset.activated.emit(place)  # type: ignore[attr-defined]
+    for name in PRESETS:
+        controls.preset.activated.emit(controls.preset.findData(name))  # type: ignore[attr-defined]
         driver.settle()
         assert preset_of(driver.program.workspace.editing.wanted) in (name, "GRPO (TRL 1.16 defaults)")
     controls.kind.activated.emit(0)  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, SettingsError
 from grpo_core.experiments.jobs import JOBS
 from grpo_core.experiments.packing import packed, unpacked
-from grpo_core.experiments.repeats import PARTS, SERIES, repeated
+from grpo_core.experiments.repeats import PARTS, SERIES, Repeats, repeated
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 
@@ -56,7 +56,8 @@ def test_they_are_a_job_whose_results_cross_to_the_window() -> None:
     (part,) = JOBS["repeats"](Settings(), SEEDS, 1, poll=lambda: None)
     tree, blobs = packed(part)
     there = unpacked(tree, blobs)
-    assert there.first == 1 and all(np.array_equal(there.series[name], part.series[name]) for name in SERIES)
+    assert isinstance(part, Repeats) and there.first == 1
+    assert all(np.array_equal(there.series[name], part.series[name]) for name in SERIES)
 
 
 def test_they_are_given_up_between_two_updates() -> None:

@@ -1,0 +1,100 @@
+"""What another objective changes in the formula: pieces that go struck out, pieces that come marked as new.
+
+No piece has a value or can be explained: it is the formula of an update that has not been made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+
+from app.formula.objective_terms import objective_terms
+from app.formula.plain import plain_text
+from grpo_core.baselines import BASELINES
+from grpo_core.config import Objective
+from grpo_core.deviations import DEVIATIONS
+from grpo_core.formula_term import Term, joint
+from grpo_core.levels import LEVELS
+from grpo_core.reductions import REDUCTIONS
+from grpo_core.text import tr
+
+OLD, NEW = "old", "new"
+"""Values of ``Term.change``."""
+
+
+def definitions(objective: Objective) -> dict[str, Term]:
+    """What stands behind letters of the formula that objectives define differently, by the letter; each on one line."""
+    found = {"A": _advantage(objective)}
+    reduction = REDUCTIONS[objective.reduction]
+    found["W"] = Term(latex=reduction.inline, name=reduction.phrase, glue=True)
+    if objective.surrogate != "log_prob":  # the others have a ratio
+        latex = LEVELS[objective.level].inline
+        found["r"] = Term(latex=latex, name=tr("ratio {formula}").format(formula=plain_text(latex)), glue=True)
+    if objective.beta != 0 and objective.kl_in == "loss":
+        kind = objective.kl
+        latex = rf"k_{{{kind[1:]}}}" if re.fullmatch(r"k\d", kind) else r"\mathrm{exact}"
+        found[r"\mathrm{KL}"] = Term(latex=latex, name=tr("KL estimate {kind}").format(kind=kind), glue=True)
+    return found
+
+
+def _advantage(o: Objective) -> Term:
+    baseline, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
+    if baseline.from_critic:
+        return Term(latex=r"\mathrm{GAE}", name=baseline.phrase, glue=True)
+    reward = r"R - \beta\,k_{1}" if o.beta != 0 and o.kl_in == "reward" else "R"
+    centred = f"{reward} - {baseline.inline}" if baseline.inline else reward
+    divided = f"({centred})/{deviation.inline}" if centred != "R" else f"R/{deviation.inline}"
+    name = tr("reward minus {baseline}, {division}").format(baseline=baseline.phrase, division=deviation.phrase)
+    return Term(latex=divided if deviation.inline else centred, name=name, glue=True)
+
+
+def is_another_formula(before: Objective, after: Objective) -> bool:
+    """Whether more than numbers differ between the two formulas."""
+    return _shape(before) != _shape(after)
+
+
+def _shape(objective: Objective) -> tuple[object, ...]:
+    pieces = tuple(re.sub(r"\d+(\.\d+)?", "#", term.latex) for term in objective_terms(objective))
+    return (pieces, definitions(objective))
+
+
+def changed_terms(before: Objective, after: Objective) -> tuple[Term, ...]:
+    """The formula of ``after`` with what ``before`` had instead struck out; then the letters that are defined anew."""
+    return (*_merged(objective_terms(before), objective_terms(after)), *_redefined(before, after))
+
+
+def shorter_terms(before: Objective, after: Objective) -> tuple[tuple[Term, ...], ...]:
+    """Less and less of :func:`changed_terms`, for where that has no room: without what has gone, then the formula."""
+    formula = tuple(term for term in _merged(objective_terms(before), objective_terms(after)) if term.change != OLD)
+    return (*formula, *_redefined(before, after)), formula
+
+
+def _merged(old: Sequence[Term], new: Sequence[Term]) -> list[Term]:
+    matcher = SequenceMatcher(None, [term.latex for term in old], [term.latex for term in new], autojunk=False)
+    terms: list[Term] = []
+    for _, first, last, start, end in matcher.get_opcodes():
+        same = [term.latex for term in old[first:last]] == [term.latex for term in new[start:end]]
+        if not same:
+            terms += [_struck(term) for term in old[first:last]]
+        terms += [replace(term, key="") if same else _marked(term) for term in new[start:end]]
+    return terms
+
+
+def _redefined(before: Objective, after: Objective) -> list[Term]:
+    """Each letter of the new formula whose definition is another one, with both definitions."""
+    then, now = definitions(before), definitions(after)
+    terms: list[Term] = []
+    for letter, definition in now.items():
+        if letter in then and then[letter] != definition:
+            terms += [joint(rf",\quad {letter} ="), _struck(then[letter]), _marked(definition)]
+    return terms
+
+
+def _struck(term: Term) -> Term:
+    return replace(term, key="", meaning="muted", change=OLD)
+
+
+def _marked(term: Term) -> Term:
+    return replace(term, key="", meaning="accent", change=NEW)

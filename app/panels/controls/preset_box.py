@@ -1,0 +1,66 @@
+"""The choice of an algorithm: the presets under headings that say what each changes in GRPO."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from app.panels.calm import CalmBox
+from app.theme.labels import plain_tip
+from grpo_core.config import PRESETS
+from grpo_core.config.presets import GROUPS
+from grpo_core.text import tr
+
+CHANGED = " *"
+"""Behind the name of a preset from which the settings differ."""
+
+
+class PresetBox(CalmBox):
+    """Headings cannot be chosen; the data of every other entry is the name of its preset.
+
+    Signals:
+        chosen: the user has chosen this preset.
+    """
+
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(tr("Algorithm"))
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        for group, heading in GROUPS.items():
+            self._add_heading(heading)
+            for name, preset in PRESETS.items():
+                if preset.group == group:
+                    self.addItem(name, name)
+                    tip = f"{preset.source}. {preset.not_covered}".strip()
+                    self.setItemData(self.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
+                    spoken = tr("{name}, in the group {heading}").format(name=name, heading=heading)
+                    self.setItemData(self.count() - 1, spoken, Qt.ItemDataRole.AccessibleTextRole)
+        self.activated.connect(self._on_activated)
+
+    def _add_heading(self, text: str) -> None:
+        model = self.model()
+        assert isinstance(model, QStandardItemModel)
+        item = QStandardItem(text)
+        font = self.font()
+        font.setBold(True)
+        item.setFont(font)
+        item.setFlags(Qt.ItemFlag.NoItemFlags)
+        model.appendRow(item)
+
+    def show_preset(self, name: str, *, changed: bool) -> None:
+        """Show ``name``, and whether the settings differ from it; emits nothing."""
+        with QSignalBlocker(self):
+            for place in range(self.count()):
+                known = self.itemData(place)
+                if known is not None:
+                    self.setItemText(place, f"{known}{CHANGED}" if changed and known == name else known)
+            self.setCurrentIndex(self.findData(name))
+
+    @Slot(int)
+    def _on_activated(self, index: int) -> None:
+        name = self.itemData(index)
+        if name is not None:
+            self.chosen.emit(name)

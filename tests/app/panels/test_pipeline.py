@@ -1,0 +1,65 @@
+"""The pipeline: choosing another algorithm shows at once what changes in the formula."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.formula.objective_terms import objective_terms
+from app.panels.pipeline import PipelinePanel
+from app.panels.registry import CONTROLS, PIPELINE
+from grpo_core.config import PRESETS
+from tests.app.conftest import Driver
+
+
+@pytest.fixture
+def panel(driver: Driver) -> PipelinePanel:
+    """The pipeline of a run of two updates."""
+    driver.run(2)
+    return driver.program.window.panels.of(PIPELINE)
+
+
+def choose(driver: Driver, name: str) -> None:
+    """Choose an algorithm as a person does."""
+    box = driver.program.window.panels.of(CONTROLS).preset
+    box.setCurrentIndex(box.findData(name))
+    box.activated.emit(box.currentIndex())
+    driver.settle()
+
+
+def changes(panel: PipelinePanel) -> set[str]:
+    return {button.term.change for button in panel.strip.buttons} - {""}
+
+
+def test_choosing_an_algorithm_shows_what_goes_and_what_comes_until_the_time_is_over(
+    driver: Driver, panel: PipelinePanel
+) -> None:
+    high = panel.height()
+    choose(driver, "Dr. GRPO")
+    assert changes(panel) == {"old", "new"} and panel.change_timer.isActive()
+    assert panel.height() == high and panel.which.text() == "from update 3 on"
+    panel.change_timer.timeout.emit()
+    driver.settle()
+    shown = [button.term for button in panel.strip.buttons]
+    assert shown == list(objective_terms(driver.program.workspace.view.step.objective)), "that of the update shown"
+
+
+def test_the_next_change_takes_the_place_of_the_one_before(driver: Driver, panel: PipelinePanel) -> None:
+    choose(driver, "Dr. GRPO")
+    first = panel.strip.accessibleName()
+    choose(driver, "CISPO")
+    assert panel.strip.accessibleName() != first and changes(panel)
+    driver.program.workspace.editing.edit({"learner.group_size": 5}, "G")
+    driver.settle()
+    assert changes(panel), "what is no part of the objective ends nothing"
+    driver.program.workspace.editing.edit({"objective.clip_high": 4.0}, "clip")
+    driver.settle()
+    assert not changes(panel)
+
+
+def test_another_run_with_another_objective_is_no_change(driver: Driver, panel: PipelinePanel) -> None:
+    settings = PRESETS["CISPO"].applied_to(driver.program.workspace.view.next_settings)
+    driver.program.run_manager.new_run(settings)
+    driver.settle()
+    assert not changes(panel)
+    choose(driver, "Dr. GRPO")
+    assert changes(panel), "nor is the first change of a run missed"
