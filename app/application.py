@@ -17,6 +17,7 @@ from app.commands.targets import CommandTargets
 from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.breakpoints import BreakpointsController
 from app.controllers.export import ExportController
+from app.controllers.first_steps import FirstSteps
 from app.controllers.layouts import LayoutsController
 from app.controllers.lessons import LessonController
 from app.controllers.message_place import MessagePlace
@@ -67,8 +68,8 @@ class Application(QObject):
         window, messages: the main window and its message bar.
         actions: the commands as actions.
         panels, layouts, runs, recorded_runs, run_files, recent_files, session_files, exporter, exports,
-        background_runs, breakpoints, lessons, lesson_recovery, presenter, prompts, structural, zooming, startup,
-        shutdown: what the commands do, by subject.
+        background_runs, breakpoints, first_steps, lessons, lesson_recovery, presenter, prompts, structural, zooming,
+        startup, shutdown: what the commands do, by subject.
     """
 
     def __init__(
@@ -153,6 +154,7 @@ class Application(QObject):
             window, workspace, self.run_manager, self.layouts, self.recent_files, self.run_files,
             self.session_files, self.prompts, self.structural, self.recorded_runs,
         )  # fmt: skip
+        self.first_steps = FirstSteps(window, workspace, self.player, self.run_manager, self.layouts, self.runs, self)
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
         self.exports = ExportController(window, workspace, self.panels, self.exporter, self)
         self.background_runs = BackgroundRunsController(window, paths.data / "queues", self)
@@ -168,7 +170,8 @@ class Application(QObject):
             window=self.window, workspace=self.workspace, player=self.player, run_manager=self.run_manager,
             look=self.look, preferences=self.preferences, panels=self.panels, layouts=self.layouts, runs=self.runs,
             recent_files=self.recent_files, session_files=self.session_files, exports=self.exports,
-            background_runs=self.background_runs, breakpoints=self.breakpoints, lessons=self.lessons,
+            background_runs=self.background_runs, breakpoints=self.breakpoints, first_steps=self.first_steps,
+            lessons=self.lessons,
             presenter=self.presenter, palette=self.palette, sheet=self.sheet,
         )  # fmt: skip
         self._on_commands_changed()
@@ -181,7 +184,7 @@ class Application(QObject):
     def _make_ends(self) -> None:
         self.startup = Startup(
             self.workspace, self.run_manager, self.runs, self.run_files, self.lessons, self.presenter,
-            self.preferences, self.messages, self,
+            self.preferences, self.messages, self.first_steps, self,
         )  # fmt: skip
         closers = (
             self.background_runs.close, self.startup.close, self.prompts.close, self.run_files.close,

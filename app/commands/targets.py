@@ -9,6 +9,7 @@ from app.commands.sheet import ShortcutSheet
 from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.breakpoints import BreakpointsController
 from app.controllers.export import ExportController
+from app.controllers.first_steps import FirstSteps
 from app.controllers.layouts import LayoutsController
 from app.controllers.lessons import LessonController
 from app.controllers.panels import PanelsController
@@ -45,6 +46,7 @@ class CommandTargets:
     exports: ExportController
     background_runs: BackgroundRunsController
     breakpoints: BreakpointsController
+    first_steps: FirstSteps
     lessons: LessonController
     presenter: Presenter
     palette: CommandPalette

@@ -9,6 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Slot
 
+from app.controllers.first_steps import FirstSteps
 from app.controllers.lessons import LessonController
 from app.controllers.presenter import Presenter
 from app.controllers.run_files import RunFiles
@@ -35,13 +36,14 @@ class Startup(QObject):
     def __init__(
         self, workspace: Workspace, run_manager: RunManager, runs: RunsController, files: RunFiles,
         lessons: LessonController, presenter: Presenter, preferences: PreferenceStore, messages: MessageBar,
-        parent: QObject | None = None,
+        first_steps: FirstSteps, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._workspace, self._run_manager, self._runs = workspace, run_manager, runs
         self._files = files
         self._lessons, self._presenter = lessons, presenter
         self._preferences, self._messages = preferences, messages
+        self._first_steps = first_steps
         self._searches: list[FileTask] = []
 
     # -- what it opens -----------------------------------------------------------------------------------------------
@@ -99,13 +101,10 @@ class Startup(QObject):
     def welcome(self) -> None:
         """What can be done first, in one line that goes away with the first update, or with another kind of run."""
         text = tr(
-            "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7."
+            "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7. "
+            "Or let one of these begin; Space pauses it at any time."
         )
-        actions = (
-            BarAction(text=tr("Language model"), run=self._runs.new_language_run, closes=False),
-            BarAction(text=tr("Lessons"), run=self._lessons.show, closes=False),
-            BarAction(text=tr("Open a run…"), run=self._runs.ask_open, closes=False),
-        )
+        actions = self._first_steps.actions
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=WELCOME))
 
     def dismiss_welcome(self) -> None:

@@ -113,6 +113,7 @@ class PipelinePanel(Panel):
         super().__init__(workspace, parent)
         self._wanted: tuple[RunHandle | None, Objective] = workspace.run, workspace.editing.wanted.objective
         self._change: tuple[Objective, Objective] | None = None
+        self._change_from = 1
         self.change_timer = QTimer(self, singleShot=True, interval=CHANGE_MS)
         self.change_timer.timeout.connect(self._on_change_over)
         workspace.editing.changed.connect(self._on_edited)
@@ -173,7 +174,7 @@ class PipelinePanel(Panel):
         wanted = top + below + 16
         self.set_row_height(max(wanted, self.row_height) if changed else wanted)
         self.which.setText(
-            tr("from update {number} on").format(number=view.head + 1) if changed else _place_text(view, place)
+            tr("from update {number} on").format(number=self._change_from) if changed else _place_text(view, place)
         )
         used = sum(button.sizeHint().width() for button in self.stages.values()) + 80 * view.scale
         told = changed or (place is not None and view.cursor.stage >= Stage.NORMALIZE)
@@ -223,7 +224,7 @@ class PipelinePanel(Panel):
         if run is not known or objective == before:
             return
         if is_another_formula(before, objective):
-            self._change = before, objective
+            self._change, self._change_from = (before, objective), (0 if run is None else run.head) + 1
             self.change_timer.start()
             self.redraw()
         elif self._change is not None:  # a number was changed meanwhile

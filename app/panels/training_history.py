@@ -159,10 +159,8 @@ class TrainingHistoryPanel(Panel):
                 for curve in chart.curves:
                     curve.series = view.run.series[curve.key]
         self._offer(view.run)
-        area, inside = self._choice
         for box in self.boxes.values():
             box.setFont(view.theme.font("small", view.scale))
-        area.setFixedHeight(inside.sizeHint().height())
         self._fit_boxes()
         self._draw_trials(view)
         results = self.repeats.results
@@ -231,6 +229,8 @@ class TrainingHistoryPanel(Panel):
         for name, box in self.boxes.items():
             if box.isHidden() == (name in fitting):
                 box.setVisible(name in fitting)
+        area, inside = self._choice
+        area.setFixedHeight(inside.sizeHint().height())
         left = [name for name in offered if name not in fitting]
         self.more.setVisible(bool(left))
         if [action.data() for action in self._left_over.actions()] != left:

@@ -240,6 +240,13 @@ class ControlsPanel(Panel):
         else:
             super().contextMenuEvent(event)
 
+    def focus_setting(self, path: str) -> None:
+        """Give the keyboard to the control of a setting that is seen: to its slider, where it has one."""
+        row = next((row for row in self.rows if path in row.paths and not row.isHidden()), None)
+        widget = None if row is None else getattr(row, "slider", None) or row.focusProxy()
+        if widget is not None:
+            widget.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def _controls(self) -> list[tuple[QWidget, tuple[str, ...]]]:
         """Everything that a session may lock or hide."""
         return [(self.kind, ("policy",)), (self.preset, ("algorithm",)), *((row, row.paths) for row in self._rows)]

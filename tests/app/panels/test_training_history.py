@@ -48,6 +48,12 @@ def test_rewards_above_one_fit_the_axis(driver: Driver) -> None:
     assert low <= 0 and high >= 1.45
 
 
+def test_the_choice_of_series_is_seen_before_the_first_update(driver: Driver) -> None:
+    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+    boxes = [box for box in panel.boxes.values() if not box.isHidden()]
+    assert boxes and not any(box.visibleRegion().isEmpty() for box in boxes)
+
+
 # -- trials ------------------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog
 from pytestqt.qtbot import QtBot
 
+from app.controllers.first_steps import EXPERIENCES, LEARN, MESSAGE
 from app.training.controller import State
 from app.window.status import DOTS, LOADING, Status
 from app.workspace.cursor import Stage
@@ -101,14 +102,19 @@ def test_a_checkpoint_is_chosen_in_a_dialog_and_needs_a_new_run(
 # -- the first start, layouts ------------------------------------------------------------------------------------------
 
 
-def test_the_first_strip_offers_a_model_the_lessons_and_a_run(driver: Driver) -> None:
+def test_the_first_strip_offers_three_experiences_and_goes_once_one_is_chosen(driver: Driver) -> None:
     driver.program.startup.welcome()
     line = next(line for line in driver.program.window.messages.lines if line.message.id == "welcome")
-    assert [button.text() for button in line.buttons] == ["Language model", "Lessons", "Open a run…"]
-    line.buttons[1].click()
+    assert [button.text() for button in line.buttons] == ["Watch it learn", "Pull it back with β", "Watch it cheat"]
+    line.buttons[0].click()
     driver.settle()
-    assert driver.program.window.panels["lesson"].seen
-    assert driver.messages, "whoever looks at the lessons has still everything to choose"
+    assert not any(line.message.id == "welcome" for line in driver.program.window.messages.lines)
+    assert driver.program.first_steps.playing is LEARN
+    driver.program.player.pause()
+    driver.rest()
+    driver.program.actions["first_steps"].trigger()
+    again = next(line for line in driver.program.window.messages.lines if line.message.id == MESSAGE)
+    assert [button.text() for button in again.buttons] == [one.name for one in EXPERIENCES], "back by a command"
 
 
 def test_the_strip_about_the_bandit_goes_with_the_bandit(driver: Driver, tmp_path: Path) -> None:

@@ -1,0 +1,205 @@
+"""First steps: three short experiences, each begun with one click, each leaving the user at the controls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QObject, Slot
+
+from app.controllers.layouts import LayoutsController
+from app.controllers.runs import RunsController
+from app.messages.message import BarAction, Message, Severity
+from app.panels.registry import CONTROLS, POLICY_BARS
+from app.window.main_window import MainWindow
+from app.workspace.player import Mode, Player
+from app.workspace.run_handle import RunHandle
+from app.workspace.run_manager import RunManager
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings, language_settings
+from grpo_core.text import tr
+
+MESSAGE = "first steps"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Act:
+    """Some updates in a row.
+
+    Attributes:
+        updates: how many.
+        speed: updates a second, None for as many as possible.
+        changes: dotted path -> value of the settings that are changed before them, as somebody at the controls would.
+        text: what to watch meanwhile.
+    """
+
+    updates: int
+    speed: float | None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experience:
+    """A run that shows one thing.
+
+    Attributes:
+        name: what its button says, and what its run is called.
+        settings: dotted path -> value, where they are not the bandit's usual ones.
+        acts: one after the other.
+        then: what can be tried at the controls afterwards.
+        control: dotted path of the setting whose control is given the keyboard then; empty for none.
+        model: the same can be seen on a language model, under these settings of its task.
+    """
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    acts: tuple[Act, ...]
+    then: str
+    control: str = ""
+    model: Mapping[str, Any] = field(default_factory=dict)
+
+
+LEARN = Experience(
+    name=tr("Watch it learn"),
+    settings={"seed": 7},
+    acts=(
+        Act(updates=2, speed=2.0, text=tr(
+            "Eight actions are drawn, each gets its reward, and the bars of those above the mean grow."
+        )),
+        Act(updates=30, speed=10.0, text=tr("Update after update the policy climbs onto action 7, which pays most.")),
+    ),
+    then=tr("Drag a reward diamond to another action and press Space: the policy follows it."),
+)  # fmt: skip
+PULL_BACK = Experience(
+    name=tr("Pull it back with β"),
+    settings={"seed": 7, "objective.beta": 0.0, "objective.kl": "exact"},
+    acts=(
+        Act(updates=30, speed=15.0, text=tr("Without a KL penalty the policy leaves the dotted reference far behind.")),
+        Act(updates=40, speed=10.0, changes={"objective.beta": 1.0}, text=tr(
+            "Now β is 1: the KL penalty pulls the bars back towards the dotted reference."
+        )),
+    ),
+    then=tr("The slider of β has the keyboard: move it with the arrow keys, press Space, and watch the bars settle."),
+    control="objective.beta",
+)  # fmt: skip
+CHEAT = Experience(
+    name=tr("Watch it cheat"),
+    settings={
+        "seed": 5, "task.landscape": "custom", "task.custom": (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.8, 0.0, 0.0, 0.0),
+        "task.bias_action": 2, "task.bias": -2.0, "learner.group_size": 32, "learner.mu": 1, "objective.std": "none",
+        "objective.kl": "exact", "objective.beta": 0.0, "optimizer.kind": "adam", "optimizer.learning_rate": 0.1,
+    },
+    acts=(
+        Act(updates=40, speed=15.0, text=tr(
+            "Answer 7 is right and pays 0.8. The checker has a bug: answer 2 is wrong, hardly ever tried, and pays 1."
+        )),
+        Act(updates=60, speed=15.0, text=tr(
+            "The bug is found. The reward goes on rising while the right answer, bar 7, is given up."
+        )),
+    ),
+    then=tr("Drag the diamond of answer 2 down to 0, which mends the checker, and press Space."),
+    model={"task.problem": "gameable"},
+)  # fmt: skip
+EXPERIENCES = (LEARN, PULL_BACK, CHEAT)
+
+
+class FirstSteps(QObject):
+    """Plays one experience at a time. Whoever pauses it, or shows another run, has the controls at once."""
+
+    def __init__(
+        self, window: MainWindow, workspace: Workspace, player: Player, run_manager: RunManager,
+        layouts: LayoutsController, runs: RunsController, parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._window, self._workspace, self._player = window, workspace, player
+        self._run_manager, self._layouts, self._runs = run_manager, layouts, runs
+        self._playing: Experience | None = None
+        self._run: RunHandle | None = None
+        self._act = -1
+        self._goal = 0
+        self._usual_speed: float | None = None
+        workspace.frame.connect(self._on_frame)
+
+    @property
+    def playing(self) -> Experience | None:
+        """The experience that is under way."""
+        return self._playing
+
+    @property
+    def actions(self) -> tuple[BarAction, ...]:
+        """A button for each experience."""
+        return tuple(BarAction(text=one.name, run=partial(self.begin, one)) for one in EXPERIENCES)
+
+    def offer(self) -> None:
+        """Offer the experiences, whatever run is shown."""
+        self._say(tr("Three first steps, each on a run of its own; Space pauses it at any time."), self.actions)
+
+    def begin(self, experience: Experience) -> None:
+        """Play ``experience`` on a run of its own, which takes the place of one without an update."""
+        self._stop()
+        self._player.pause()
+        before = self._workspace.run
+        assert before is not None
+        kind = before.origin.settings
+        self._run = self._run_manager.new_run(Settings().replace(dict(experience.settings)), experience.name)
+        if not before.head and not before.is_recorded:
+            self._run_manager.close_run(before)
+        if kind.is_language or kind.is_recorded:
+            self._layouts.reset()
+        self._window.show_panel(POLICY_BARS).focus_picture()
+        self._usual_speed = self._player.speed
+        self._playing, self._act, self._goal = experience, -1, 0
+        self._next_act()
+
+    def _next_act(self) -> None:
+        """Go on with the next act, or leave the user at the controls."""
+        assert self._playing is not None
+        self._act += 1
+        if self._act == len(self._playing.acts):
+            self._finish(self._playing)
+            return
+        act = self._playing.acts[self._act]
+        if act.changes:
+            self._workspace.editing.edit(dict(act.changes), self._playing.name)
+        self._say(act.text)
+        self._goal += act.updates
+        self._player.set_speed(act.speed)
+        self._player.run_n(act.updates)
+
+    def _finish(self, experience: Experience) -> None:
+        self._stop()
+        self._say(experience.then, self._model_actions(experience))
+        controls = self._window.panels.of(CONTROLS)
+        if experience.control:
+            controls.focus_setting(experience.control)
+
+    def _model_actions(self, experience: Experience) -> tuple[BarAction, ...]:
+        if not experience.model:
+            return ()
+        settings = language_settings().replace(dict(experience.model))
+        return (BarAction(text=tr("The same on a language model"), run=partial(self._runs.new_run_of, settings)),)
+
+    def _say(self, text: str, actions: tuple[BarAction, ...] = ()) -> None:
+        self._window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=MESSAGE))
+
+    def _stop(self) -> None:
+        """No experience is under way; the speed is the user's own again."""
+        if self._playing is not None:
+            self._playing = None
+            self._player.set_speed(self._usual_speed)
+
+    @Slot()
+    def _on_frame(self) -> None:
+        """Where the run rests, and all that was computed is taken in: go on, unless somebody has taken the controls."""
+        if self._playing is None or self._run is None:
+            return
+        if self._workspace.run is not self._run:
+            self._stop()
+        elif self._player.mode is Mode.RESTING and not self._player.busy:
+            if self._run.head < self._goal:
+                self._stop()
+            else:
+                self._next_act()

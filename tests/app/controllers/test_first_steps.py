@@ -1,0 +1,94 @@
+"""First steps: each experience shows what it says, and leaves the user at the controls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.controllers.first_steps import CHEAT, EXPERIENCES, LEARN, PULL_BACK, Experience
+from app.panels.registry import CONTROLS, POLICY_BARS
+from app.workspace.player import Mode
+from grpo_core.config import Settings
+from tests.app.conftest import Driver
+
+
+def at_once(experience: Experience) -> Experience:
+    """The same as fast as it can be computed."""
+    return replace(experience, acts=tuple(replace(act, speed=None) for act in experience.acts))
+
+
+def play(driver: Driver, experience: Experience) -> None:
+    """Play it to its end."""
+    driver.program.first_steps.begin(at_once(experience))
+    driver.qtbot.waitUntil(lambda: driver.program.first_steps.playing is None, timeout=30_000)
+    driver.settle()
+
+
+def probability(driver: Driver, action: int, update: int) -> float:
+    run = driver.program.workspace.run
+    assert run is not None
+    step = run.step(update)
+    assert step is not None
+    logp = step.distribution(step.passes)
+    assert logp is not None
+    return float(np.exp(logp[0, action - 1]))
+
+
+@pytest.mark.parametrize("experience", EXPERIENCES, ids=lambda one: one.name)
+def test_an_experience_plays_to_its_end_and_leaves_the_user_at_the_controls(
+    driver: Driver, experience: Experience
+) -> None:
+    program = driver.program
+    program.player.set_speed(30.0)
+    play(driver, experience)
+    run = program.workspace.run
+    assert run is not None and run.title == experience.name and [run] == program.workspace.runs
+    assert run.head == sum(act.updates for act in experience.acts)
+    assert program.player.mode is Mode.RESTING and program.player.speed == 30.0
+    assert driver.messages == [experience.then] and program.window.panels.of(POLICY_BARS).seen
+    match experience.name:
+        case LEARN.name:
+            assert probability(driver, 7, 1) < 0.2 and probability(driver, 7, run.head) > 0.9
+        case PULL_BACK.name:
+            kl = run.series["kl"].values
+            assert probability(driver, 7, 30) > 0.9 and probability(driver, 7, 70) < 0.5 and kl[69] < kl[29] / 3
+            slider = next(row for row in program.window.panels.of(CONTROLS).rows if "objective.beta" in row.paths)
+            assert slider.isAncestorOf(program.window.focusWidget())
+        case CHEAT.name:
+            reward = run.series["reward_mean"].values
+            assert probability(driver, 7, 40) > 0.8 and probability(driver, 7, 100) < 0.1 < reward[99] - reward[39]
+            assert probability(driver, 2, 100) > 0.9
+        case name:
+            raise AssertionError(f"nothing is held of {name}")
+
+
+def test_whoever_pauses_has_the_controls(driver: Driver) -> None:
+    program = driver.program
+    program.player.set_speed(30.0)
+    program.first_steps.begin(PULL_BACK)
+    driver.qtbot.waitUntil(lambda: driver.head > 0, timeout=10_000)
+    program.player.toggle()
+    driver.rest()
+    driver.qtbot.waitUntil(lambda: program.first_steps.playing is None)
+    assert program.player.speed == 30.0 and driver.head < 30
+
+
+def test_whoever_shows_another_run_is_not_taken_back(driver: Driver) -> None:
+    program = driver.program
+    program.first_steps.begin(PULL_BACK)
+    driver.qtbot.waitUntil(lambda: driver.head > 0, timeout=10_000)
+    other = program.run_manager.new_run(Settings())
+    driver.qtbot.waitUntil(lambda: program.first_steps.playing is None)
+    assert program.workspace.run is other
+
+
+def test_a_run_with_updates_stays_in_the_list_beside_an_experience(driver: Driver) -> None:
+    driver.run(2)
+    before = driver.program.workspace.run
+    driver.program.first_steps.begin(LEARN)
+    assert [run.title for run in driver.program.workspace.runs] == ["Run 1", LEARN.name]
+    assert before in driver.program.workspace.runs
+    driver.program.player.pause()
+    driver.rest()
