@@ -33,6 +33,7 @@ class TermButton(QAbstractButton):
         self.term, self.value, self.marked = term, "", False
         self.theme, self.factor, self._pixels = LIGHT, 1.0, 18.0
         self._widest = 0.0
+        self._measured: tuple[object, tuple[float, float, float]] | None = None
         if term.key:
             self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -95,19 +96,35 @@ class TermButton(QAbstractButton):
         """Free room left and right."""
         return (3.0 if self.term.key else 1.0) * self.factor
 
+    def measured(self) -> tuple[float, float, float]:
+        """Width with the value's, reach above the baseline, and below it without the value; layouts ask many times."""
+        state = (self.value, self.waits, self.theme, self.factor, self._pixels, self.devicePixelRatioF())
+        if self._measured is None or self._measured[0] != state:
+            self._measured = state, self._measure()
+        return self._measured[1]
+
+    def _measure(self) -> tuple[float, float, float]:
+        drawn, small = self.drawn, self.small
+        body = QFontMetricsF(self.theme.font("body", self.factor))
+        wide = drawn.size.width() if drawn else body.horizontalAdvance(plain_text(self.term.latex))
+        if self.term.key:  # with a value or without: the first stages of an update show none
+            metrics = QFontMetricsF(small)
+            wide = max(wide, metrics.horizontalAdvance(self.value), metrics.horizontalAdvance(ROOM))
+        if self.waits:
+            ascent, descent = ASCENT * self._pixels * self.factor, DESCENT * self._pixels * self.factor
+        elif drawn:
+            ascent, descent = drawn.ascent, drawn.size.height() - drawn.ascent
+        else:
+            ascent, descent = body.ascent(), small.pixelSize() * 0.5
+        return wide + 2 * self.side, ascent, descent
+
     def ascent(self) -> float:
         """How far the piece reaches above the baseline."""
-        drawn = self.drawn
-        if self.waits:
-            return ASCENT * self._pixels * self.factor
-        return drawn.ascent if drawn else QFontMetricsF(self.theme.font("body", self.factor)).ascent()
+        return self.measured()[1]
 
     def descent(self) -> float:
         """How far the piece reaches below the baseline, without its value."""
-        drawn = self.drawn
-        if self.waits:
-            return DESCENT * self._pixels * self.factor
-        return drawn.size.height() - drawn.ascent if drawn else self.small.pixelSize() * 0.5
+        return self.measured()[2]
 
     def explain_current(self) -> None:
         """Ask where the term's value comes from."""
@@ -131,14 +148,9 @@ class TermButton(QAbstractButton):
 
     def size_needed(self) -> QRectF:
         """Width and height of the piece alone, its value's width counted in; never less than before."""
-        drawn = self.drawn
-        body = QFontMetricsF(self.theme.font("body", self.factor))
-        wide = drawn.size.width() if drawn else body.horizontalAdvance(plain_text(self.term.latex))
-        if self.term.key:  # with a value or without: the first stages of an update show none
-            metrics = QFontMetricsF(self.small)
-            wide = max(wide, metrics.horizontalAdvance(self.value), metrics.horizontalAdvance(ROOM))
-        self._widest = max(self._widest, wide + 2 * self.side)
-        return QRectF(0, 0, self._widest, self.ascent() + self.descent())
+        wide, ascent, descent = self.measured()
+        self._widest = max(self._widest, wide)
+        return QRectF(0, 0, self._widest, ascent + descent)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         strip = self.parent()

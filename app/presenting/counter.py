@@ -20,14 +20,14 @@ CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
 """Where else it may stand, as shares of the room beside it, the first choice first."""
 
 
-def covered_controls(window: QWidget, box: QRect, but: QWidget) -> int:
-    """How many controls of ``window`` that can be seen a widget at ``box`` would lie over; ``but`` is that widget."""
+def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
+    """Where the controls of ``window`` are that can be seen and used, those of ``but`` left out."""
     controls = [part for part in window.findChildren(QWidget) if isinstance(part, CONTROLS)]
-    return sum(
-        box.intersects(QRect(part.mapTo(window, QPoint()), part.size()))
+    return [
+        QRect(part.mapTo(window, QPoint()), part.size())
         for part in controls
         if not part.visibleRegion().isEmpty() and part.isEnabledTo(window) and not but.isAncestorOf(part)
-    )
+    ]
 
 
 class StepCounter(QWidget):
@@ -115,7 +115,8 @@ class StepCounter(QWidget):
         if row is not None and not row.visibleRegion().isEmpty():
             box = QRect(row.mapTo(window, QPoint()), row.size())
             places.insert(0, QPoint(box.right() - self.width() - edge, box.center().y() - self.height() // 2))
-        return min(places, key=lambda place: covered_controls(window, QRect(place, self.size()), self))
+        controls = seen_controls(window, self)
+        return min(places, key=lambda place: sum(map(QRect(place, self.size()).intersects, controls)))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme, edge = QPainter(self), self._theme, 16 * self._scale
