@@ -86,8 +86,8 @@ class ExplainSheet(QFrame):
     def stand_at(self, anchor: QRect, room: QRect, height: int, theme: Theme, scale: float) -> None:
         """Stand at ``anchor`` within ``room``, both in the window's coordinates, ``height`` pixels of panel high."""
         gap = round(BEAK * scale)
-        self._column.setContentsMargins(gap, gap, gap, gap)
-        around = 2 * gap + self.pin.sizeHint().height() + 4
+        self._column.setContentsMargins(gap + 2, gap + 2, gap + 2, gap + 2)  # the outline stays free
+        around = 2 * gap + 4 + self.pin.sizeHint().height() + 4
         size = QSize(round(WIDTH * scale), height + around)
         wanted = placed(room, anchor, size, 0, round(LEAST * scale))
         if (wanted, anchor, theme, scale) == (self.geometry(), self._anchor, self._theme, self._scale):

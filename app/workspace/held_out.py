@@ -37,6 +37,11 @@ class HeldOut:
         )
 
     @property
+    def measured_at(self) -> int:
+        """The update before which it was measured last; 0 where it has not been."""
+        return int(self.steps[-1]) if len(self.steps) else 0
+
+    @property
     def first(self) -> float | None:
         """The share before training, or None."""
         return float(self.shares[0]) if len(self.shares) else None

@@ -33,7 +33,10 @@ class HeldOutDial(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setAccessibleName(tr("Held-out accuracy"))
         self.setToolTip(
-            tr("Right answers to prompts that are never trained on, always taking the likeliest token. E explains it.")
+            tr(
+                "Right answers to prompts that are never trained on, always taking the likeliest token. E goes to the "
+                "update that measured it and explains it."
+            )
         )
 
     def show_share(self, held_out: HeldOut, theme: Theme, scale: float) -> None:
@@ -50,8 +53,8 @@ class HeldOutDial(QWidget):
         held_out = self._held_out
         if held_out is None or held_out.last is None or held_out.first is None:
             return tr("Held-out prompts have not been asked yet.")
-        return tr("{now:.0%} of the held-out prompts are answered right, {start:.0%} at the start.").format(
-            now=held_out.last, start=held_out.first
+        return tr("{now:.0f} % of the held-out prompts are answered right, {start:.0f} % at the start.").format(
+            now=100 * held_out.last, start=100 * held_out.first
         )
 
     def explain_current(self) -> None:

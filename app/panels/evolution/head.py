@@ -38,16 +38,16 @@ class EvolutionHead(QWidget):
         words.addWidget(self.story)
         words.addStretch(1)
         words.addWidget(self.chips)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(4, 0, 12, 0)
-        row.setSpacing(12)
-        row.addWidget(self.dial)
-        row.addLayout(words, 1)
+        self._row = QHBoxLayout(self)
+        self._row.setSpacing(12)
+        self._row.addWidget(self.dial)
+        self._row.addLayout(words, 1)
 
     def show_story(self, picture: RowsPicture, view: View, height: float) -> None:
         """Say what ``picture`` shows, in a panel of ``height`` pixels."""
         compact = height < LOW * view.scale
         settings = view.step.settings
+        self._row.setContentsMargins(12 if compact else 4, 0, 12, 0)
         self.dial.setVisible(not compact)
         self.story.setVisible(not compact)
         self.dial.show_share(picture.held_out, view.theme, view.scale)

@@ -254,6 +254,11 @@ class EvolutionPanel(Panel):
 
     @Slot()
     def _on_held_out(self) -> None:
+        """Explain the number at the update that measured it: others hold none."""
+        view = self.workspace.view
+        step = HeldOut.of(view.run, view.cursor.step).measured_at
+        if step and step != view.cursor.step:
+            self.workspace.move_to(step)
         self.workspace.explain(Quantity("accuracy_greedy"))
 
     @Slot(QListWidgetItem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -230,6 +231,11 @@ class TokenInspectorPanel(Panel):
         return tr("Update {step}: {count} completions, {clipped} clipped tokens.").format(
             step=step.step, count=len(step.group), clipped=clipped
         )
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._drawn, self._drawn_anew = None, True  # another width, another share for the terms
+        self.workspace.request_frame()
 
     # -- input -------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from grpo_core.runs.reader import RunReader
 from grpo_core.runs.run_file import RunWriter
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
-from tests.core.lm_steps import lm_origin, lm_run, lm_step
+from tests.core.lm_steps import lm_origin, lm_run, lm_step, lm_steps
 
 
 @pytest.fixture
@@ -273,11 +274,24 @@ def test_a_task_that_the_session_locks_cannot_be_chosen(language: Driver, panel:
     assert not any(button.isEnabled() for button in panel.head.chips.buttons)
 
 
-def test_the_held_out_number_explains_itself(language: Driver, panel: EvolutionPanel) -> None:
+def test_the_held_out_number_explains_itself_at_the_update_that_measured_it(
+    driver: Driver, front: Front, tmp_path: Path
+) -> None:
+    path, start = tmp_path / "measured.grpo", lm_origin()
+    with RunWriter.create(path, start.settings, origin=start, title="Arithmetic") as writer:
+        for step in lm_steps(5):
+            measured = {"accuracy_greedy": step.step / 8} if step.step in (1, 3) else {}
+            writer.append(dataclasses.replace(step, measurements=measured))
+    driver.program.run_manager.open(path)
+    panel, workspace = front(EVOLUTION), driver.program.workspace
+    assert panel.head.dial.words.startswith("38 % of the held-out prompts are answered right, 12 % at the start")
     panel.head.dial.setFocus()
     QTest.keyClick(panel.head.dial, Qt.Key.Key_Return)
-    quantity = language.program.workspace.quantity
-    assert quantity is not None and quantity.name == "accuracy_greedy"
+    driver.settle()
+    assert workspace.quantity is not None and workspace.quantity.name == "accuracy_greedy"
+    assert workspace.cursor.step == 3
+    numbers = workspace.view.step.numbers
+    assert numbers is not None and numbers[workspace.quantity] == 3 / 8
 
 
 def test_on_a_bandit_it_offers_a_language_model(driver: Driver, front: Front) -> None:
