@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QMainWindow, QStyle
 
 from app.panels.base import Panel, in_window
 from app.panels.registry import PANELS
@@ -199,10 +199,28 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
         pictures = [docks[plan.bottom[0]]]
         heights += [max(room, heights[0])]
     window.resizeDocks([*low, *pictures], heights, Qt.Orientation.Vertical)
+    if plan.halved:
+        _fit_rows(window, low, pictures[0])
     if len(plan.right) > 1:
         window.resizeDocks(
             [docks[id] for id in plan.right], [round(room * 0.5)] * len(plan.right), Qt.Orientation.Vertical
         )
+
+
+def _fit_rows(window: QMainWindow, low: Sequence[Dock], picture: Dock) -> None:
+    """Exactly the height that low rows ask for: Qt takes heights whose sum is not that of the room as shares of it.
+
+    The picture's height is given with its tab bar, and with all that stands beside it.
+    """
+    layout = window.layout()
+    if layout is None or not window.isVisible():
+        return
+    layout.activate()
+    between = window.style().pixelMetric(QStyle.PixelMetric.PM_DockWidgetSeparatorExtent, None, window)
+    wanted = [max(dock.row_height, 1) for dock in low]
+    room = picture.geometry().bottom() + 1 - low[0].y() - between * len(low)
+    if room > sum(wanted):
+        window.resizeDocks([*low, picture], [*wanted, room - sum(wanted)], Qt.Orientation.Vertical)
 
 
 def settle(window: QMainWindow, docks: Mapping[str, Dock]) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QWidget
 
 from app.examples import example
 from app.plotting.labels import Word
+from app.window.layouts import arrangement, size_class
 from tests.app.conftest import Driver
 from tests.app.stories.hands import panel
 
@@ -117,6 +118,9 @@ def test_a_language_models_panels_do_not_overlap_and_its_chips_are_whole(
     driver.program.run_manager.open(example())
     arranged(driver, width, height, scale, theme)
     assert (driver.program.window.width(), driver.program.window.height()) == (width, height)
+    pipeline = driver.program.window.docks["pipeline"]
+    if arrangement("Language model", language=True, room=size_class(driver.program.window.size(), scale)).halved:
+        driver.qtbot.waitUntil(lambda: pipeline.height() == pipeline.row_height)  # docks glide to where they belong
     shown = seen(driver)
     boxes = {name: box(panel) for name, panel in shown.items()}
     for (one, first), (other, second) in combinations(boxes.items(), 2):
