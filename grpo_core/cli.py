@@ -26,6 +26,7 @@ from grpo_core.pretrain_command import add_command as add_pretrain
 from grpo_core.runs.database import opened
 from grpo_core.runs.export_command import add_command as add_export
 from grpo_core.runs.files import lock, release, take_place
+from grpo_core.runs.import_command import add_command as add_import
 from grpo_core.runs.library import Lineage, free_name
 from grpo_core.runs.run_file import RunReader, RunWriter
 
@@ -233,6 +234,7 @@ def _parser() -> argparse.ArgumentParser:
     add_pretrain(add)
     add_experiments(add)
     add_export(add)
+    add_import(add)
     add_audit(add)
     add_diagnose(add)
     for name, command, help in (

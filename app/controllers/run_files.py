@@ -43,9 +43,12 @@ class RunFiles(QObject):
         """Whether a run is being opened or copied, or waits for that."""
         return self.tasks.busy or bool(self._waiting)
 
-    def open(self, path: Path, then: Then) -> None:
-        """Show the run at ``path``, then do ``then``; where it cannot be opened, the reason is said."""
-        self._waiting.append(partial(self._open, path, then))
+    def open(self, path: Path, then: Then, recorded: Callable[[Path], object]) -> None:
+        """Show the run at ``path``, then do ``then``; where it cannot be opened, the reason is said.
+
+        A file into which a run of another trainer was converted goes to ``recorded``.
+        """
+        self._waiting.append(partial(self._open, path, then, recorded))
         self._next()
 
     def save_as(self, run: RunHandle, target: Path, then: Then) -> None:
@@ -66,14 +69,21 @@ class RunFiles(QObject):
         while self._waiting and not self.tasks.busy:
             self._waiting.popleft()()
 
-    def _open(self, path: Path, then: Then) -> None:
+    def _open(self, path: Path, then: Then, recorded: Callable[[Path], object]) -> None:
         ours = self._run_manager.trained_from(path)
         if ours is not None:  # what its file holds is behind what is shown
             self._run_manager.show(ours)
             then(ours)
             return
-        title = tr("Opening {name}").format(name=path.name)
-        self.tasks.start(title, partial(RunHandle.open, path), lambda run: then(self._run_manager.adopt(run)))
+
+        def show(run: RunHandle) -> None:
+            if run.is_recorded:
+                run.let_go()
+                recorded(path)
+            else:
+                then(self._run_manager.adopt(run))
+
+        self.tasks.start(tr("Opening {name}").format(name=path.name), partial(RunHandle.open, path), show)
 
     def _save_as(self, run: RunHandle, target: Path, then: Then) -> None:
         try:

@@ -152,7 +152,11 @@ class RunsController:
 
     def _open_own(self, path: Path) -> None:
         """Open a run file, or say why it cannot be opened."""
-        self._files.open(path, lambda _: self._recent_files.remember(path))
+        self._files.open(path, lambda _: self._recent_files.remember(path), self.open_recorded)
+
+    def open_recorded(self, path: Path) -> None:
+        """Open a run file into which a run of another trainer was converted."""
+        self._recorded_runs.open(path, lambda _: None)
 
     def open_example(self) -> None:
         """A language model's run that was recorded, in the layout made for it; it is read, not computed."""

@@ -23,6 +23,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.runs import library
+from grpo_core.runs.importers import place_of
 from grpo_core.text import tr
 
 WELCOME = "welcome"
@@ -60,7 +61,7 @@ class Startup(QObject):
             self._runs.open_path(path)
         if present is not None:
             self.present(present)
-        elif last and last_run and not files and exists(last):
+        elif last and last_run and not files and exists(place_of(Path(last))):
             self.reopen(Path(last))
 
     def reopen(self, path: Path) -> None:
@@ -71,7 +72,7 @@ class Startup(QObject):
         if path.suffix.lower() != OWN_SUFFIX:
             self._runs.open_path(path)
             return
-        self._files.open(path, partial(self._make_room, self._workspace.run))
+        self._files.open(path, partial(self._make_room, self._workspace.run), self._runs.open_recorded)
 
     def _make_room(self, blank: RunHandle | None, opened: RunHandle) -> None:
         workspace = self._workspace

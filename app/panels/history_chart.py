@@ -75,8 +75,7 @@ class HistoryChart(Plot):
     def count_as(self, run: RunHandle) -> None:
         """Say the numbers by which ``run`` counts: of a recorded run, its trainer's steps."""
         self._unit = tr("trainer's step") if run.is_recorded else tr("update")
-        self.set_scales(x=Scale(label=self._unit if self._last else "", low=1, whole=True))
-        self.number_places(run.label if run.is_recorded else None)
+        self.set_scales(x=Scale(label=self._unit if self._last or run.is_recorded else "", low=1, whole=True))
 
     # -- what stands behind the curves --------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import plain_tip
+from app.workspace.recorded_run import RecordedRun
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -172,6 +173,7 @@ class TrainingHistoryPanel(Panel):
             twin.setVisible(bool(wanted))
             if not wanted:
                 continue
+            chart.number_places(view.run.trainer_step if isinstance(view.run, RecordedRun) else None, view.head)
             for curve in chart.curves:
                 curve.setVisible(curve.key in wanted)
             chart.possible = frozenset(name for name in chart.names if name in self.offered)

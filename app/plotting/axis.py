@@ -44,12 +44,13 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
 
     Attributes:
         what: what it shows.
-        number_of: the number that stands at a whole place where that is another than the place; None where it is not.
+        number_of: the number that is said of a whole place where that is another than the place, None for a place
+            that has none; None where places are said themselves.
     """
 
     def __init__(self, orientation: str, scale: Scale) -> None:
         self._reach, self._spacing = 0.0, 60.0
-        self.number_of: Callable[[int], int] | None = None
+        self.number_of: Callable[[int], int | None] | None = None
         super().__init__(orientation, showValues=True, maxTickLength=0)
         self.what = scale
         self.enableAutoSIPrefix(False)
@@ -99,7 +100,8 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         if self.number_of is not None:
-            return [tick_text(self.number_of(round(value)), 1.0) for value in values]
+            numbers = [self.number_of(round(value)) for value in values]
+            return ["" if number is None else tick_text(number, 1.0) for number in numbers]
         return [tick_text(value * scale, spacing * scale) for value in values]
 
 

@@ -47,6 +47,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self._held: dict[str, tuple[float, float] | None] = {"x": None, "y": None}
         self._y_range: tuple[float, float, float] | None = None
         self._margin = self.reach = 0.0
+        self._numbered = 0
         self._zoomed = self._refreshing = False
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.enableMouse(False)
@@ -129,21 +130,26 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         """Words instead of numbers on the x axis; None brings the numbers back."""
         self._axes["bottom"].setTicks(None if names is None else [list(names)])
 
-    def number_places(self, number_of: Callable[[int], int] | None) -> None:
-        """Say other numbers than the places themselves: those by which a recorded run's trainer counts; None ends it.
+    def number_places(self, number_of: Callable[[int], int | None] | None, known: int = 0) -> None:
+        """Say other numbers than the places themselves: those by which a recorded run's trainer counts.
 
         The ticks stay where they are; on an axis of whole places alone.
+
+        Args:
+            number_of: place -> number, None for a place that has none; None says the places again.
+            known: how many places have a number, so that the axis is drawn anew when there are more.
         """
         axis = self._axes["bottom"]
-        if axis.number_of != number_of:
-            axis.number_of = number_of
+        if (axis.number_of, self._numbered) != (number_of, known):
+            axis.number_of, self._numbered = number_of, known
             axis.picture = None
             axis.update()
 
     def number_at(self, x: float) -> float:
         """The number that is said of the place ``x``."""
         number_of = self._axes["bottom"].number_of
-        return x if number_of is None else number_of(round(x))
+        number = None if number_of is None else number_of(round(x))
+        return x if number is None else number
 
     def set_stale(self, stale: bool) -> None:
         """Dim the picture: it shows something older than what the rest of the window shows."""

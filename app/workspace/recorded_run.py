@@ -72,8 +72,13 @@ class RecordedRun(RunHandle):
         self.version += 1
 
     def label(self, step: int) -> int:
+        number = self.trainer_step(step)
+        return step if number is None else number
+
+    def trainer_step(self, position: int) -> int | None:
+        """The trainer's number of the update at ``position`` (from 1); None where there is no such update."""
         labels = self.source.labels
-        return labels[step - 1] if 1 <= step <= len(labels) else step
+        return labels[position - 1] if 1 <= position <= len(labels) else None
 
     def position(self, label: int) -> int | None:
         """The update that the trainer numbers ``label``; None where there is none."""

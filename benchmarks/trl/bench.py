@@ -43,10 +43,11 @@ class Configuration:
     processes: int = 1
 
 
-LOSSES = ("grpo", "bnpo", "dr_grpo", "dapo", "luspo", "cispo", "sapo", "vespo")
+LOSSES = ("grpo", "bnpo", "dr_grpo", "dapo", "luspo", "sapo", "vespo")
 TWICE = {"num_iterations": 2, "beta": 0.04}
 CONFIGURATIONS: dict[str, Configuration] = {
     **{f"loss {name}": Configuration(settings={"loss_type": name, **TWICE}, steps=4) for name in LOSSES},
+    "loss cispo": Configuration(settings={"loss_type": "cispo", "epsilon_high": 5.0, **TWICE}, steps=4),
     "sequence level": Configuration(settings={"importance_sampling_level": "sequence", **TWICE}, steps=4),
     "no KL": Configuration(settings={"loss_type": "grpo", "beta": 0.0}),
     "four iterations": Configuration(

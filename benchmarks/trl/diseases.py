@@ -102,6 +102,7 @@ DISEASES: dict[str, Disease] = {
         settings={"max_completion_length": 40, "learning_rate": 1e-2, "per_device_train_batch_size": 16},
         steps=16,
     ),
+    "cap_below_one": Disease(finding="cap_below_one", settings={"loss_type": "cispo", "num_iterations": 2}, steps=4),
     "dropout": Disease(finding="first_pass_differs", settings={"num_iterations": 2}, dropout=0.5),
 }
 """Name of the run -> what is unwise about it, and what must be found."""

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from grpo_core.audit.audit import Audit, audit
+from grpo_core.audit.audit import Audit, Traced, audit
 from grpo_core.audit.compare import Comparison
-from grpo_core.errors import RunFileError
+from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.runs.importers import open_source
+from grpo_core.runs.importers.converted import ConvertedRun
 from grpo_core.runs.importers.source import Source
 from grpo_core.runs.importers.trace import Trace
 from grpo_core.text import tr
@@ -31,12 +32,9 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Print the audit; 0 where everything agrees, 1 where something departs. ``poll`` raises after Ctrl-C."""
     source = open_source(options.run)
-    if not isinstance(source, Trace):
-        raise RunFileError(
-            tr("{path} holds no log-probabilities and no losses, so there is nothing to recompute.").format(
-                path=options.run
-            )
-        )
+    recorded = traced(source)
+    if recorded is None:
+        raise RunFileError(why_not(source))
     first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
 
     def progress(done: int, count: int) -> None:
@@ -44,9 +42,25 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         if sys.stderr.isatty():
             print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
 
-    result = audit(source, range(first, len(source) + 1), progress)
+    result = audit(recorded, range(first, len(source) + 1), progress)
     print(json.dumps(as_json(source, result), indent=1) if options.json else as_text(source, result))
     return AGREES if result.agrees else DEPARTS
+
+
+def traced(source: Source) -> Traced | None:
+    """``source``, where it holds the losses that its trainer computed; else None."""
+    if isinstance(source, Trace) or (isinstance(source, ConvertedRun) and source.has_losses):
+        return source
+    return None
+
+
+def why_not(source: Source) -> str:
+    """Why the loss of a source without a trainer's losses cannot be recomputed, and what would be needed."""
+    try:
+        source.step(len(source))
+    except NotRecordedError as error:
+        return str(error)
+    return tr("{title} holds no losses of its trainer, so there is nothing to compare with.").format(title=source.title)
 
 
 def as_text(source: Source, result: Audit) -> str:

@@ -9,13 +9,11 @@ from pathlib import Path
 
 from grpo_core import recorded_series
 from grpo_core.audit.audit import Audit, audit
-from grpo_core.audit.command import as_text
+from grpo_core.audit.command import as_text, traced, why_not
 from grpo_core.errors import RunFileError
 from grpo_core.health import Diagnosis, diagnose
 from grpo_core.runs.importers import open_source
 from grpo_core.runs.importers.source import Source
-from grpo_core.runs.importers.trace import Trace
-from grpo_core.text import tr
 
 Poll = Callable[[], None]
 BATCH_SECONDS = 0.2
@@ -84,10 +82,10 @@ def examination(path: str, *, poll: Poll) -> Iterator[Diagnosis | Verdict]:
 
 def verdict(source: Source, poll: Poll) -> Verdict:
     """The audit of a recorded run; of one without log-probabilities, why there is none."""
-    if not isinstance(source, Trace):
-        why = tr("This source holds no log-probabilities and no losses, so there is nothing to recompute.")
-        return Verdict(agrees=None, text=why)
-    result: Audit = audit(source, progress=lambda done, count: poll())
+    recorded = traced(source)
+    if recorded is None:
+        return Verdict(agrees=None, text=why_not(source))
+    result: Audit = audit(recorded, progress=lambda done, count: poll())
     text = as_text(source, result)
     if result.first is None:
         return Verdict(agrees=result.agrees if result.compared else None, text=text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grpo_core.health import lengths, numerics, policy, rewards
+from grpo_core.health import exploited, knobs, lengths, numerics, policy, rewards
 from grpo_core.health.check import Check
 from grpo_core.text import tr
 
@@ -52,6 +52,15 @@ CHECKS: dict[str, Check] = {
         change=tr("Give one of them a smaller weight, or a threshold beyond which it does not pay."),
         source="huggingface/trl#6350",
     ),
+    "reward_exploited": Check(
+        title=tr("One reward rises at the cost of another"),
+        missing=rewards.no_parts, measure=exploited.means_of_parts, judge=exploited.judge_exploited,
+        change=tr(
+            "Read completions from before and after that step, mend the reward that is earned without the task, and "
+            "go on from a checkpoint before it; a larger β keeps the policy nearer to where it began."
+        ),
+        source="huggingface/trl#6350",
+    ),
     "advantage_outliers": Check(
         title=tr("Advantages far beyond the others"),
         missing=rewards.no_advantage, measure=rewards.largest_advantage, judge=rewards.judge_outliers,
@@ -81,6 +90,18 @@ CHECKS: dict[str, Check] = {
         missing=policy.no_later_pass, measure=policy.clipped, judge=policy.judge_clipped,
         change=tr("Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε."),
         source="huggingface/trl#3120, #3834",
+    ),
+    "clip_never_reached": Check(
+        title=tr("A clip range that no completion's ratio reaches"),
+        missing=knobs.no_ratio_of_completions, measure=knobs.reach, judge=knobs.judge_reach,
+        change=tr("Take the ranges that GSPO has for ratios of whole completions, 3e-4 below and 4e-4 above."),
+        source="GSPO, arXiv:2507.18071; huggingface/trl#3834",
+    ),
+    "cap_below_one": Check(
+        title=tr("A cap on the weight below 1"),
+        missing=knobs.no_cap, measure=knobs.cap, judge=knobs.judge_cap,
+        change=tr("Set the cap itself, above 1 (in TRL epsilon_high, such as 5), or 1 + ε as the paper writes it."),
+        source="NovaSky-AI/SkyRL#553, huggingface/trl#4495",
     ),
     "kl_few_tokens": Check(
         title=tr("A KL that few tokens carry"),

@@ -13,6 +13,7 @@ from app.theme.labels import Label, plain_tip
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.health import CHECKS
 from grpo_core.text import tr
 
 
@@ -32,7 +33,11 @@ class DiagnosisPanel(Panel):
         self.button = QPushButton()
         self.button.clicked.connect(self._on_button)
         self.button.setToolTip(
-            plain_tip(tr("Read every update, look for fifteen faults, and recompute losses and advantages."))
+            plain_tip(
+                tr("Read every update, look for {count} faults, and recompute losses and advantages.").format(
+                    count=len(CHECKS)
+                )
+            )
         )
         self.findings = TableTwin(FINDINGS, tr("Findings"))
         self.findings.horizontalHeader().setStretchLastSection(True)

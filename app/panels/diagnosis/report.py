@@ -8,7 +8,7 @@ from app.panels.diagnosis.looking import Examination
 from app.plotting.table_model import Column
 from app.workspace.run_handle import RunHandle
 from grpo_core.experiments.recorded_jobs import Verdict
-from grpo_core.health import Diagnosis, Evidence, Finding
+from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding
 from grpo_core.health.report import SEVERITIES
 from grpo_core.text import tr
 
@@ -24,7 +24,9 @@ EVIDENCE = (
     Column("what", tr("What"), chars=30, kind="text"),
     Column("quote", tr("Completion"), chars=20, kind="text"),
 )
-NOTHING_YET = tr("Looks for fifteen faults of training and recomputes the loss; press “Examine this run”.")
+NOTHING_YET = tr("Looks for {count} faults of training and recomputes the loss; press “Examine this run”.").format(
+    count=len(CHECKS)
+)
 NOT_RECORDED = tr("Runs of other trainers are examined here: open one with File > Open.")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grpo_core.errors import RunFileError
-from grpo_core.runs.importers import trace, trackio, trl_completions, verifiers, verl
+from grpo_core.runs.importers import converted, trace, trackio, trl_completions, verifiers, verl
 from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
 
@@ -69,6 +69,7 @@ IMPORTERS: dict[str, Importer] = {
     "verifiers": Importer(
         title=tr("traces.jsonl of verifiers or prime-rl"), probe=verifiers.probe, open=verifiers.VerifiersRun
     ),
+    "converted": Importer(title=tr("a run file of GRPO Lab"), probe=converted.probe, open=converted.ConvertedRun),
     "verl": Importer(title=tr("verl's rollout files"), probe=verl.probe, open=verl.VerlRollouts),
 }
 """Every format, by its short name, in the order in which they are tried."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from grpo_core.config import Learner, Objective, Settings
 from grpo_core.config.recorded import RecordedTask
-from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
 from grpo_core.runs.importers.source import Completions, Report, Texts
 from grpo_core.text import tr
 
@@ -119,9 +119,23 @@ def recorded_settings(
     objective: Objective | None = None,
     max_tokens: int | None = None,
     trainer_settings: str = "",
+    learner: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """The settings of a run of which a source says only so much; a loss that it does not name has no KL term."""
-    learner = Learner() if group_size is None else Learner(group_size=min(max(group_size, 1), LARGEST_GROUP))
+    """The settings of a run of which a source says only so much; a loss that it does not name has no KL term.
+
+    Args:
+        source: the program that trained.
+        names: of the reward functions.
+        weights: of them, where they are known.
+        group_size: completions of a prompt, where it is known.
+        objective: the loss, where it is known.
+        max_tokens: the limit on a completion.
+        trainer_settings: the trainer's own, as JSON.
+        learner: fields of :class:`Learner` that are known.
+    """
+    known = {name: value for name, value in (learner or {}).items() if _is_possible(name, value)}
+    if group_size is not None:
+        known["group_size"] = min(max(group_size, 1), LARGEST_GROUP)
     task = RecordedTask(
         source=source,
         reward_names=tuple(names),
@@ -129,7 +143,16 @@ def recorded_settings(
         max_tokens=max_tokens,
         trainer_settings=trainer_settings,
     )
-    return Settings(objective=objective or Objective(beta=0.0), learner=learner, task=task)
+    return Settings(objective=objective or Objective(beta=0.0), learner=Learner(**known), task=task)
+
+
+def _is_possible(name: str, value: Any) -> bool:
+    """Whether a field of a learner may have that value here."""
+    try:
+        Learner(**{name: value})
+    except SettingsError:
+        return False
+    return True
 
 
 def consecutive_groups(keys: Sequence[Hashable], size: int | None = None) -> np.ndarray:

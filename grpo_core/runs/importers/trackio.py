@@ -186,6 +186,7 @@ class TrackioRun(TextRun):
             self.note(tr("The trainer's settings in this database are not those of TRL 1.16; its loss is not known."))
             objective = Objective(beta=0.0)
         weights = self._weights if len(self._weights) == len(self._names) else ()
+        known = {"mu": config.get("num_iterations"), "temperature": config.get("temperature")}
         return recorded_settings(
             "TRL, trackio",
             names=self._names,
@@ -194,6 +195,7 @@ class TrackioRun(TextRun):
             objective=objective,
             max_tokens=_whole(config.get("max_completion_length")),
             trainer_settings=json.dumps(config, sort_keys=True),
+            learner={name: value for name, value in known.items() if value is not None},
         )
 
 

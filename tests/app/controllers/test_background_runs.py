@@ -153,8 +153,9 @@ def test_a_queue_is_made_watched_and_opened_in_the_panel(driver: Driver) -> None
     assert cells == [["0", "7", "2 / 2", "done"], ["0.5", "7", "2 / 2", "done"]]
     button(message(driver, "The runs in the background are done."), "Show").click()
     shown.table.setCurrentIndex(table.index(1, 0))
+    before = program.workspace.run
     QTest.keyClick(shown.table, Qt.Key.Key_Return)
-    driver.settle()
+    driver.qtbot.waitUntil(lambda: program.workspace.run is not before, timeout=20_000)  # it is read beside the window
     run = program.workspace.run
     assert run is not None and run.head == 2 and run.origin.settings.objective.beta == 0.5
     (found, _) = runs.results(shown.background.folder)

@@ -17,6 +17,8 @@ from app.panels.registry import PANELS, TRAINING_HISTORY
 from app.sessions.file_task import FileTask
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
+from grpo_core.runs.conversion import convert
+from grpo_core.runs.importers import open_source
 from tests.app.conftest import Driver
 from tests.core.runs.importers.test_text_sources import several_runs
 from tests.core.traces import DATA
@@ -55,6 +57,15 @@ def test_a_trace_opens_at_its_last_step_and_every_panel_draws_every_step(driver:
         for passed in range(workspace.view.step.passes):
             workspace.show_stage(workspace.cursor.stage, passed)
             driver.settle()
+    assert not any("report" in message for message in driver.messages)
+
+
+def test_a_run_that_was_converted_opens_as_the_recorded_run_that_it_is(driver: Driver, tmp_path: Path) -> None:
+    convert(open_source(DATA / "grpo"), tmp_path / "tonight.grpo")
+    run = opened(driver, tmp_path / "tonight.grpo")
+    workspace = driver.program.workspace
+    assert run.head == 2 and run.label(2) == 4 and workspace.view.step.step is not None
+    assert workspace.view.step.step.completion_texts == open_source(DATA / "grpo").texts(2).completions
     assert not any("report" in message for message in driver.messages)
 
 

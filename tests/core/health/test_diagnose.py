@@ -123,6 +123,62 @@ def test_a_further_branch_does_not_make_a_group_of_one_reward() -> None:
     assert diagnose(made([alone] * 8)).findings == ()
 
 
+def in_parts(first: float, second: float, weights: tuple[float, float] = (1.0, 0.0)) -> Completions:
+    """Eight completions whose two rewards lie around these means."""
+    around = np.linspace(-0.05, 0.05, 8)
+    parts = np.stack([first + around, second - around], axis=1)
+    table = completions((parts @ np.array(weights)).tolist())
+    return dataclasses.replace(table, reward_parts=parts, reward_names=("length", "right"), reward_weights=weights)
+
+
+def test_a_reward_that_rises_while_a_watched_one_falls_is_named_from_where_it_does() -> None:
+    run = made([in_parts(0.1 * i, 0.9 if i < 6 else 0.2 + 0.001 * i) for i in range(15)])
+    finding = next(f for f in diagnose(run).findings if f.check == "reward_exploited")
+    assert finding.began == 7 and "“length”" in finding.what and "“right” fell" in finding.what
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        [in_parts(0.1 * i, 0.05 * i) for i in range(15)],
+        [in_parts(0.5 + 0.3 * (-1) ** i, 0.5 - 0.3 * (-1) ** i) for i in range(15)],
+        [in_parts(0.1 * i, -0.1 * i, (1.0, -1.0)) for i in range(15)],
+        [in_parts(-0.1 * i, 0.1 * i) for i in range(15)],
+    ],
+    ids=["both rise", "noise", "a penalty", "what is paid falls"],
+)
+def test_rewards_that_are_not_earned_at_the_cost_of_another_are_left_alone(tables: list[Completions]) -> None:
+    assert "reward_exploited" not in {finding.check for finding in diagnose(made(tables)).findings}
+
+
+def under(step: Any, **changes: Any) -> Any:
+    return step.settings.replace({f"objective.{name}": value for name, value in changes.items()})
+
+
+@pytest.mark.parametrize(("cap", "named"), [(0.2, True), (5.0, False)])
+def test_a_cap_below_one_is_named(cap: float, named: bool) -> None:
+    step = Trace(DATA / "grpo").step(1)
+    settings = under(step, surrogate="cispo", clip_high=cap)
+    check, update = CHECKS["cap_below_one"], Update(label=1, settings=settings)
+    assert not check.missing(update)
+    measure = check.measure(update)
+    assert measure is not None and (check.finding("cap_below_one", [measure], settings) is not None) == named
+
+
+@pytest.mark.parametrize(("clip", "named"), [(0.5, True), (3e-4, False)])
+def test_a_clip_range_that_no_ratio_of_a_completion_reaches_is_named_once_there_is_enough(
+    clip: float, named: bool
+) -> None:
+    step = Trace(DATA / "grpo").step(1)
+    settings = under(step, level="sequence", clip_low=clip, clip_high=clip)
+    update = Update(label=1, settings=settings, step=dataclasses.replace(step, settings=settings))
+    check = CHECKS["clip_never_reached"]
+    assert not check.missing(update)
+    measure = check.measure(update)
+    assert measure is not None and check.finding("clip_never_reached", [measure] * 7, settings) is None
+    assert (check.finding("clip_never_reached", [measure] * 8, settings) is not None) == named
+
+
 def test_the_beginning_is_where_something_stays_wrong() -> None:
     measures = [Measure(label=10 * i, value=v) for i, v in enumerate([1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1])]
     assert lasting(measures, lambda m: m.value > 0, 2)[0].label == 60

@@ -81,6 +81,7 @@ def test_trackio_gives_the_report_of_the_same_step_and_the_settings_of_the_train
     assert numbers["reward"] == pytest.approx(found.rewards.mean(), abs=1e-6)
     assert run.settings.objective.reduction == "token" and run.settings.recorded.max_tokens == 10
     assert run.settings.recorded.reward_names == ("digits", "shortness")
+    assert run.settings.learner.mu == 1 and run.settings.learner.temperature == 1.0
 
 
 def several_runs(folder: Path, names: tuple[str, ...] = ("first", "second", "second", "a/../b")) -> Path:

@@ -1,0 +1,80 @@
+"""Checks of settings that undo what they are for: a cap that scales, a clip range that nothing ever reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.health.check import Measure, Verdict
+from grpo_core.health.finding import Evidence
+from grpo_core.health.policy import clipped, no_later_pass
+from grpo_core.health.update import Update
+from grpo_core.levels import LEVELS
+from grpo_core.surrogates import SURROGATES
+from grpo_core.text import tr
+
+REACHED_UPDATES = 8
+"""Updates in which a clip range must never have acted before that is said."""
+OF_TOKENS = 0.05
+"""A clip range from which on it is one of single tokens: for ratios of whole completions GSPO has 3e-4 and 4e-4."""
+
+
+def no_cap(update: Update) -> str:
+    """Why there is no cap on a weight."""
+    clip = SURROGATES[update.settings.objective.surrogate].clip
+    if clip is not None and clip.cuts_weight and update.settings.recorded.trainer_settings:
+        return ""
+    return tr("This loss caps no weight.")
+
+
+def cap(update: Update) -> Measure:
+    """The cap."""
+    value = update.settings.objective.clip_high
+    return Measure(
+        label=update.label,
+        value=value,
+        evidence=(Evidence(step=update.label, what=tr("the cap is {cap:g}").format(cap=value)),),
+    )
+
+
+def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """A cap below 1, which every token meets before the policy has moved at all."""
+    first = measures[0]
+    if first.value >= 1:
+        return None
+    what = tr(
+        "The weight of a token is its ratio, cut to {cap:g}: also a ratio of 1 is cut, so that all gradients are "
+        "{cap:g} times as large and the ratio never matters. The cap is meant as 1 + ε."
+    ).format(cap=first.value)
+    return Verdict(what=what, began=first.label, evidence=first.evidence, severity="warning")
+
+
+def no_ratio_of_completions(update: Update) -> str:
+    """Why no clip acts on ratios of whole completions."""
+    if not LEVELS[update.settings.objective.level].of_completion:
+        return tr("The ratio belongs to single tokens.")
+    return no_later_pass(update)
+
+
+def reach(update: Update) -> Measure | None:
+    """The largest share of clipped tokens among the passes, and how far any ratio is from 1."""
+    measure = clipped(update)
+    if measure is None:
+        return None
+    away = [float(np.abs(t.ratio[update.used(n)] - 1).max(initial=0)) for n, t in enumerate(update.terms)]
+    return Measure(label=update.label, value=measure.value, more={"away": max(away)}, evidence=measure.evidence)
+
+
+def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """A clip range for single tokens on ratios of whole completions, which it never stops."""
+    low, high = settings.objective.clip_low, settings.objective.clip_high
+    if len(measures) < REACHED_UPDATES or min(low, high) < OF_TOKENS or any(m.value > 0 for m in measures):
+        return None
+    farthest = max(measures, key=lambda m: m.more["away"])
+    what = tr(
+        "No token was ever clipped: the ratio of a whole completion is a geometric mean and stays within {away:.2g} of "
+        "1, while the clip range is {low:g} below and {high:g} above."
+    ).format(away=farthest.more["away"], low=low, high=high)
+    return Verdict(what=what, began=measures[0].label, evidence=farthest.evidence, severity="warning")
