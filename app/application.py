@@ -148,7 +148,7 @@ class Application(QObject):
             workspace, self.run_manager, self.player, self.prompts, self.layouts, self.messages, self
         )
         self.recorded_runs = RecordedRuns(
-            workspace, self.run_manager, self.layouts, self.recent_files, self.messages, self
+            workspace, self.run_manager, self.layouts, self.recent_files, self.messages, paths.cache / "recorded", self
         )
         self.runs = RunsController(
             window, workspace, self.run_manager, self.layouts, self.recent_files, self.run_files,

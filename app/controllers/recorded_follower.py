@@ -16,6 +16,7 @@ from app.sessions.file_task import FileTask
 from app.workspace.recorded_run import RecordedRun
 from grpo_core.experiments.recorded_jobs import batches
 from grpo_core.runs.importers import place_of
+from grpo_core.runs.importers.series_cache import SeriesCache
 from grpo_core.runs.importers.source import Source
 from grpo_core.runs.importers.trace import Trace
 
@@ -23,10 +24,14 @@ SOON_MS, LATER_MS = 2_000, 15_000
 """Between two looks at the folder: while it grows, and at most."""
 IN_THREAD = 32
 """Updates up to which starting a process would take longer than the work."""
+LEAST_KEPT = 32
+"""Updates whose numbers are worth a write of the cache."""
 DEPTH = 4
 """Folders within folders that are looked at."""
 LOOKED_AT = (".jsonl", ".json", ".db", ".db-wal")
 """Endings of the files that grow; others are new files when they appear."""
+
+Make = Callable[[Poll], Iterator[list[dict[str, float]]]]
 
 
 class RecordedFollower(QObject):
@@ -46,10 +51,12 @@ class RecordedFollower(QObject):
     quiet = Signal()
 
     def __init__(
-        self, run: RecordedRun, jobs: Jobs, changed: Callable[[], None], parent: QObject | None = None
-    ) -> None:
+        self, run: RecordedRun, jobs: Jobs, cache: SeriesCache, changed: Callable[[], None],
+        parent: QObject | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(parent)
         self.run = run
+        self._cache = cache
         self._jobs = jobs
         self._changed = changed
         self._stamp: object = None
@@ -84,10 +91,12 @@ class RecordedFollower(QObject):
         start, end = self.run.computed, self.run.head
         if start >= end or self._runner.busy:
             return
+        source = copy.copy(self.run.source)
         if end - start <= IN_THREAD:
-            self._runner.start(partial(_in_thread, copy.copy(self.run.source), start, end))
+            make = partial(_in_thread, source, start, end)
         else:
-            self._runner.start(partial(_in_process, self._jobs, self.run.path, start, end))
+            make = partial(_in_process, self._jobs, self.run.path, start, end)
+        self._runner.start(partial(_kept, self._cache, source, start, make))
 
     @Slot(object)
     def _on_rows(self, rows: list[dict[str, float]]) -> None:
@@ -164,6 +173,18 @@ def _in_thread(source: Source, start: int, end: int, poll: Poll) -> Iterator[lis
 
 def _in_process(jobs: Jobs, path: Path, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:
     yield from jobs.results("recorded_series", str(path), start, end, poll=poll)
+
+
+def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll) -> Iterator[list[dict[str, float]]]:
+    """What ``make`` yields; what has come of it is in the cache afterwards, also where the rest is given up."""
+    rows: list[dict[str, float]] = []
+    try:
+        for some in make(poll):
+            rows += some
+            yield some
+    finally:
+        if len(rows) >= LEAST_KEPT:
+            cache.extend(source, start, rows)
 
 
 def _refreshed(

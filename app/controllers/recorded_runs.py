@@ -20,6 +20,7 @@ from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.errors import RunFileError
 from grpo_core.runs.importers import importer_for, open_source
+from grpo_core.runs.importers.series_cache import SeriesCache
 from grpo_core.text import tr
 
 READING = "recorded"
@@ -33,11 +34,12 @@ class RecordedRuns(QObject):
 
     def __init__(
         self, workspace: Workspace, run_manager: RunManager, layouts: LayoutsController, recent_files: RecentFiles,
-        messages: MessageBar, parent: QObject | None = None,
+        messages: MessageBar, cache: Path, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._workspace, self._run_manager, self._layouts = workspace, run_manager, layouts
         self._recent_files, self._messages = recent_files, messages
+        self._cache = SeriesCache(cache)
         self._tasks = FileTasks(messages, READING, self, abandon=True)
         self._waiting: list[tuple[Path, Callable[[Path], object]]] = []
         self._tasks.ended.connect(self._open_next)
@@ -58,7 +60,7 @@ class RecordedRuns(QObject):
             self._waiting.append((path, otherwise))
         else:
             title = tr("Reading {name}").format(name=path.name)
-            self._tasks.start(title, partial(_read, path), partial(self._show, path, otherwise))
+            self._tasks.start(title, partial(_read, path, self._cache), partial(self._show, path, otherwise))
 
     def close(self) -> None:
         """Read and follow nothing more."""
@@ -77,7 +79,7 @@ class RecordedRuns(QObject):
 
     def _put(self, run: RecordedRun) -> None:
         self._run_manager.add(run)
-        follower = RecordedFollower(run, self._workspace.jobs, self._workspace.request_frame, self)
+        follower = RecordedFollower(run, self._workspace.jobs, self._cache, self._workspace.request_frame, self)
         follower.grown.connect(self._on_grown)
         follower.replaced.connect(self._on_replaced)
         self._followers[run.id] = follower
@@ -143,8 +145,8 @@ def _same(run: RecordedRun, path: Path) -> bool:
     return path.resolve() in (run.path.resolve(), (run.path / "trace.json").resolve())
 
 
-def _read(path: Path, cancelled: Callable[[], bool]) -> RecordedRun | None:
-    """The run at ``path``, its last update decoded; None for a file that no importer knows.
+def _read(path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> RecordedRun | None:
+    """The run at ``path``, its last update decoded and what was computed of it before; None where no importer knows it.
 
     Raises:
         RunFileError: it cannot be read; the message says why.
@@ -155,6 +157,7 @@ def _read(path: Path, cancelled: Callable[[], bool]) -> RecordedRun | None:
     if not len(source):
         raise RunFileError(tr("{name} holds no update yet.").format(name=source.title))
     run = RecordedRun(source)
+    run.add_numbers(cache.rows(source))
     run.step(run.head)
     run.numbers(run.head)
     return run

@@ -16,7 +16,7 @@ import numpy as np
 
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
 from grpo_core.record import Step
-from grpo_core.runs.importers.source import Completions, Report, Texts
+from grpo_core.runs.importers.source import Completions, Report, Texts, file_stamp
 from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
@@ -68,6 +68,9 @@ class ConvertedRun:
     def __len__(self) -> int:
         """Updates that are in the file."""
         return len(self.labels)
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        return file_stamp(self.path)
 
     def refresh(self) -> int:
         return len(self.labels)

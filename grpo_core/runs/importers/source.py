@@ -144,9 +144,22 @@ class Source(Protocol):
         """What the trainer said of the optimizer steps of the update at ``position``; empty where it said nothing."""
         ...
 
+    def stamp(self, position: int) -> tuple[int, ...]:
+        """Whole numbers that are others once what is recorded of the update at ``position`` is another."""
+        ...
+
     def refresh(self) -> int:
         """Look for what has been written since; returns the number of updates now."""
         ...
+
+
+def file_stamp(path: Path, *more: int) -> tuple[int, ...]:
+    """What changes when a file is written: its size, its time, and which file it is; zeros where there is none."""
+    try:
+        facts = path.stat()
+    except OSError:
+        return (0, 0, 0, *more)
+    return (facts.st_size, facts.st_mtime_ns, facts.st_ino & (2**62 - 1), *more)
 
 
 NEEDS_PYARROW = tr("This run lies in Parquet files, which need pyarrow; install GRPO Lab with the extra “traces”.")

@@ -60,6 +60,9 @@ class TextRun:
     def reports(self, position: int) -> Sequence[Report]:
         return ()
 
+    def stamp(self, position: int) -> tuple[int, ...]:
+        raise NotImplementedError
+
     def refresh(self) -> int:
         raise NotImplementedError
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from grpo_core.record import Step
 from grpo_core.runs.importers import token_text
 from grpo_core.runs.importers.jsonl import complete_lines
 from grpo_core.runs.importers.parquet import Columns
-from grpo_core.runs.importers.source import Completions, Report, Texts
+from grpo_core.runs.importers.source import Completions, Report, Texts, file_stamp
 from grpo_core.runs.importers.trace_folder import LOG, TRACE, StepFiles, description_of, steps_of
 from grpo_core.runs.importers.trace_rewards import stacked, weighted
 from grpo_core.runs.importers.trace_step import StepAssembly, read_columns
@@ -141,6 +142,12 @@ class Trace:
         wanted = range(files.last_step - files.passes + 1, files.last_step + 1)
         log = self._log(files.attempt)
         return [report for step in wanted for report in log.get(step, ())]
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        files = self.steps[position - 1]
+        of_files = [file_stamp(piece.path) for _, piece in sorted(files.pieces.items())]
+        digest = zlib.crc32(repr((files.attempt, files.missing, of_files)).encode())
+        return (files.last_step, digest, len(self.reports(position)))
 
     def losses(self, position: int) -> np.ndarray | None:
         """The loss of each micro-batch as its process computed it, (N, M), NaN where none was noted."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,6 +149,11 @@ class TrackioRun(TextRun):
         return table(
             columns, self.file.name, rewards=self._names or None, weights=self._weights, group_size=self._group_size
         )
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        update = self._updates[self.labels[position - 1]]
+        numbers = zlib.crc32(repr([sorted(report.numbers.items()) for report in update.reports]).encode())
+        return (zlib.crc32(str(self._run).encode()), self.labels[position - 1], update.table or 0, numbers)
 
     def reports(self, position: int) -> list[Report]:
         return list(self._updates[self.labels[position - 1]].reports)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grpo_core.runs.importers.parquet import Columns
-from grpo_core.runs.importers.source import Completions
+from grpo_core.runs.importers.source import Completions, file_stamp
 from grpo_core.runs.importers.text_run import TextRun, names_in, numbered, recorded_settings
 from grpo_core.runs.importers.trl_table import table
 from grpo_core.text import tr
@@ -57,6 +57,9 @@ class TrlCompletions(TextRun):
         found = numbered(self._folder, names, BEFORE, AFTER)
         self.labels, self._files = [number for number, _ in found], [file for _, file in found]
         return len(found)
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        return file_stamp(self._files[position - 1])
 
     def completions(self, position: int) -> Completions:
         result = self._table(position)

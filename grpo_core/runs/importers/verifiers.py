@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 from grpo_core.errors import RunFileError
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.importers.jsonl import LONGEST_LINE, placed_lines
-from grpo_core.runs.importers.source import Completions
+from grpo_core.runs.importers.source import Completions, file_stamp
 from grpo_core.runs.importers.text_run import TextRun, equal_groups, names_in, numbered, recorded_settings
 from grpo_core.text import tr
 
@@ -103,6 +104,13 @@ class VerifiersRun(TextRun):
         for sentence in notes:
             self.note(sentence)
         return training or evaluation
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        places = self._places[self.labels[position - 1]]
+        file, start = places[0]
+        if start < 0:
+            return file_stamp(file, len(places))
+        return (*file_stamp(file)[2:], self.labels[position - 1], zlib.crc32(repr([p for _, p in places]).encode()))
 
     def completions(self, position: int) -> Completions:
         notes: list[str] = []

@@ -15,7 +15,7 @@ import numpy as np
 
 from grpo_core.errors import RunFileError
 from grpo_core.runs.importers.jsonl import complete_lines
-from grpo_core.runs.importers.source import Completions
+from grpo_core.runs.importers.source import Completions, file_stamp
 from grpo_core.runs.importers.text_run import TextRun, equal_groups, names_in, numbered, recorded_settings
 from grpo_core.text import tr
 
@@ -61,6 +61,9 @@ class VerlRollouts(TextRun):
         found = numbered(self._folder, names, "", AFTER)
         self.labels, self._files = [number for number, _ in found], [file for _, file in found]
         return len(found)
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        return file_stamp(self._files[position - 1])
 
     def completions(self, position: int) -> Completions:
         file = self._files[position - 1]

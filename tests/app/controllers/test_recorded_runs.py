@@ -147,6 +147,21 @@ def test_a_new_run_from_it_is_one_that_can_be_trained_here(driver: Driver) -> No
     assert driver.head == 2
 
 
+def test_what_was_computed_of_a_run_is_there_when_it_is_opened_again(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded_follower, "LEAST_KEPT", 1)
+    run = opened(driver, DATA / "grpo")
+    driver.qtbot.waitUntil(lambda: not driver.program.recorded_runs.busy, timeout=20_000)
+    before = run.series["loss"].values.copy()
+    driver.program.runs.close_run()
+    again = opened(driver, DATA / "grpo")
+    assert again is not run and np.array_equal(again.series["loss"].values, before)
+    fresh = RecordedRun(open_source(DATA / "grpo"))
+    fresh.add_numbers(driver.program.recorded_runs._cache.rows(fresh.source))
+    assert fresh.computed == fresh.head == 2
+
+
 def test_closing_it_leaves_a_window_with_a_run(driver: Driver) -> None:
     run = opened(driver, DATA / "grpo")
     driver.program.runs.close_run()
