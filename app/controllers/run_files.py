@@ -16,6 +16,7 @@ from app.sessions.file_task import FileTasks, TaskPoll
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from grpo_core.errors import GrpoError
+from grpo_core.runs.importers import converted
 from grpo_core.runs.run_file import copy_run
 from grpo_core.text import tr
 
@@ -76,14 +77,13 @@ class RunFiles(QObject):
             then(ours)
             return
 
-        def show(run: RunHandle) -> None:
-            if run.is_recorded:
-                run.let_go()
+        def show(run: RunHandle | None) -> None:
+            if run is None:
                 recorded(path)
             else:
                 then(self._run_manager.adopt(run))
 
-        self.tasks.start(tr("Opening {name}").format(name=path.name), partial(RunHandle.open, path), show)
+        self.tasks.start(tr("Opening {name}").format(name=path.name), partial(_read, path), show)
 
     def _save_as(self, run: RunHandle, target: Path, then: Then) -> None:
         try:
@@ -100,3 +100,8 @@ class RunFiles(QObject):
             then(run)
 
         self.tasks.start(tr("Saving {name}").format(name=target.name), copied, finish)
+
+
+def _read(path: Path, poll: TaskPoll) -> RunHandle | None:
+    """The run at ``path``; None where another trainer's run was converted into it."""
+    return None if converted.probe(path) else RunHandle.open(path, poll)

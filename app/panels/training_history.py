@@ -171,9 +171,9 @@ class TrainingHistoryPanel(Panel):
         for chart, twin in zip(self.charts, self.twins, strict=True):
             wanted = [n for n in chart.names if self.boxes[n].isChecked() and n in self.offered]
             twin.setVisible(bool(wanted))
+            chart.number_places(view.run.trainer_step if isinstance(view.run, RecordedRun) else None, view.head)
             if not wanted:
                 continue
-            chart.number_places(view.run.trainer_step if isinstance(view.run, RecordedRun) else None, view.head)
             for curve in chart.curves:
                 curve.setVisible(curve.key in wanted)
             chart.possible = frozenset(name for name in chart.names if name in self.offered)

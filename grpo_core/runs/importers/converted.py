@@ -16,6 +16,7 @@ import numpy as np
 
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
 from grpo_core.record import Step
+from grpo_core.runs.database import explained
 from grpo_core.runs.importers.source import Completions, Report, Texts, file_stamp
 from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
@@ -54,7 +55,8 @@ class ConvertedRun:
             self.title = reader.meta.title or path.stem
             self.settings = reader.meta.settings
             self.vocabulary = reader.origin.vocabulary
-            facts = _parsed(all_rows(reader._connection).get(KEY), path)
+            with explained(path):
+                facts = _parsed(all_rows(reader._connection).get(KEY), path)
             last = reader.last
         try:
             self.processes = max(int(facts["processes"]), 1)
@@ -122,7 +124,7 @@ class ConvertedRun:
 
     def _rest(self, position: int) -> dict[str, Any]:
         """What the file holds of an update beside its arrays."""
-        with RunReader.open(self.path) as reader:
+        with RunReader.open(self.path) as reader, explained(self.path):
             row = reader._connection.execute("SELECT text FROM text WHERE id = ?", (position,)).fetchone()
         return _parsed(None if row is None else row[0], self.path)
 

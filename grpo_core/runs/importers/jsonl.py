@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,14 @@ from grpo_core.text import tr
 
 LONGEST_LINE = 64 << 20
 """Bytes of one line at most."""
+
+
+@dataclass
+class Place:
+    """Behind a line of a file: so many bytes and lines from its beginning."""
+
+    byte: int = 0
+    lines: int = 0
 
 
 def complete_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> Iterator[Any]:
@@ -29,14 +38,25 @@ def complete_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> 
         yield value
 
 
-def placed_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> Iterator[tuple[int, Any]]:
-    """As :func:`complete_lines`, each value with the byte at which its line begins."""
+def placed_lines(
+    path: Path, notes: list[str], *, note_torn: bool = False, at: Place | None = None
+) -> Iterator[tuple[int, Any]]:
+    """As :func:`complete_lines`, each value with the byte at which its line begins.
+
+    Args:
+        path: of the file.
+        notes: where the sentences go.
+        note_torn: as there.
+        at: where to begin; moved behind each line that has its end.
+    """
     try:
         file = opened_regular(path)
     except (OSError, ValueError):
         return
     with file:
-        number, end = 0, 0
+        at = Place() if at is None else at
+        file.seek(at.byte)
+        number, end = at.lines, at.byte
         while line := file.readline(LONGEST_LINE):
             number, start, end = number + 1, end, end + len(line)
             if not line.endswith(b"\n"):
@@ -49,6 +69,8 @@ def placed_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> It
                     return
                 if not note_torn:
                     return
+            else:
+                at.byte, at.lines = end, number
             try:
                 yield start, json.loads(line)
             except (ValueError, RecursionError):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 
 from grpo_core.config import Learner, Settings
 from grpo_core.config.recorded import RecordedTask
-from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.errors import NotRecordedError, RunFileError, shortened
 from grpo_core.record import Step
 from grpo_core.runs.importers import token_text
 from grpo_core.runs.importers.jsonl import complete_lines
@@ -99,14 +101,33 @@ class Trace:
                     reason=self._description.get("reason")
                 )
             )
-        files = self.steps[position - 1]
-        pieces = [read_columns(piece, rank) for rank, piece in sorted(files.pieces.items())]
-        step = StepAssembly(pieces, self.loss_type, self.processes, self._trainer).step(position, files, self.settings)
-        texts = self.texts(position)
-        first = np.unique(step.group, return_index=True)[1]
-        return dataclasses.replace(
-            step, prompt_texts=tuple(texts.prompts[row] for row in first), completion_texts=texts.completions
-        )
+        with self._fitting(position):
+            files = self.steps[position - 1]
+            pieces = [read_columns(piece, rank) for rank, piece in sorted(files.pieces.items())]
+            assembly = StepAssembly(pieces, self.loss_type, self.processes, self._trainer)
+            step = assembly.step(position, files, self.settings)
+            texts = self.texts(position)
+            first = np.unique(step.group, return_index=True)[1]
+            return dataclasses.replace(
+                step, prompt_texts=tuple(texts.prompts[row] for row in first), completion_texts=texts.completions
+            )
+
+    @contextmanager
+    def _fitting(self, position: int) -> Iterator[None]:
+        """What is put together of columns and index that do not belong together ends in a sentence.
+
+        Raises:
+            RunFileError: it did.
+        """
+        try:
+            yield
+        except (LookupError, ValueError, TypeError, OverflowError, MemoryError, AssertionError) as error:
+            files = ", ".join(piece.path.name for _, piece in sorted(self.steps[position - 1].pieces.items()))
+            raise RunFileError(
+                tr("{files} and its line of the index do not fit together ({error}); one of them is damaged.").format(
+                    files=files, error=shortened(repr(error))
+                )
+            ) from None
 
     def texts(self, position: int) -> Texts:
         prompts: list[str | None] = []
@@ -118,24 +139,27 @@ class Trace:
         return Texts(prompts=tuple(prompts), completions=tuple(completions))
 
     def completions(self, position: int) -> Completions:
-        columns = [Columns(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())]
-        texts, task = self.texts(position), self.settings.recorded
-        rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64)])
-        generations = np.concatenate([c.numbers("generation", np.int64) for c in columns])
-        group = np.concatenate([c.numbers("group", np.int64) for c in columns]) + generations * len(generations)
-        advantage = [row for c in columns for row in c.lists("advantage", np.float64)]
-        ids = [row for c in columns for row in c.lists("completion_ids", np.int64)]
-        tokens = None if any(row is None or not len(row) for row in ids) else [row for row in ids if row is not None]
-        weights = np.asarray(task.reward_weights or (1.0,), np.float64)
-        return Completions(
-            prompts=texts.prompts, completions=texts.completions, group=np.unique(group, return_inverse=True)[1],
-            rewards=np.full(len(group), np.nan) if rewards is None else weighted(rewards, weights),
-            reward_names=task.reward_names, reward_parts=rewards, reward_weights=task.reward_weights,
-            advantage=np.array([np.nan if row is None or not len(row) else row[0] for row in advantage]),
-            length=None if tokens is None else np.array([len(row) for row in tokens]),
-            truncated=None if tokens is None or not task.eos_ids
-            else np.array([not np.isin(row, task.eos_ids).any() for row in tokens]),
-        )  # fmt: skip
+        with self._fitting(position):
+            columns = [Columns(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())]
+            texts, task = self.texts(position), self.settings.recorded
+            rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64)])
+            generations = np.concatenate([c.numbers("generation", np.int64) for c in columns])
+            group = np.concatenate([c.numbers("group", np.int64) for c in columns]) + generations * len(generations)
+            advantage = [row for c in columns for row in c.lists("advantage", np.float64)]
+            ids = [row for c in columns for row in c.lists("completion_ids", np.int64)]
+            tokens = (
+                None if any(row is None or not len(row) for row in ids) else [row for row in ids if row is not None]
+            )
+            weights = np.asarray(task.reward_weights or (1.0,), np.float64)
+            return Completions(
+                prompts=texts.prompts, completions=texts.completions, group=np.unique(group, return_inverse=True)[1],
+                rewards=np.full(len(group), np.nan) if rewards is None else weighted(rewards, weights),
+                reward_names=task.reward_names, reward_parts=rewards, reward_weights=task.reward_weights,
+                advantage=np.array([np.nan if row is None or not len(row) else row[0] for row in advantage]),
+                length=None if tokens is None else np.array([len(row) for row in tokens]),
+                truncated=None if tokens is None or not task.eos_ids
+                else np.array([not np.isin(row, task.eos_ids).any() for row in tokens]),
+            )  # fmt: skip
 
     def reports(self, position: int) -> list[Report]:
         files = self.steps[position - 1]
@@ -151,22 +175,23 @@ class Trace:
 
     def losses(self, position: int) -> np.ndarray | None:
         """The loss of each micro-batch as its process computed it, (N, M), NaN where none was noted."""
-        step = self.step(position)
-        assert step.denominator is not None and step.optimizer_step is not None
-        width = 1 + max(
-            int(m["part"]) for p in self.steps[position - 1].pieces.values() for m in p.index["micro_batches"]
-        )
-        noted = {
-            (int(m["pass"]), rank * width + int(m["part"])): m["loss"]
-            for rank, piece in self.steps[position - 1].pieces.items()
-            for m in piece.index["micro_batches"]
-        }
-        theirs = np.full(step.denominator.shape, np.nan)
-        for n, part in np.ndindex(*theirs.shape):
-            value = noted.get((int(step.optimizer_step[n]), int(part)))
-            if value is not None and (step.part[n] == part).any():
-                theirs[n, part] = value
-        return theirs
+        with self._fitting(position):
+            step = self.step(position)
+            assert step.denominator is not None and step.optimizer_step is not None
+            width = 1 + max(
+                int(m["part"]) for p in self.steps[position - 1].pieces.values() for m in p.index["micro_batches"]
+            )
+            noted = {
+                (int(m["pass"]), rank * width + int(m["part"])): m["loss"]
+                for rank, piece in self.steps[position - 1].pieces.items()
+                for m in piece.index["micro_batches"]
+            }
+            theirs = np.full(step.denominator.shape, np.nan)
+            for n, part in np.ndindex(*theirs.shape):
+                value = noted.get((int(step.optimizer_step[n]), int(part)))
+                if value is not None and (step.part[n] == part).any():
+                    theirs[n, part] = value
+            return theirs
 
     def incomplete(self, position: int) -> str:
         """Why the losses of an update cannot be compared; empty where they can."""

@@ -21,6 +21,8 @@ TRACE, INDEX, LOG = "trace.json", "index.jsonl", "log.jsonl"
 FORMAT, VERSION = "grpo-lab-trace", 1
 PATIENCE_SECONDS = 60.0
 """How long a step waits for the files of all processes."""
+MOST_PARTS = 100_000
+"""Optimizer steps of an update, and micro-batches of a process, at most."""
 LONGEST_DESCRIPTION = 4 << 20
 """Bytes of ``trace.json`` at most."""
 
@@ -142,11 +144,20 @@ def _attempts(home: Path) -> list[tuple[int, Path]]:
 
 def _sound(line: Any) -> bool:
     """Whether a line of the index has what is read of it, and leads nowhere but to a file beside it."""
-    whole = isinstance(line, dict) and all(
-        isinstance(line.get(name), int) for name in ("number", "global_step", "passes")
+    if not isinstance(line, dict) or not all(_whole(line.get(key)) for key in ("number", "global_step", "passes")):
+        return False
+    name, micro_batches = line.get("file"), line.get("micro_batches")
+    if not isinstance(name, str) or Path(name).name != name or not isinstance(micro_batches, list):
+        return False
+    return all(
+        isinstance(one, dict) and _whole(one.get("pass"), MOST_PARTS) and _whole(one.get("part"), MOST_PARTS)
+        for one in micro_batches
     )
-    name = line.get("file") if isinstance(line, dict) else None
-    return whole and isinstance(name, str) and Path(name).name == name and isinstance(line.get("micro_batches"), list)
+
+
+def _whole(value: Any, most: int = 2**53) -> bool:
+    """Whether a value is a whole number from 0 to ``most``."""
+    return type(value) is int and 0 <= value <= most
 
 
 def _without_repeated(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str]]:

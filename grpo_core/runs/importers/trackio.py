@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -161,8 +162,8 @@ class TrackioRun(TextRun):
     def _index(self, connection: RunConnection, number: int, text: Any, beginning: Any) -> None:
         """Note what one row of the metrics is: numbers of a step, a table of completions, or neither."""
         if '"completions":{"_type":"trackio.table"' in str(beginning).replace(" ", ""):
-            rows = _table_rows(_value(connection, number) if text is None else _parsed(text))
-            steps = {int(row["step"]) for row in rows if str(row.get("step", "")).isdigit()}
+            named = _STEP.search(str(beginning))  # all rows of TRL's table name one step, in the first column
+            steps = {int(named[1])} if named else _steps(_value(connection, number) if text is None else _parsed(text))
             if not steps:
                 self.note(tr("A table of completions names no step and is left out."))
                 return
@@ -275,6 +276,14 @@ def _table_rows(value: Any) -> list[dict[str, Any]]:
     found = value.get("completions") if isinstance(value, dict) else None
     rows = found.get("_value") if isinstance(found, dict) else None
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+_STEP = re.compile(r'"_value": ?\[\{"step": ?"?(\d{1,18})"?[,}]')
+
+
+def _steps(value: Any) -> set[int]:
+    """The steps that the rows of a table of completions name."""
+    return {int(row["step"]) for row in _table_rows(value) if str(row.get("step", "")).isdigit()}
 
 
 def _number(value: Any) -> float | None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from grpo_core.errors import RunFileError
 from grpo_core.regular_file import opened_regular
-from grpo_core.runs.importers.jsonl import LONGEST_LINE, placed_lines
+from grpo_core.runs.importers.jsonl import LONGEST_LINE, Place, placed_lines
 from grpo_core.runs.importers.source import Completions, file_stamp
 from grpo_core.runs.importers.text_run import TextRun, equal_groups, names_in, numbered, recorded_settings
 from grpo_core.text import tr
@@ -66,6 +66,7 @@ class VerifiersRun(TextRun):
     def __init__(self, path: Path) -> None:
         super().__init__(path, path.parent.name if path.is_file() else path.name, recorded_settings("verifiers"))
         self._places: dict[int, list[tuple[Path, int]]] = {}
+        self._looked = _Looked()
         self.note(tr("Numbers of tokens have four decimals in these files: smaller differences mean nothing."))
         self.refresh()
         if self.labels:
@@ -83,27 +84,33 @@ class VerifiersRun(TextRun):
         return len(self.labels)
 
     def _index(self, file: Path) -> dict[int, list[tuple[Path, int]]]:
-        """Training step -> the lines of one file that belong to it; evaluation is left out beside training."""
-        training: dict[int, list[tuple[Path, int]]] = {}
-        evaluation: dict[int, list[tuple[Path, int]]] = {}
+        """Training step -> the lines of one file that belong to it; evaluation is left out beside training.
+
+        What was read before is not read again: the file is taken to grow at its end, unless it is another one now.
+        """
+        facts = file.stat()
+        if self._looked.file != facts.st_ino or facts.st_size < self._looked.at.byte:
+            self._looked = _Looked(file=facts.st_ino)
+        looked = self._looked
+        looked.forget_unfinished()
         notes: list[str] = []
-        for start, episode in placed_lines(file, notes, note_torn=True):
+        for start, episode in placed_lines(file, notes, note_torn=True, at=looked.at):
             run = _dict(_dict(episode).get("run"))
             work = _dict(run.get("work"))
             step = work.get("step")
-            where = evaluation if "eval" in (run.get("type"), work.get("type")) else training
+            where = looked.evaluation if "eval" in (run.get("type"), work.get("type")) else looked.training
             where.setdefault(step if type(step) is int and 0 <= step < 2**60 else 1, []).append((file, start))
-        if training and evaluation:
+        if looked.training and looked.evaluation:
             notes.append(
                 tr("{count} episodes of evaluation stand among those of training; they are left out.").format(
-                    count=sum(map(len, evaluation.values()))
+                    count=sum(map(len, looked.evaluation.values()))
                 )
             )
-        elif evaluation:
+        elif looked.evaluation:
             notes.append(tr("These are episodes of an evaluation; nothing was trained on them."))
         for sentence in notes:
             self.note(sentence)
-        return training or evaluation
+        return looked.training or looked.evaluation
 
     def stamp(self, position: int) -> tuple[int, ...]:
         places = self._places[self.labels[position - 1]]
@@ -132,6 +139,30 @@ class VerifiersRun(TextRun):
                 )
             )
         return rows.table()
+
+
+@dataclass
+class _Looked:
+    """What is known of a file that is being written.
+
+    Attributes:
+        file: which file it is, by its number on the disk.
+        at: behind the last line that was whole.
+        training, evaluation: training step -> the lines that belong to it.
+    """
+
+    file: int = -1
+    at: Place = field(default_factory=Place)
+    training: dict[int, list[tuple[Path, int]]] = field(default_factory=dict)
+    evaluation: dict[int, list[tuple[Path, int]]] = field(default_factory=dict)
+
+    def forget_unfinished(self) -> None:
+        """A last line without its end is read again."""
+        for steps in (self.training, self.evaluation):
+            for step, places in list(steps.items()):
+                steps[step] = [place for place in places if place[1] < self.at.byte]
+                if not steps[step]:
+                    del steps[step]
 
 
 def _episodes(places: list[tuple[Path, int]], notes: list[str]) -> Iterator[Any]:

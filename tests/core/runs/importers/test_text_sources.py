@@ -154,6 +154,25 @@ def test_evaluation_among_the_episodes_of_training_is_left_out(tmp_path: Path) -
     assert any("1 episodes of evaluation" in note for note in run.notes)
 
 
+def test_a_growing_file_of_episodes_is_read_on_from_where_it_ended(tmp_path: Path) -> None:
+    lines = (DATA / SOURCES["verifiers"]).read_text("utf-8").splitlines(keepends=True)
+    path = tmp_path / "traces.jsonl"
+    path.write_text("".join([*lines[:3], "no JSON\n", lines[3].rstrip("\n")]), "utf-8")
+    run = open_source(path)
+    assert len(run.completions(1).rewards) == 4, "a whole last line without its end counts"
+    with path.open("a", encoding="utf-8") as file:
+        file.write("\n" + "".join(lines[4:]) + "neither\n")
+    run.refresh()
+    assert run.completions(1).rewards.tolist() == open_source(path).completions(1).rewards.tolist()
+    assert len(run.completions(1).rewards) == 9
+    assert [note for note in run.notes if "not JSON" in note] == [
+        f"Line {number} of traces.jsonl is not JSON and is left out." for number in (4, 10)
+    ]
+    path.write_text(lines[0], "utf-8")
+    run.refresh()
+    assert len(run.completions(1).rewards) == 1, "a shorter file is another one"
+
+
 def test_prime_rls_folders_are_steps(tmp_path: Path) -> None:
     for step in (2, 10):
         folder = tmp_path / "rollouts" / f"step_{step}" / "train" / "all"
