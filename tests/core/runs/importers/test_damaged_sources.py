@@ -71,7 +71,7 @@ def sentences(path: Path) -> Iterator[str]:
         for read in (source.completions, source.step, source.texts, source.reports, source.stamp):
             with suppress(NotRecordedError):
                 try:
-                    read(position)  # type: ignore[operator]
+                    read(position)
                 except GrpoError as error:
                     yield str(error)
         try:
