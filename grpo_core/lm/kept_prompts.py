@@ -6,23 +6,51 @@ it is not has another thread read it first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import overload
 
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm.problems import Prompt
-from grpo_core.lm.prompt_file import located, read_prompts
+from grpo_core.lm.prompt_file import each_prompt, located
 
 SMALL = 64_000
 """Bytes of a file that is read within a frame or two."""
 
 
+class Prompts(Sequence[Prompt]):
+    """Prompts that are kept as texts alone: of those, millions cost Python's garbage collector nothing.
+
+    A prompt is made when it is asked for.
+    """
+
+    def __init__(self, answers: Mapping[str, str]) -> None:
+        """From the answer to each text."""
+        self._texts, self._answers = tuple(answers), tuple(answers.values())
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, place: int) -> Prompt: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Prompt]: ...
+    def __getitem__(self, place: int | slice) -> Prompt | list[Prompt]:
+        if isinstance(place, slice):
+            return [*map(Prompt, self._texts[place], self._answers[place])]
+        return Prompt(self._texts[place], self._answers[place])
+
+    def find(self, text: str) -> Prompt | None:
+        """The prompt with this text; None where there is none."""
+        return self[self._texts.index(text)] if text in self._texts else None
+
+
 class _Kept:
     """What reading a file has come to; empty before."""
 
-    prompts: tuple[Prompt, ...] | None = None
+    prompts: Prompts | None = None
     error: str = ""
 
 
@@ -32,9 +60,7 @@ def _kept(path: str, state: tuple[int, ...], checker: str, longest: int | None) 
     return _Kept()
 
 
-def prompts_at(
-    path: Path, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False
-) -> tuple[Prompt, ...]:
+def prompts_at(path: Path, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False) -> Prompts:
     """The prompts of a file, each text once.
 
     Args:
@@ -52,13 +78,13 @@ def prompts_at(
         raise GrpoError(kept.error)
     if kept.prompts is None:
         try:
-            found = read_prompts(path, checker=checker, longest=longest, cancelled=cancelled)
+            each = each_prompt(path, checker=checker, longest=longest, cancelled=cancelled)
+            kept.prompts = Prompts({prompt.text: prompt.answer for prompt in each})
         except Cancelled:
             raise
         except GrpoError as error:
             kept.error = str(error)
             raise
-        kept.prompts = tuple({prompt.text: prompt for prompt in found}.values())
     return kept.prompts
 
 

@@ -21,6 +21,9 @@ LARGEST = 20_000_000
 LONGEST_ANSWER = 20_000
 """Characters of an answer; a completion has some dozens."""
 
+_PIECE = 64_000
+"""Characters of a file that are cut into lines at a time."""
+
 SHIPPED = "shipped:"
 """What the name of a list begins with that comes with the program."""
 
@@ -33,7 +36,17 @@ def located(file: str) -> Path:
 def read_prompts(
     path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False
 ) -> list[Prompt]:
-    """The prompts of a file with the columns (or keys) “prompt” and “answer”.
+    """The prompts of a file, as :func:`each_prompt` reads them."""
+    return [*each_prompt(path, checker=checker, longest=longest, cancelled=cancelled)]
+
+
+def each_prompt(
+    path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False
+) -> Iterator[Prompt]:
+    """The prompts of a file with the columns (or keys) “prompt” and “answer”, one after the other.
+
+    Millions of prompts would have Python's garbage collector stop every thread for a third of a second now and then:
+    who reads a large file beside a window keeps their texts.
 
     Args:
         path: a ``.csv`` or ``.jsonl`` file in UTF-8.
@@ -64,18 +77,27 @@ def read_prompts(
             tr("{path} cannot be read: {reason}. Choose a CSV or JSONL file.").format(path=path, reason=reason)
         ) from None
     rows = _json_lines(path, text) if path.suffix.lower() in (".jsonl", ".ndjson", ".json") else _csv_rows(path, text)
-    prompts = []
+    empty = True
     for line, row in rows:
         if cancelled():
             raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
-        prompts.append(_checked(path, line, row, checker, longest))
-    if not prompts:
+        yield _checked(path, line, row, checker, longest)
+        empty = False
+    if empty:
         raise GrpoError(tr("{name} holds no prompts; each line needs a prompt and its answer.").format(name=path.name))
-    return prompts
+
+
+def _lines(text: str) -> Iterator[str]:
+    """As ``text.splitlines()``, in pieces: cutting a large text in one go would stop every other thread meanwhile."""
+    begin = 0
+    while begin < len(text):
+        end = text.find("\n", begin + _PIECE) + 1 or len(text)
+        yield from text[begin:end].splitlines()
+        begin = end
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    reader = csv.DictReader(text.splitlines(), strict=True)
+    reader = csv.DictReader(_lines(text), strict=True)
     try:
         names = reader.fieldnames or ()
         if not {"prompt", "answer"} <= set(names):
@@ -97,7 +119,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, content in enumerate(text.splitlines(), 1):
+    for line, content in enumerate(_lines(text), 1):
         if not content.strip():
             continue
         try:

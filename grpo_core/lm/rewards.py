@@ -12,7 +12,7 @@ import numpy as np
 from grpo_core.config import LanguageTask
 from grpo_core.errors import GrpoError
 from grpo_core.lm import problems
-from grpo_core.lm.kept_prompts import prompts_at
+from grpo_core.lm.kept_prompts import Prompts, prompts_at
 from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.prompt_file import located
@@ -41,19 +41,19 @@ class PromptSource:
 
     def __init__(self, task: LanguageTask, context: int | None) -> None:
         self.task = task
-        self._own: list[Prompt] = []
+        self._own = Prompts({})
         if task.problem == "own":
             longest = None if context is None else context - task.max_tokens
-            self._own = list(prompts_at(located(task.file), task.checker, longest))
+            self._own = prompts_at(located(task.file), task.checker, longest)
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
         """The P prompts of an update. Own prompts come without repetition as long as there are enough."""
         count = self.task.prompts
         if not self._own:
             return [problems.drawn(self.task.difficulty, numbers) for _ in range(count)]
-        rows = self._trained_on()
-        order = numbers.permutation(len(rows))
-        return [rows[order[i % len(rows)]] for i in range(count)]
+        places = self._trained_on
+        order = numbers.permutation(len(places))
+        return [self._own[int(places[order[i % len(places)]])] for i in range(count)]
 
     def held_out(self) -> list[Prompt]:
         """The fixed prompts on which accuracy is measured. Of own prompts every eighth, once there are sixteen."""
@@ -63,7 +63,7 @@ class PromptSource:
     def _held_out(self) -> list[Prompt]:
         count = self.task.held_out
         if self._own:
-            return (self._own[::8] if len(self._own) >= 16 else self._own)[:count]
+            return self._own[: 8 * count : 8] if len(self._own) >= 16 else self._own[:count]
         return _fixed(self.task.difficulty, count)
 
     @cached_property
@@ -81,7 +81,7 @@ class PromptSource:
         """
         if not self._own:
             return Prompt(text, str(problems.answer(text.rstrip("="))))
-        found = next((prompt for prompt in self._own if prompt.text == text), None)
+        found = self._own.find(text)
         if found is None:
             raise GrpoError(
                 tr("“{text}” is not among the prompts of {name} any more.").format(
@@ -90,10 +90,11 @@ class PromptSource:
             )
         return found
 
-    def _trained_on(self) -> list[Prompt]:
-        if len(self._own) < 16:
-            return self._own
-        return [prompt for place, prompt in enumerate(self._own) if place % 8]
+    @cached_property
+    def _trained_on(self) -> np.ndarray:
+        """Places of the own prompts that are not held out."""
+        places = np.arange(len(self._own))
+        return places if len(places) < 16 else places[places % 8 != 0]
 
 
 def _fixed(difficulty: str, count: int) -> list[Prompt]:

@@ -71,7 +71,7 @@ sys.exit(start(sys.argv[1:]))
 
 PROMPTS = """from grpo_core.lm.kept_prompts import read_ahead
         pattern = PATTERN
-        (home / "mine.csv").write_text("prompt,answer\\n" + "".join(f'{n}+1=,"{pattern}"\\n' for n in range(1, 9)))
+        (home / "mine.csv").write_text("prompt,answer\\n" + "".join(f'{n}+3*4=,"{pattern}"\\n' for n in range(1, 9)))
         own = language_settings().replace(
             {"task.problem": "own", "task.file": str(home / "mine.csv"), "task.checker": "regex"})
         read_ahead(own, lambda: False)

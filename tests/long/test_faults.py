@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from app.application import Application
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.training.controller import State
+from grpo_core.config import language_settings
 from grpo_core.runs.run_file import RunReader
 from tests.app.conftest import Driver, take_down
 
@@ -124,6 +126,30 @@ def test_a_process_that_is_stopped_does_not_keep_the_window_open(driver: Driver)
 def test_a_process_that_is_killed_is_replaced_when_the_run_goes_on(driver: Driver, number: signal.Signals) -> None:
     child(driver).send_signal(number)
     heard(driver, f"killed by signal {number}")
+    goes_on(driver)
+
+
+def test_a_regular_expression_that_searches_without_end_stops_the_run_and_is_named(
+    driver: Driver, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    pattern = "(?:.{0,9}){40}/"  # some 10^8 ways to divide a completion such as 2+12=14
+    prompts = tmp_path / "mine.csv"
+    prompts.write_text("prompt,answer\n" + "".join(f'{number}+3*4=,"{pattern}"\n' for number in range(1, 9)))
+    own = language_settings().replace({"task.problem": "own", "task.file": str(prompts), "task.checker": "regex"})
+    done: list[bool] = []
+    driver.program.prompts.ready(own, lambda: done.append(True))
+    driver.qtbot.waitUntil(lambda: bool(done), timeout=PATIENCE)
+    driver.program.run_manager.new_run(own)
+    driver.settle()
+    driver.program.player.run()
+    sentence = heard(driver, "is still searching")
+    searched = re.search(r"“([^”]+)” is still searching “([^”]+)” after 2 seconds", sentence)
+    assert searched is not None, sentence
+    assert searched[1] == pattern, "the pattern is named, and the completion"
+    assert driver.program.controller.state is State.FAILED
+    driver.program.runs.new_bandit_run()
+    driver.settle()
     goes_on(driver)
 
 

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpo_core.errors import GrpoError
+from grpo_core.lm import prompt_file
+from grpo_core.lm.kept_prompts import prompts_at
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.prompt_file import LARGEST, read_prompts
 from grpo_core.lm.vocabulary import encode
@@ -133,3 +135,27 @@ def usable(prompts: list[Prompt], checker: str) -> None:
             float(prompt.answer)
         if checker == "regex":
             re.compile(prompt.answer)
+
+
+def test_a_file_of_many_pieces_is_cut_into_the_same_lines_and_says_the_right_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "mine.csv"
+    rows = [f'{number}+1=,"{number + 1}"' for number in range(200)]
+    for end in ("\n", "\r\n", "\r"):
+        path.write_bytes(end.join(["prompt,answer", *rows]).encode())
+        whole = read(path)
+        with monkeypatch.context() as patch:
+            patch.setattr(prompt_file, "_PIECE", 7)
+            assert read(path) == whole == [Prompt(f"{number}+1=", str(number + 1)) for number in range(200)]
+            path.write_bytes(end.join(["prompt,answer", *rows, "1/1=,1"]).encode())
+            with pytest.raises(GrpoError, match="Line 202 of"):
+                read(path)
+
+
+def test_kept_prompts_are_a_list_of_prompts_of_which_each_text_is_there_once(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("prompt,answer\n1+1=,2\n1+2=,3\n1+1=,4\n")
+    kept = prompts_at(path, "exact", 40)
+    assert list(kept) == [Prompt("1+1=", "4"), Prompt("1+2=", "3")] == kept[:]
+    assert kept[1:] == [Prompt("1+2=", "3")] and kept.find("1+2=") == kept[1] and kept.find("2+2=") is None
