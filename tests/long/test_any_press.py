@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QComboBox, QDialog, QMenu, QMenuBar, QSlider, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QDialog,
+    QMenu,
+    QMenuBar,
+    QPushButton,
+    QSlider,
+    QToolButton,
+    QWidget,
+)
 
 from app.workspace.cursor import Stage
 from grpo_core.config import BanditTask, Settings
@@ -75,7 +85,8 @@ class Hands:
             widget
             for widget in self.program.window.findChildren(QWidget)
             if widget.isVisible() and min(widget.width(), widget.height()) > 5
-            and not isinstance(widget, (QMenuBar, QMenu, QComboBox))  # they would wait for an answer
+            and not isinstance(widget, (QMenuBar, QMenu, QComboBox))  # they would wait for an answer,
+            and not (isinstance(widget, (QToolButton, QPushButton)) and widget.menu() is not None)  # these too
         ]  # fmt: skip
         widget = self.any.choice(seen)
         where = QPoint(self.any.randrange(widget.width()), self.any.randrange(widget.height()))
