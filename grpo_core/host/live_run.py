@@ -175,14 +175,20 @@ class LiveRun:
             NonFiniteError: a number of the update is not finite.
             RunFileError: the update is finished, but could not be written.
         """
-        self.save()
+        if self._appended < self.head:
+            self.save()
         if self._writer is None and self._begin.path.exists():
             with self._closing_on_error():
                 self._opened(self._settings)
         step, scalars = self._computed()
         self._last, self.scalars = step, scalars
         self.buffer.put(step, scalars)
-        self.save()
+        if self._appended == step.step - 1 and self._writer is not None:
+            with self._closing_on_error():
+                self._append(self._writer, step, scalars)
+                self._note_committed()
+        else:
+            self.save()
 
     def save(self) -> None:
         """Give every finished update to the file, which commits when 50 ms have passed since the last time.
@@ -194,9 +200,12 @@ class LiveRun:
             for step, scalars in self.buffer.waiting(self._appended):
                 writer = self._opened(step.settings)
                 if step.step > self._appended:
-                    writer.append(step, scalars)
-                    self._appended = step.step
+                    self._append(writer, step, scalars)
             self._note_committed()
+
+    def _append(self, writer: Writer, step: Step, scalars: Mapping[str, float]) -> None:
+        writer.append(step, scalars)
+        self._appended = step.step
 
     def commit(self) -> None:
         """Put every finished update on disk.

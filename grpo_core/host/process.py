@@ -21,7 +21,7 @@ from grpo_core.host.live_run import Learners, Writers, run_writer
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_bundle, from_report, to_command
 from grpo_core.host.reports import Report
-from grpo_core.host.wire import Message, receive, send
+from grpo_core.host.wire import Message, readable, receive, send
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Step
@@ -100,6 +100,7 @@ class Incoming:
 
     def __init__(self, connection: Connection, outgoing: Outgoing) -> None:
         self._connection = connection
+        self._readable = readable(connection)
         self._outgoing = outgoing
         self._waiting: deque[tuple[int, Command]] = deque()
         self._urgent = False
@@ -116,9 +117,10 @@ class Incoming:
             raise EOFError
         if self._waiting:
             timeout = 0.0
-        while self._connection.poll(timeout):
+        if timeout != 0:
+            self._connection.poll(timeout)
+        while self._readable():
             self._read()
-            timeout = 0.0
         taken = [command for _, command in self._waiting]
         if taken:
             self._outgoing.send({"is": "taken", "serial": self._waiting[-1][0]})
@@ -132,7 +134,7 @@ class Incoming:
         if now - self._looked >= LOOK:
             self._looked = now
             try:
-                while self._connection.poll():
+                while self._readable():
                     self._read()
             except (EOFError, OSError):  # nobody is there any more; take() says so
                 self._gone = self._urgent = True

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import select
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, RunFileError, SettingsError
@@ -43,6 +44,18 @@ def receive(connection: Connection) -> Message:
             place += length
         message["blobs"] = blobs
     return message
+
+
+def readable(connection: Connection) -> Callable[[], bool]:
+    """A function that says at once whether ``connection`` has something to say, or has ended.
+
+    It costs a microsecond or two where ``Connection.poll`` makes a selector at each call, which costs thirty.
+    """
+    if not hasattr(select, "poll"):  # Windows, whose pipes are asked directly
+        return connection.poll
+    watcher = select.poll()
+    watcher.register(connection.fileno(), select.POLLIN)
+    return lambda: bool(watcher.poll(0))
 
 
 def error_message(error: Exception) -> Message:
