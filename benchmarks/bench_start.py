@@ -3,7 +3,8 @@
     python -m benchmarks.bench_start
 
 Real processes of the real program, offscreen, in a temporary folder: the very first start (no preferences, a welcome)
-and one that opens a run again. Below it stands where the time of the imports goes.
+and one that opens a run again. Its modules are compiled already, as in every installed copy, also where the environment
+forbids Python to keep byte code. Below it stands where the time of the imports goes.
 """
 
 from __future__ import annotations
@@ -80,9 +81,15 @@ sys.exit(app.start.start(sys.argv[4:]))
 """The program with one thing more: it says when its window is painted and how long it stood still then, and closes."""
 
 
-def seconds_to_paint(home: Path, *arguments: str) -> tuple[float, float]:
+def compiled(folder: Path) -> dict[str, str]:
+    """An environment in which Python keeps its byte code in ``folder``."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(folder)}
+
+
+def seconds_to_paint(home: Path, environment: dict[str, str], *arguments: str) -> tuple[float, float]:
     """From the start of a process to its first painted window; and the longest standstill of its thread after that."""
-    environment = os.environ | {"GRPO_LAB_HOME": str(home), "QT_QPA_PLATFORM": "offscreen"}
+    environment = environment | {"GRPO_LAB_HOME": str(home), "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, "-c", WATCHED, "window", ",".join(FORBIDDEN), str(WATCH), *arguments]
     begin = time.time()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
@@ -94,10 +101,10 @@ def seconds_to_paint(home: Path, *arguments: str) -> tuple[float, float]:
     return float(words[0]) - begin, float(words[1])
 
 
-def seconds_of_imports(module: str, most: int) -> list[tuple[float, str]]:
+def seconds_of_imports(module: str, environment: dict[str, str], most: int) -> list[tuple[float, str]]:
     """The packages whose own code takes longest to import, in milliseconds."""
     command = [sys.executable, "-X", "importtime", "-c", f"import {module}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
     spent: dict[str, float] = defaultdict(float)
     for line in done.stderr.splitlines()[1:]:
         own, _, name = line.removeprefix("import time:").split("|")
@@ -120,11 +127,13 @@ def main() -> None:
         fresh, used = Path(folder, "fresh"), Path(folder, "used")
         used.mkdir()
         run = with_a_run(used)
-        seconds_to_paint(Path(folder, "warming"))
+        environment = compiled(Path(folder, "bytecode"))
+        seconds_to_paint(Path(folder, "warming"), environment)
         first, again = [], []
         for start in range(STARTS):
-            first.append(seconds_to_paint(fresh / str(start)))
-            again.append(seconds_to_paint(used, str(run)))
+            first.append(seconds_to_paint(fresh / str(start), environment))
+            again.append(seconds_to_paint(used, environment, str(run)))
+        imports = seconds_of_imports("app.application", environment, 10)
     medians, standstills = [], []
     for name, pairs in (("first start", first), (f"opening a run of {UPDATES} updates", again)):
         samples, still = zip(*pairs, strict=True)
@@ -135,7 +144,7 @@ def main() -> None:
             f"({', '.join(f'{sample:.2f}' for sample in samples)}), then blocked for {standstills[-1]:.0f} ms at most"
         )
     print("imports, own time by package, ms (measuring it makes it slower):")
-    for took, name in seconds_of_imports("app.application", 10):
+    for took, name in imports:
         print(f"  {name:<30} {took:8.1f}")
     measured("start", max(medians))
     measured("blocked", max(standstills))

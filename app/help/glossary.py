@@ -104,7 +104,7 @@ def load_glossary(path: Path) -> Glossary:
         raise GlossaryError(int(found[1]) if found else len(text.splitlines()), tr("this is not TOML")) from None
     except (OSError, UnicodeDecodeError) as error:
         raise GlossaryError(1, tr("{path} cannot be read ({error})").format(path=path, error=error)) from None
-    entries = {id: _entry(id, table, _line(text, id)) for id, table in tables.items()}
+    entries = {id: _entry(id, table, text) for id, table in tables.items()}
     for entry in entries.values():
         for other in entry.see:
             if other not in entries:
@@ -144,29 +144,31 @@ def tooltip_text(term: str, note: str = "") -> str:
     return " ".join(part for part in (entry.sentence if entry else "", note) if part)
 
 
-def _entry(id: str, table: Any, line: int) -> Entry:
-    """The entry of one table.
+def _entry(id: str, table: Any, text: str) -> Entry:
+    """The entry of one table; ``text`` is that of the whole file, in which an error is placed.
 
     Raises:
         GlossaryError: a part is missing, unknown or of another kind.
     """
     if not isinstance(table, dict):
-        raise GlossaryError(line, tr("“{id}” stands outside a [term]").format(id=id))
+        raise GlossaryError(_line(text, id), tr("“{id}” stands outside a [term]").format(id=id))
     known = {field.name for field in fields(Entry)} - {"id"}
     for name, value in table.items():
         if name not in known:
             raise GlossaryError(
-                line,
+                _line(text, id),
                 tr("“{id}” has the part “{name}”; known are {known}").format(
                     id=id, name=name, known=", ".join(sorted(known))
                 ),
             )
         texts, form = (value, tr("a list of texts")) if name in _LISTS else ([value], "a text")
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise GlossaryError(line, tr("“{name}” of “{id}” must be {form}").format(name=name, id=id, form=form))
+            raise GlossaryError(
+                _line(text, id), tr("“{name}” of “{id}” must be {form}").format(name=name, id=id, form=form)
+            )
     for name in ("title", "sentence", "source"):
         if not table.get(name):
-            raise GlossaryError(line, tr("“{id}” has no {name}").format(id=id, name=name))
+            raise GlossaryError(_line(text, id), tr("“{id}” has no {name}").format(id=id, name=name))
     parts: dict[str, Any] = {name: tuple(table[name]) if name in _LISTS else table[name] for name in table}
     title = tr(parts["title"])
     if title != parts["title"]:
