@@ -8,15 +8,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from app.examples import RECORDED, is_example
 from app.plotting.pyramid import Pyramid
 from app.workspace.onsets import Onsets, changes, leaves_zero
+from app.workspace.series_reading import Poll, all_series
 from grpo_core.config import Settings
-from grpo_core.errors import Cancelled, RunFileError
+from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Origin, Step
@@ -30,16 +30,6 @@ KEPT_STEPS = 64
 """Decoded steps that stay in memory."""
 KEPT_TOKENS = 4_000_000
 """Tokens of all of these together, where there are several: some 100 bytes a token."""
-
-
-class Poll(Protocol):
-    """What a long reading is given."""
-
-    def __call__(self) -> bool:
-        """Whether to give up."""
-
-    def tell(self, fraction: float) -> None:
-        """So much is done, from 0 to 1."""
 
 
 class RunHandle:
@@ -119,7 +109,7 @@ class RunHandle:
         handle = cls(title=title or path.stem, origin=reader.origin, path=path)
         handle._lineage = Lineage(reader, path.parent)
         handle.own_thinned, handle.thinned = reader.thinned, handle._lineage.thinned()
-        handle.extend(_all_series(reader, poll), reader.last)
+        handle.extend(all_series(path, reader, poll), reader.last)
         handle.changes = list(reader.settings_changes()) or handle.changes
         handle.branched_at = reader.meta.parent[1] if reader.meta.parent else None
         handle.read_only = _hindrance(path, reader.newer)
@@ -284,18 +274,6 @@ class RunHandle:
             self._lineage = None
         if self.parent is not None:
             self.parent.let_go()
-
-
-def _all_series(reader: RunReader, poll: Poll | None) -> dict[str, np.ndarray]:
-    """Every scalar of a run, by name."""
-    series = {}
-    for count, name in enumerate(METRICS):
-        if poll is not None:
-            if poll():
-                raise Cancelled(tr("The run was not opened."))
-            poll.tell(count / len(METRICS))
-        series[name] = reader.series(name)
-    return series
 
 
 def _nowhere(number: int) -> Step | None:

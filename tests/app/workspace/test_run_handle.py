@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.workspace import series_reading
 from app.workspace.cursor import Stage
 from app.workspace.run_handle import KEPT_STEPS, RunHandle
 from app.workspace.step_view import StepViews
 from grpo_core import metrics, recompute
 from grpo_core.config import Settings
-from grpo_core.errors import RunFileError
+from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.learners import learner, origin
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunWriter
@@ -39,6 +40,39 @@ def test_a_file_opens_with_its_scalars_settings_and_title(file: Path, steps: lis
     told = [metrics.metrics(step)["kl"] for step in steps]
     assert np.array_equal(run.series["kl"].values, told)
     run.let_go()
+
+
+class Asked:
+    """A reading that is wanted ``wanted`` times, and what it has told."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.told: list[float] = []
+
+    def __call__(self) -> bool:
+        self.wanted -= 1
+        return self.wanted < 0
+
+    def tell(self, fraction: float) -> None:
+        self.told.append(fraction)
+
+
+@pytest.mark.parametrize("long", [1, KEPT_STEPS * 100], ids=["by two threads", "by one"])
+def test_every_series_is_read_whoever_reads_it(
+    long: int, file: Path, steps: list[Step], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(series_reading, "LONG", long)
+    asked = Asked(99)
+    run = RunHandle.open(file, asked)
+    for name in metrics.METRICS:
+        known = [metrics.metrics(step)[name] for step in steps]
+        assert np.array_equal(run.series[name].values, known, equal_nan=True), name
+    assert asked.told == sorted(asked.told) and asked.told[0] == 0 and asked.told[-1] < 1
+    run.extend({name: np.array([0.5]) for name in metrics.METRICS}, run.head + 1)
+    assert [series.last for series in run.series.values()] == [0.5] * len(metrics.METRICS)
+    run.let_go()
+    with pytest.raises(Cancelled):
+        RunHandle.open(file, Asked(3))
 
 
 def test_few_steps_stay_in_memory_and_every_step_can_be_read(file: Path, steps: list[Step]) -> None:

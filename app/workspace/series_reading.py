@@ -1,0 +1,121 @@
+"""Every scalar series of a run, read from its file: the series of a long run by two threads, each with a connection."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from grpo_core.errors import Cancelled
+from grpo_core.metrics import METRICS
+from grpo_core.runs.run_file import RunReader
+from grpo_core.text import tr
+
+LONG = 100_000
+"""Updates from which on a second connection pays: it takes a millisecond, a series of a million updates five."""
+
+
+class Poll(Protocol):
+    """What a long reading is given."""
+
+    def __call__(self) -> bool:
+        """Whether to give up."""
+
+    def tell(self, fraction: float) -> None:
+        """So much is done, from 0 to 1."""
+
+
+def all_series(path: Path, reader: RunReader, poll: Poll | None = None) -> dict[str, np.ndarray]:
+    """Every scalar of a run by name, (n,) with one entry an update up to the reader's last.
+
+    A series that only a language model's updates have is NaN throughout a bandit's run, and takes no memory there.
+
+    Args:
+        path: of the file.
+        reader: has it open.
+        poll: says whether to give up, and is told how far the reading is.
+
+    Raises:
+        RunFileError: the file cannot be read.
+        Cancelled: ``poll`` said so.
+    """
+    language = reader.meta.settings.is_language
+    names = [name for name, metric in METRICS.items() if language or not metric.language]
+    absent = np.broadcast_to(np.nan, max(reader.last, 0))
+    progress = _Progress(poll, len(names))
+    if reader.last < LONG:
+        read = _read(reader, names, progress)
+    else:
+        beside = _Beside(path, reader.last, names[1::2], progress)
+        beside.start()
+        try:
+            read = _read(reader, names[::2], progress)
+        except BaseException:
+            progress.given_up = True
+            raise
+        read |= beside.result()
+    return {name: read.get(name, absent) for name in METRICS}
+
+
+class _Progress:
+    """What two threads tell together."""
+
+    def __init__(self, poll: Poll | None, total: int) -> None:
+        self._poll, self._total, self._lock = poll, total, threading.Lock()
+        self._numbers = count()
+        self.given_up = False
+
+    def step(self) -> None:
+        """Another series is about to be read.
+
+        Raises:
+            Cancelled: it is not wanted any more.
+        """
+        with self._lock:
+            if self._poll is not None:
+                self.given_up = self.given_up or self._poll()
+                self._poll.tell(next(self._numbers) / self._total)
+        if self.given_up:
+            raise Cancelled(tr("The run was not opened."))
+
+
+def _read(reader: RunReader, names: Sequence[str], progress: _Progress) -> dict[str, np.ndarray]:
+    series = {}
+    for name in names:
+        progress.step()
+        series[name] = reader.series(name)
+    return series
+
+
+class _Beside(threading.Thread):
+    """Reads series by a connection of its own; a disk that does not answer keeps no program from ending."""
+
+    def __init__(self, path: Path, last: int, names: Sequence[str], progress: _Progress) -> None:
+        super().__init__(name="series", daemon=True)
+        self._path, self._last, self._names, self._progress = path, last, names, progress
+        self._series: dict[str, np.ndarray] = {}
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Read them; updates that were written since the first connection looked are left out."""
+        try:
+            with RunReader.open(self._path) as reader:
+                read = _read(reader, self._names, self._progress)
+            self._series = {name: values[: self._last] for name, values in read.items()}
+        except BaseException as error:
+            self._error = error
+
+    def result(self) -> dict[str, np.ndarray]:
+        """Every series, once the thread has ended.
+
+        Raises:
+            RunFileError, Cancelled: what ended it.
+        """
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._series
