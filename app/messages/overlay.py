@@ -96,7 +96,8 @@ class MessageOverlay(QObject):
     def room(self) -> QRect:
         """The part of the window that messages may cover: below its toolbars, the timeline among them."""
         window, margin = self._window, round(MARGIN * self._scale())
-        bars = [bar for bar in window.findChildren(QToolBar) if bar.isVisible() and bar.window() is window]
+        own = window.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        bars = [bar for bar in own if bar.isVisible() and bar.window() is window]
         top = max((bar.mapTo(window, QPoint(0, bar.height())).y() for bar in bars), default=0)
         return QRect(QPoint(0, top), QPoint(window.width() - 1, window.height() - 1)).adjusted(
             margin, margin, -margin, -margin

@@ -273,7 +273,7 @@ class MetricsPanel(Panel):
                 title, known = METRICS[card.name].title, _revealed(card.name, view)
                 value = values[card.name] if known else _before(card.name, view)
                 card.note = _held_out(view) if card.name == "accuracy" else ""
-                reason = view.step.reasons.get(card.name) if known else None
+                reason = view.step.reason(card.name) if known else None
                 stale = not known and value == value
                 card.show_number(view.theme, view.scale, title, value, reason, stale=stale)
 

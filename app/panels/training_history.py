@@ -31,6 +31,8 @@ from grpo_core.text import tr
 SHOWN = ("reward_mean", "max_prob", "kl", "entropy")
 SHOWN_LANGUAGE = ("reward_mean", "accuracy", *SPARSE, "kl", "entropy")
 
+NEWEST = 1000
+"""Updates at the end of a series that are looked at first: a long one mostly shows there that it has values."""
 SPACING, MARGINS = 8, 48
 """Pixels between the boxes, and beside all of them."""
 
@@ -213,7 +215,8 @@ class TrainingHistoryPanel(Panel):
     def _offer(self, run: RunHandle) -> None:
         """Offer the series that have a value; before the first update, those that this kind of run can have."""
         for name in self.boxes.keys() - self._known:
-            if np.isfinite(run.series[name].values[self._looked :]).any():
+            values = run.series[name].values[self._looked :]
+            if np.isfinite(values[-NEWEST:]).any() or np.isfinite(values).any():
                 self._known.add(name)
         self._looked = len(run.series["reward_mean"])
         language = run.origin.settings.is_language

@@ -12,7 +12,7 @@ from grpo_core.config import Objective, Settings
 from grpo_core.explain import Numbers
 from grpo_core.metrics import at_start
 from grpo_core.objective import Terms
-from grpo_core.reasons import Reason, reasons
+from grpo_core.reasons import Reason, reason_for
 from grpo_core.record import Origin, Step
 
 MOST_TOKENS = 4_000_000
@@ -34,6 +34,7 @@ class StepView:
         self.step = step
         self.stage = stage
         self.passed = passed
+        self._reasons: dict[str, Reason | None] = {}
 
     @property
     def number(self) -> int:
@@ -95,10 +96,11 @@ class StepView:
         """The scalars on the cards."""
         return at_start(self.origin) if self.numbers is None else self.numbers.cards
 
-    @cached_property
-    def reasons(self) -> dict[str, Reason]:
-        """Why a zero is zero, by the name of what is zero."""
-        return {} if self.step is None else reasons(self.step, self.passed, numbers=self.numbers)
+    def reason(self, key: str) -> Reason | None:
+        """Why the number ``key`` (a metric, or "group:<p>") is what it is; None where it needs no reason."""
+        if key not in self._reasons:
+            self._reasons[key] = None if self.numbers is None else reason_for(self.numbers, self.passed, key)
+        return self._reasons[key]
 
     @property
     def dead(self) -> np.ndarray | None:

@@ -5,12 +5,14 @@ Sources: the papers, and the code of TRL 1.16, verl 0.9 and oat as read in 2026.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from grpo_core.config.objective import Objective
 from grpo_core.config.settings import Settings
 from grpo_core.text import tr
+
+_SWITCHES = tuple(field.name for field in fields(Objective))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +39,30 @@ class Preset:
 
     def applied_to(self, settings: Settings) -> Settings:
         """``settings`` with this preset's switches; a constant length becomes the task's longest completion."""
-        objective = self.objective
-        if objective.reduction == "constant":
-            objective = objective.replace(max_tokens=settings.task.longest)
         return settings.replace(
             {
-                "objective": objective,
+                "objective": self._objective_for(settings),
                 "learner.mu": settings.learner.mu if self.mu is None else self.mu,
                 "learner.resample_dead": self.resample_dead,
                 "learner.critic": self.critic,
             }
         )
+
+    def differences(self, settings: Settings) -> dict[str, tuple[Any, Any]]:
+        """Dotted path -> (value here, value in ``settings``), for all that differ; the number of passes does not count.
+
+        That of ``applied_to(settings)``, without making and checking settings: it is asked at each step of a slider.
+        """
+        own = self._objective_for(settings)
+        pairs = {f"objective.{name}": (getattr(own, name), getattr(settings.objective, name)) for name in _SWITCHES}
+        pairs["learner.resample_dead"] = self.resample_dead, settings.learner.resample_dead
+        pairs["learner.critic"] = self.critic, settings.learner.critic
+        return {path: (here, there) for path, (here, there) in pairs.items() if here != there}
+
+    def _objective_for(self, settings: Settings) -> Objective:
+        if self.objective.reduction != "constant":
+            return self.objective
+        return self.objective.replace(max_tokens=settings.task.longest)
 
 
 def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]:
@@ -57,8 +72,7 @@ def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]
     """
     best: tuple[str, dict[str, tuple[Any, Any]]] = ("", {})
     for name, preset in PRESETS.items():
-        changed = preset.applied_to(settings).differences(settings)
-        changed.pop("learner.mu", None)
+        changed = preset.differences(settings)
         if not best[0] or len(changed) < len(best[1]):
             best = name, changed
     return best
@@ -69,8 +83,7 @@ def presets_of(settings: Settings) -> tuple[str, ...]:
 
     More than one where they differ only in what this program does not reproduce, as TRL's defaults and BNPO.
     """
-    changed = {name: preset.applied_to(settings).differences(settings) for name, preset in PRESETS.items()}
-    return tuple(name for name, paths in changed.items() if not paths.keys() - {"learner.mu"})
+    return tuple(name for name, preset in PRESETS.items() if not preset.differences(settings))
 
 
 def preset_of(settings: Settings) -> str | None:

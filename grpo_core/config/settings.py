@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from grpo_core.config.bandit_task import LANDSCAPES, BanditTask
@@ -193,13 +194,19 @@ def language_settings() -> Settings:
 def flat(settings: Settings) -> dict[str, Any]:
     """Every leaf of ``settings`` by its dotted path."""
     leaves: dict[str, Any] = {}
-    for part in dataclasses.fields(settings):
-        value = getattr(settings, part.name)
+    for part in _names(Settings):
+        value = getattr(settings, part)
         if dataclasses.is_dataclass(value):
-            leaves |= {f"{part.name}.{leaf.name}": getattr(value, leaf.name) for leaf in dataclasses.fields(value)}
+            leaves |= {f"{part}.{name}": getattr(value, name) for name in _names(type(value))}
         else:
-            leaves[part.name] = value
+            leaves[part] = value
     return leaves
+
+
+@cache
+def _names(owner: type) -> tuple[str, ...]:
+    """The fields of a dataclass; to ask for them anew at each comparison took most of its time."""
+    return tuple(field.name for field in dataclasses.fields(owner))
 
 
 OWNERS: dict[str, tuple[type, ...]] = {

@@ -5,10 +5,15 @@ from __future__ import annotations
 from grpo_core.config import Objective
 from grpo_core.explain.numbers import Numbers
 from grpo_core.reasons import groups, lengths, loss, policy
-from grpo_core.reasons.reason import LONGEST_CHIP, Reason
+from grpo_core.reasons.reason import LONGEST_CHIP, Check, Reason
 from grpo_core.record import Step
 
-__all__ = ["LONGEST_CHIP", "Reason", "reasons"]
+__all__ = ["LONGEST_CHIP", "Reason", "reason_for", "reasons"]
+
+GROUP = "group:"
+"""Before the number of a group, as a key."""
+CHECKS: dict[str, Check] = groups.CHECKS | lengths.CHECKS | loss.CHECKS | policy.CHECKS
+"""What is checked of an update besides its groups, by key."""
 
 
 def reasons(
@@ -30,5 +35,13 @@ def reasons(
         SettingsError: the update cannot be evaluated under ``objective``.
     """
     n = numbers or Numbers(step, objective)
-    results = (reason for part in (groups, lengths, loss, policy) for reason in part.reasons(n, passed))
-    return {reason.key: reason for reason in results if reason is not None}
+    keys = [*(f"{GROUP}{group}" for group in range(len(n.compared_rewards))), *CHECKS]
+    results = ((key, reason_for(n, passed, key)) for key in keys)
+    return {key: result for key, result in results if result is not None}
+
+
+def reason_for(n: Numbers, passed: int, key: str) -> Reason | None:
+    """What :func:`reasons` would have under ``key``, without the others; None where the number needs no reason."""
+    if key.startswith(GROUP):
+        return groups.group_reason(n, passed, int(key.removeprefix(GROUP)))
+    return CHECKS[key](n, passed) if key in CHECKS else None

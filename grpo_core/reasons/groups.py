@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from grpo_core.baselines import BASELINES
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
-from grpo_core.reasons.reason import LONGEST_CHIP, Reason
+from grpo_core.reasons.reason import LONGEST_CHIP, Check, Reason
 from grpo_core.text import tr
 from grpo_core.typeset import plain
 
@@ -22,14 +20,13 @@ WRONG, ALONE = tr("all wrong"), "G = 1"
 """What a group with equal rewards is called."""
 
 
-def group_reasons(n: Numbers, passed: int) -> Iterator[Reason]:
-    """A reason for each group that is dead, or whose rewards hardly differ."""
-    for group, rewards in enumerate(n.compared_rewards):
-        scored = rewards[~np.isnan(rewards)]
-        if n.dead[group]:
-            yield _dead(n, passed, group, scored)
-        else:
-            yield from _narrow(n, group, scored)
+def group_reason(n: Numbers, passed: int, group: int) -> Reason | None:
+    """The reason for a group that is dead, or whose rewards hardly differ; None for any other."""
+    if not 0 <= group < len(n.compared_rewards):
+        return None
+    rewards = n.compared_rewards[group]
+    scored = rewards[~np.isnan(rewards)]
+    return _dead(n, passed, group, scored) if n.dead[group] else _narrow(n, group, scored)
 
 
 def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
@@ -108,17 +105,17 @@ def _remedy(n: Numbers, scored: np.ndarray) -> str:
     return tr("A harder prompt, a larger group or a higher temperature makes a difference more likely.")
 
 
-def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Iterator[Reason]:
+def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
     """Rewards that differ, but by less than δ, or by so little that dividing by their std blows them up."""
     o, rows = n.objective, np.flatnonzero(n.step.group == group)
     if n.step.advantage is not None or DEVIATIONS[o.std].of_batch or not DEVIATIONS[o.std].divides or n.penalised:
-        return
+        return None
     spread = float(scored.max() - scored.min())
     std = float(np.std(scored, ddof=DEVIATIONS[o.std].ddof))
     largest = float(np.abs(n.row_advantage[rows]).max())
     at = (Quantity("group_std", group=group), Quantity("advantage", row=int(rows[0])))
     if spread <= BARE_SPREAD * max(1.0, float(np.abs(scored).max())) and largest > WIDE:
-        yield Reason(
+        return Reason(
             key=f"group:{group}",
             chip=tr("tiny spread blown up"),
             kind="unhealthy",
@@ -129,8 +126,8 @@ def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Iterator[Reason]:
                 "push."
             ).format(spread=plain(spread), largest=plain(largest)),
         )
-    elif std < o.std_epsilon:
-        yield Reason(
+    if std < o.std_epsilon:
+        return Reason(
             key=f"group:{group}",
             chip=tr("std below δ"),
             kind="note",
@@ -140,6 +137,7 @@ def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Iterator[Reason]:
                 "advantages to at most {largest}. A smaller δ lets small differences count."
             ).format(std=plain(std), std_epsilon=plain(o.std_epsilon), largest=plain(largest)),
         )
+    return None
 
 
 def dead_groups(n: Numbers, passed: int) -> Reason | None:
@@ -218,8 +216,8 @@ def reward_std(n: Numbers) -> Reason | None:
     )
 
 
-def reasons(n: Numbers, passed: int) -> Iterator[Reason | None]:
-    """The reasons about groups and the spread of their rewards; None for each number that needs none."""
-    yield from group_reasons(n, passed)
-    yield dead_groups(n, passed)
-    yield reward_std(n)
+CHECKS: dict[str, Check] = {
+    "dead_groups": dead_groups,
+    "reward_std": lambda n, passed: reward_std(n),
+}
+"""By the metric that the reason belongs to."""

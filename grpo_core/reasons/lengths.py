@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.lm.vocabulary import STOP
-from grpo_core.reasons.reason import Reason
+from grpo_core.reasons.reason import Check, Reason
 from grpo_core.text import tr
 
 
@@ -37,6 +35,5 @@ def truncated(n: Numbers) -> Reason | None:
     )
 
 
-def reasons(n: Numbers, passed: int) -> Iterator[Reason | None]:
-    """The reasons about the lengths of completions; None for each number that needs none."""
-    yield truncated(n)
+CHECKS: dict[str, Check] = {"length": lambda n, passed: truncated(n)}
+"""By the metric that the reason belongs to."""

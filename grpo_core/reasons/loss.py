@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
-from grpo_core.reasons.reason import Reason
+from grpo_core.reasons.reason import Check, Reason
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.typeset import plain
@@ -164,8 +162,9 @@ def _pushed(n: Numbers) -> np.ndarray:
     return np.broadcast_to((advantage if advantage.ndim > 1 else advantage[:, None]) != 0, n.step.mask.shape)
 
 
-def reasons(n: Numbers, passed: int) -> Iterator[Reason | None]:
-    """The reasons about loss and gradient; None for each number that needs none."""
-    yield loss(n)
-    yield grad_norm(n)
-    yield gradient(n, passed)
+CHECKS: dict[str, Check] = {
+    "loss": lambda n, passed: loss(n),
+    "grad_norm": lambda n, passed: grad_norm(n),
+    "gradient": gradient,
+}
+"""By the metric, or the number of the pass shown, that the reason belongs to."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import ESTIMATORS
-from grpo_core.reasons.reason import Reason, cell
+from grpo_core.reasons.reason import Check, Reason, cell
 from grpo_core.surrogates import SURROGATES, Clip, Ratio
 from grpo_core.text import tr
 from grpo_core.typeset import plain
@@ -237,11 +235,12 @@ def entropy(n: Numbers) -> Reason | None:
     )
 
 
-def reasons(n: Numbers, passed: int) -> Iterator[Reason | None]:
-    """The reasons about ratio, clip, KL and entropy; None for each number that needs none."""
-    yield clip_fraction(n)
-    yield clipped(n, passed)
-    yield ratio(n, passed)
-    yield kl(n)
-    yield kl_term(n, passed)
-    yield entropy(n)
+CHECKS: dict[str, Check] = {
+    "clip_fraction": lambda n, passed: clip_fraction(n),
+    "clipped": clipped,
+    "ratio": ratio,
+    "kl": lambda n, passed: kl(n),
+    "kl_term": kl_term,
+    "entropy": lambda n, passed: entropy(n),
+}
+"""By the metric, or the number of the pass shown, that the reason belongs to."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.record import Step
 
@@ -33,3 +36,7 @@ class Reason:
 def cell(name: str, step: Step, row: int, token: int, passed: int = 0) -> Quantity:
     """The address of a token's number; completions of one token need no token."""
     return Quantity(name, passed=passed, row=row, token=token if step.mask.shape[1] > 1 else None)
+
+
+Check: TypeAlias = Callable[[Numbers, int], Reason | None]
+"""(numbers of an update, pass shown, counted from 0) -> the reason for one of them; None where it needs none."""

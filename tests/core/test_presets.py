@@ -207,3 +207,17 @@ def test_ppo_clip_takes_its_advantage_from_a_critic() -> None:
     assert evaluate(*arguments).loss == pytest.approx(-0.6185)
     assert gradient(*arguments)[0].tolist() == pytest.approx([-0.2585, 0])
     assert PRESETS["PPO-clip"].critic
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_what_differs_from_a_preset_is_what_choosing_it_would_change(name: str) -> None:
+    other = {
+        "objective.clip_high": 0.3,
+        "learner.critic": True,
+        "learner.mu": 3,
+        "task.landscape": "length",
+    }
+    for settings in (Settings(), Settings().replace(other), PRESETS[name].applied_to(Settings())):
+        chosen = PRESETS[name].applied_to(settings).differences(settings)
+        chosen.pop("learner.mu", None)
+        assert PRESETS[name].differences(settings) == chosen

@@ -284,7 +284,7 @@ class TokenInspectorPanel(Panel):
 
 def _remark(view: StepView, group: int) -> str:
     """The one thing to say of this group: no signal, or one token that carries most of the KL."""
-    reason = view.reasons.get(f"group:{group}")
+    reason = view.reason(f"group:{group}")
     if reason is not None:
         return reason.sentence
     share = kl_share(view)
