@@ -6,6 +6,9 @@ import multiprocessing
 import sys
 from pathlib import Path
 
+DRAWING = ("export", "film")
+"""Commands that draw panels, so that they start on the window's side."""
+
 
 def main() -> int:
     """Run the program; returns the process's exit status."""
@@ -32,10 +35,10 @@ def main() -> int:
 
 def is_command(argument: str) -> bool:
     """Whether an argument is one of the commands that need no window, such as “train”: a plain word, and no file."""
-    if argument == "export":  # draws panels, so that it starts on the window's side
+    if argument in DRAWING:
         return False
     plain = argument.isascii() and argument.isalpha() and not Path(argument).exists()
-    return plain and argument != "export"  # which draws panels as well
+    return plain
 
 
 def lacking(message: str) -> str:

@@ -39,6 +39,10 @@ def start(arguments: list[str]) -> int:
         from app.export.command import main as export
 
         return export(arguments[1:])
+    if arguments[:1] == ["film"]:
+        from app.export.film_command import main as film
+
+        return film(arguments[1:])
     options = _parser().parse_args(arguments)
     if options.version:
         print(described())

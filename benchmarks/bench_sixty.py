@@ -12,13 +12,16 @@ import os
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
 from PySide6.QtCore import QTimer
 
-from app.panels.registry import COMPARISON
+from app.panels.experiments.controller import ExperimentController
+from app.panels.registry import COMPARISON, KL_OVER_BETA
 from benchmarks.bench_frames import alone
 from benchmarks.bench_latency import Probe
 from benchmarks.table import measured
@@ -85,12 +88,20 @@ class Felt:
     def racing(self) -> None:
         """Measure it while a race computes."""
         panel = self.window.program.window.panels.of(COMPARISON)
+        self._experimenting(panel.controller, lambda: panel.controller.start(panel.planned()))
+
+    def sweeping(self) -> None:
+        """Measure it while a sweep computes."""
+        panel = self.window.program.window.panels.of(KL_OVER_BETA)
+        self._experimenting(panel.controller, lambda: panel.controller.start(panel.planned()))
+
+    def _experimenting(self, controller: ExperimentController[Any], start: Callable[[], None]) -> None:
         again = QTimer()
-        again.timeout.connect(lambda: None if panel.controller.busy else panel.controller.start(panel.planned()))
+        again.timeout.connect(lambda: None if controller.busy else start())
         again.start(20)
         self.stretch()
         again.stop()
-        panel.controller.cancel()
+        controller.cancel()
         self.window.wait(200)
 
     def sliding(self) -> float:
@@ -123,7 +134,7 @@ def idle_and_left(felt: Felt) -> tuple[float, float]:
 
 def main() -> None:
     """Print what was measured, and note it for the table."""
-    flat, races, idle = list[float](), list[float](), list[float]()
+    flat, races, sweeps, idle = list[float](), list[float](), list[float](), list[float]()
     fps, cost, shares, sliders = list[float](), list[float](), list[float](), list[float]()
     shown: dict[float, list[float]] = {30.0: [], 60.0: []}
     with tempfile.TemporaryDirectory() as name:
@@ -144,11 +155,14 @@ def main() -> None:
             sliders.append(felt.sliding())
             felt.racing()
             races.append(felt.late - idle[-1])
+            felt.sweeping()
+            sweeps.append(felt.late - idle[-1])
         idle_cost, left = idle_and_left(felt)
     rows = {
         "frames": statistics.median(fps),
         "late": statistics.median(flat),
         "late_race": statistics.median(races),
+        "late_sweep": statistics.median(sweeps),
         "rate": statistics.median(shares),
         "shown_30": statistics.median(shown[30.0]),
         "shown_60": statistics.median(shown[60.0]),

@@ -38,6 +38,7 @@ ROWS = (
     Row(key="frames", what="frames a second, bandit flat out", must=30, unit="", least=True),
     Row(key="late", what="lateness of an event p99, flat out, above an idle window", must=20, unit="ms"),
     Row(key="late_race", what="the same while a race computes", must=20, unit="ms"),
+    Row(key="late_sweep", what="the same while a sweep computes", must=20, unit="ms"),
     Row(key="rate", what="updates a second with the window, against without", must=90, unit="%", least=True),
     Row(key="shown_30", what="updates shown a second at 30/s", must=29, unit="", least=True),
     Row(key="shown_60", what="updates shown a second at 60/s", must=45, unit="", least=True),

@@ -10,6 +10,7 @@ python -m tools.pictures --language=pseudo  any of these in a language that is l
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -33,6 +34,7 @@ from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.theme.look import Look
 from app.training.controller import State
+from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 
 OUT = Path("pictures")
@@ -40,6 +42,8 @@ THEMES = ("light", "dark", "projector", "contrast")
 SCALES = (1.0, 2.0)
 MOMENTS = (("empty", 0), ("mid-run", 13), ("full", 200))
 LANGUAGE_MOMENTS = (("empty", 0), ("mid-run", 3), ("full", 60))
+FILM = ("--updates", "1:4", "--speed", "0.5", "--rate", "12", "--size", "900x420")
+"""The film in the README: below a megabyte and a half."""
 NARROW = {STEP_DETAIL.id: (340, 330), EXPLAIN.id: (340, 330)}
 """Panels that are looked at in the width of the window's right side."""
 WINDOWS = (("light", 1366, 768, 1.0), ("dark", 1366, 768, 1.0), ("projector", 1366, 768, 1.25),
@@ -157,7 +161,19 @@ def readme(program: Application) -> None:
         image = program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
         image.save(str(folder / f"{name}.png"))
         print(folder / f"{name}.png")
+    readme_film(program, folder / "updates.webp")
     readme_language(program, folder)
+
+
+def readme_film(program: Application, path: Path) -> None:
+    """The first updates of the default run, drawn by a process of its own as the command line does."""
+    program.run_manager.new_run(Settings())
+    run(program, 4)
+    program.controller.commit()
+    assert program.workspace.run is not None
+    command = [sys.executable, "-m", "app", "film", str(program.workspace.run.path), "--out", str(path), "--force"]
+    subprocess.run([*command, *FILM], check=True, stdout=subprocess.DEVNULL)
+    print(path)
 
 
 def readme_language(program: Application, folder: Path) -> None:

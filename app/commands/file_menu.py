@@ -71,6 +71,8 @@ def _exports(targets: CommandTargets) -> list[Command]:
                 tip=tr("Write the numbers of the panel in focus as CSV, in full.")),
         Command(id="export_sequence", text=tr("Export image sequence…"), menu=EXPORT, run=exports.ask_sequence,
                 blocked=when.needs_update, tip=tr("Write a panel at each of several updates as a picture.")),
+        Command(id="export_film", text=tr("Export film…"), menu=EXPORT, run=exports.ask_film,
+                blocked=when.needs_update, tip=tr("Write an update, stage by stage, as an animated picture.")),
         Command(id="export_run", text=tr("Export run as CSV…"), menu=EXPORT, run=exports.ask_run, divided=True,
                 blocked=when.needs_own_update,
                 tip=tr("Write every series, sample and setting of the run into a folder.")),

@@ -11,7 +11,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.panels import PanelsController
-from app.export.dialog import PictureChoice, PictureDialog
+from app.export.dialog import FILM, SEQUENCE, PictureChoice, PictureDialog
 from app.export.exporter import Exporter
 from app.panels.base import Panel
 from app.panels.registry import POLICY_BARS
@@ -21,7 +21,8 @@ from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 PICTURES = {tr("PNG picture (*.png)"): ".png", tr("SVG picture (*.svg)"): ".svg", tr("PDF (*.pdf)"): ".pdf"}
-CSV, SCRIPTS = tr("Table (*.csv)"), tr("Python script (*.py)")
+ENDING = ".webp"
+CSV, SCRIPTS, FILMS = tr("Table (*.csv)"), tr("Python script (*.py)"), tr("Animated WebP (*.webp)")
 
 
 class ExportController(QObject):
@@ -37,6 +38,7 @@ class ExportController(QObject):
             tr("Export picture…"): self.ask_picture,
             tr("Export table…"): self.ask_table,
             tr("Export image sequence…"): self.ask_sequence,
+            tr("Export film…"): self.ask_film,
         }
 
     def add_menu(self, panel: Panel) -> None:
@@ -80,13 +82,35 @@ class ExportController(QObject):
 
     def ask_sequence(self, panel: str = "") -> None:
         """Ask for pictures of a panel, one an update."""
+        dialog = self._dialog_of_updates(panel, SEQUENCE)
+        if dialog is not None:
+            self._show(dialog, self._save_sequence)
+
+    def ask_film(self, panel: str = "") -> None:
+        """Ask for a film of the update shown, or of several."""
+        dialog = self._dialog_of_updates(panel, FILM)
+        if dialog is not None:
+            shown = max(self._workspace.cursor.step, 1)
+            dialog.first.setValue(shown)
+            dialog.last.setValue(shown)
+            self._show(dialog, self._save_film)
+
+    def _dialog_of_updates(self, panel: str, title: str) -> PictureDialog | None:
+        """What asks for a panel and updates; None for a run without any, which is said."""
         run = self._workspace.run
         assert run is not None
         if not run.head:
             self._window.messages.say(tr("The run has no update yet; press Run first."))
-            return
+            return None
         kinds = _titles(self._window.panels.specs.values())
-        self._show(PictureDialog(kinds, self._panel_for(panel).id, self._window, head=run.head), self._save_sequence)
+        return PictureDialog(kinds, self._panel_for(panel).id, self._window, title=title, head=run.head)
+
+    def _save_film(self, choice: PictureChoice) -> None:
+        panel = self._window.panels[choice.panel]
+        target = self._ask_file(FILM, self._suggestion(panel.title, ENDING), FILMS)
+        if target is not None:
+            named = target.suffix.lower() == ENDING
+            self._exporter.film(target if named else target.with_name(target.name + ENDING), choice)
 
     def _save_sequence(self, choice: PictureChoice) -> None:
         panel = self._window.panels[choice.panel]

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
         if options.panel is None:
             return _without_window(options)
         specs, steps = panels_named(options.panel), span(options.step, options.steps, least=0)
-        size, scale = _size(options.size), _scale(options.scale)
+        size, scale = size_from(options.size), scale_from(options.scale)
         draw_offscreen()
         from app.export.pictures import Wanted, export_pictures
 
@@ -81,7 +81,12 @@ def _without_window(options: argparse.Namespace) -> int:
     return run_export(options, lambda: None)
 
 
-def _size(text: str | None) -> tuple[int, int] | None:
+def size_from(text: str | None) -> tuple[int, int] | None:
+    """Width and height in pixels, as in 1600x900; None where nothing was given.
+
+    Raises:
+        GrpoError: they cannot be read, or are out of range.
+    """
     if text is None:
         return None
     match = re.fullmatch(r"(\d{1,6})[xX×](\d{1,6})", text)
@@ -90,7 +95,12 @@ def _size(text: str | None) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
-def _scale(text: str) -> float:
+def scale_from(text: str) -> float:
+    """The scale, as in 1.5 or 150%.
+
+    Raises:
+        GrpoError: it cannot be read, or is out of range.
+    """
     from app.theme.look import SCALES
 
     try:
@@ -112,7 +122,7 @@ def _density(text: str) -> float:
     return density
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """Complains in one sentence."""
 
     def error(self, message: str) -> NoReturn:
@@ -120,7 +130,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="grpo-lab export",
         description="Write panels of a run as pictures or tables, the run as CSV, or an update as a NumPy script.",
     )

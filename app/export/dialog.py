@@ -22,6 +22,8 @@ from app.theme.labels import Label
 from app.theme.look import SCALES, TITLES
 from grpo_core.text import tr
 
+PICTURE, SEQUENCE, FILM = tr("Export picture"), tr("Export image sequence"), tr("Export film")
+"""Titles of the dialog."""
 SHOWN = tr("As shown")
 SIZES = ((768, 260), (1280, 720), (1600, 900), (1920, 1080), (3840, 2160))
 OWN = tr("Other…")
@@ -63,10 +65,20 @@ class PictureDialog(QDialog):
 
     chosen = Signal(object)
 
-    def __init__(self, panels: Sequence[tuple[str, str]], panel: str, parent: QWidget, *, head: int = 0) -> None:
-        """``panels``: (id, title) to choose from; ``head``: last update, for a sequence; 0 for a single picture."""
+    def __init__(
+        self, panels: Sequence[tuple[str, str]], panel: str, parent: QWidget, *, title: str = PICTURE, head: int = 0
+    ) -> None:
+        """Ask.
+
+        Args:
+            panels: (id, title) to choose from.
+            panel: the id that is chosen at first.
+            parent: the window.
+            title: of the dialog.
+            head: last update, for a sequence or a film; 0 for a single picture.
+        """
         super().__init__(parent)
-        self.setWindowTitle(tr("Export image sequence") if head else tr("Export picture"))
+        self.setWindowTitle(title)
         self.panel = _combo(tr("Panel"), panels)
         self.panel.setCurrentIndex(max(self.panel.findData(panel), 0))
         sizes = [(SHOWN if not head else tr("What suits the panel"), None), *((f"{w} × {h}", (w, h)) for w, h in SIZES)]

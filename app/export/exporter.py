@@ -154,6 +154,20 @@ class Exporter(QObject):
             *(() if choice.caption else ("--no-caption",)),
         )  # fmt: skip
 
+    def film(self, path: Path, choice: PictureChoice) -> None:
+        """The updates of ``choice`` as an animated WebP, of the run shown."""
+        assert choice.steps is not None
+        workspace = self._workspace
+        scale = workspace.scale if choice.scale is None else choice.scale
+        self._start(
+            path, tr("{target} holds the film.").format(target=path),
+            "--panel", choice.panel, "--theme", choice.theme or workspace.theme.name, "--scale", f"{scale:g}",
+            "--steps", f"{choice.steps[0]}:{choice.steps[-1]}", "--force",
+            *(() if choice.size is None else ("--size", "{}x{}".format(*choice.size))),
+            *(() if choice.caption else ("--no-caption",)),
+            command="film",
+        )  # fmt: skip
+
     def _look(self, panel: str, theme: str, scale: float) -> tuple[str, ...]:
         selected = self._workspace.selection.row
         row = () if selected is None else ("--row", str(selected + 1))
@@ -170,7 +184,7 @@ class Exporter(QObject):
         """The run shown as CSV into ``folder``."""
         self._start(folder, tr("{target} holds series.csv, samples.csv and settings.json.").format(target=folder))
 
-    def _start(self, folder: Path, written: str, *arguments: str) -> None:
+    def _start(self, folder: Path, written: str, *arguments: str, command: str = "export") -> None:
         """Export the run shown in a process of its own; ``written`` is the sentence for its end."""
         run = self._workspace.run
         assert run is not None
@@ -185,7 +199,8 @@ class Exporter(QObject):
             )
             return
         self._target, self._written = folder, written
-        self._process = ExportProcess([str(run.path.absolute()), "--out", str(folder.absolute()), *arguments], self)
+        places = (str(run.path.absolute()), "--out", str(folder.absolute()))
+        self._process = ExportProcess(command, [*places, *arguments], self)
         self._process.wrote.connect(self._on_wrote)
         self._process.done.connect(self._on_done)
         self._process.failed.connect(self._on_failed)

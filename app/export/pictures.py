@@ -6,7 +6,7 @@ import difflib
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,21 +77,28 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
     """
     handle = RunHandle.open(run)
     try:
-        steps = _checked(handle, wanted.steps)
+        steps = steps_of(handle, wanted.steps)
         suited = ("", "language" if handle.origin.settings.is_language else "bandit")  # recorded runs are no run files
         if len(wanted.specs) > 1:
             wanted = replace(wanted, specs=tuple(spec for spec in wanted.specs if spec.kind in suited))
         places = _places(out, wanted, steps)
         refuse_existing(list(places.values()), force)
-        application = QApplication.instance() or QApplication(sys.argv[:1])
-        assert isinstance(application, QApplication)
-        before = qInstallMessageHandler(_quiet)
-        try:
-            yield from _exported(application, handle, places, wanted, force)
-        finally:
-            qInstallMessageHandler(before)
+        with application() as app:
+            yield from _exported(app, handle, places, wanted, force)
     finally:
         handle.let_go()
+
+
+@contextmanager
+def application() -> Iterator[QApplication]:
+    """The application that draws; inside the block it is quiet about what every offscreen window says."""
+    app = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(app, QApplication)
+    before = qInstallMessageHandler(_quiet)
+    try:
+        yield app
+    finally:
+        qInstallMessageHandler(before)
 
 
 def _exported(
@@ -217,7 +224,7 @@ def _paper(panel: Panel, caption: str, wanted: Wanted) -> Paper:
     return Paper(theme=workspace.theme, scale=wanted.scale, caption=caption, title=panel.title, density=wanted.density)
 
 
-def _checked(run: RunHandle, steps: range | None) -> list[int]:
+def steps_of(run: RunHandle, steps: range | None) -> list[int]:
     """The updates wanted, each of which can be read.
 
     Raises:

@@ -14,10 +14,14 @@ WAIT_MS = 2000
 
 
 class ExportProcess(QObject):
-    """One run of ``export``, with the same results as in a terminal.
+    """One run of ``export`` or ``film``, with the same results as in a terminal.
+
+    Args:
+        command: which of them.
+        arguments: what follows it on the command line.
 
     Signals:
-        wrote: how many files there are by now.
+        wrote: how many files, or pictures of a film, there are by now.
         done: all files are there.
         failed: why not, in a sentence; empty when it was cancelled.
     """
@@ -26,14 +30,14 @@ class ExportProcess(QObject):
     done = Signal()
     failed = Signal(str)
 
-    def __init__(self, arguments: Sequence[str], parent: QObject) -> None:
+    def __init__(self, command: str, arguments: Sequence[str], parent: QObject) -> None:
         super().__init__(parent)
         self._cancelled = False
         self._count = 0
         self._process = QProcess(self)
         self._process.setProgram(sys.executable)
         frozen = bool(getattr(sys, "frozen", False))
-        self._process.setArguments([*([] if frozen else ["-m", "app"]), "export", *arguments])
+        self._process.setArguments([*([] if frozen else ["-m", "app"]), command, *arguments])
         if not frozen:
             self._process.setWorkingDirectory(str(Path(__file__).parents[2]))
         self._process.readyReadStandardOutput.connect(self._on_output)

@@ -24,6 +24,7 @@ from app.panels.spec import PanelSpec
 from app.theme.labels import Label
 from app.theme.look import families
 from app.theme.tokens import THEMES, Theme
+from app.workspace.cursor import Stage
 from app.workspace.workspace import Workspace
 from grpo_core.runs.export_words import caption
 from grpo_core.text import tr
@@ -51,7 +52,7 @@ def caption_of(panel: Panel) -> str:
     step = view.step.step
     shown = (
         tr("pass {passed} of {passes}").format(passed=view.step.passed + 1, passes=step.passes)
-        if step is not None and step.passes > 1
+        if step is not None and step.passes > 1 and view.cursor.stage is Stage.UPDATE
         else ""
     )
     words = caption(

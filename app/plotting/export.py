@@ -71,10 +71,7 @@ def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     match kind:
         case "png":
-            image = QImage(size * paper.density, QImage.Format.Format_RGB32)
-            image.setDevicePixelRatio(paper.density)
-            _paint(widget, image, size, paper)
-            image.save(buffer, "PNG")  # type: ignore[call-overload]
+            image_of(widget, paper, below).save(buffer, "PNG")  # type: ignore[call-overload]
         case "svg":
             generator = QSvgGenerator(QSvgGenerator.SvgVersion.Svg11)  # 1.2 Tiny has no clipping
             generator.setOutputDevice(buffer)
@@ -96,6 +93,16 @@ def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -
     buffer.close()
     made = bytes(data.data())
     return _legible(made, paper.theme) if kind == "svg" else made
+
+
+def image_of(widget: QWidget, paper: Paper, height: int | None = None) -> QImage:
+    """``widget`` as a picture of pixels; the arguments are those of :func:`drawn`."""
+    below = paper.caption_height(widget.width()) if height is None else height
+    size = QSize(widget.width(), widget.height() + below)
+    image = QImage(size * paper.density, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(paper.density)
+    _paint(widget, image, size, paper)
+    return image
 
 
 def _legible(svg: bytes, theme: Theme) -> bytes:

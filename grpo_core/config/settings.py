@@ -197,7 +197,8 @@ def flat(settings: Settings) -> dict[str, Any]:
     for part in _names(Settings):
         value = getattr(settings, part)
         if dataclasses.is_dataclass(value):
-            leaves |= {f"{part}.{name}": getattr(value, name) for name in _names(type(value))}
+            kind: type = type(value)
+            leaves |= {f"{part}.{name}": getattr(value, name) for name in _names(kind)}
         else:
             leaves[part] = value
     return leaves

@@ -145,10 +145,14 @@ def to_report(message: Mapping[str, Any]) -> Report:
 def from_steps(steps: Sequence[Step]) -> tuple[Message, list[bytes]]:
     """Steps as what describes them, each text once, and a record for each."""
     texts: dict[str, int] = {}
+    written: dict[int, str] = {}  # by identity: most share one object, and to hash it takes as long as to write it
     places, blobs = [], []
     for step in steps:
         layout, record = encoded(step)
-        own = [texts.setdefault(text, len(texts)) for text in (_settings_json(step.settings), layout)]
+        text = written.get(id(step.settings))
+        if text is None:
+            text = written[id(step.settings)] = _settings_json(step.settings)
+        own = [texts.setdefault(each, len(texts)) for each in (text, layout)]
         places.append((step.step, *own))
         blobs.append(record)
     return {"texts": [*texts], "steps": places}, blobs

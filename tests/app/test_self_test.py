@@ -176,7 +176,8 @@ def test_whatever_a_check_raises_becomes_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("argument", "command"), [("train", True), ("export", False), ("run.grpo", False), ("--new", False)]
+    ("argument", "command"),
+    [("train", True), ("export", False), ("film", False), ("run.grpo", False), ("--new", False)],
 )
 def test_a_plain_word_is_a_command_unless_it_is_a_file(
     argument: str, command: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QImage
+from PySide6.QtGui import QContextMenuEvent, QImage, QImageReader
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
@@ -157,7 +157,7 @@ def test_every_panel_offers_to_be_exported_by_the_right_mouse_button(driver: Dri
         menu = QApplication.activePopupWidget()
         assert isinstance(menu, QMenu), name
         said = [action.text() for action in menu.actions()]
-        assert said == ["Export picture…", "Export table…", "Export image sequence…"]
+        assert said == ["Export picture…", "Export table…", "Export image sequence…", "Export film…"]
         menu.close()
 
 
@@ -273,6 +273,24 @@ def test_a_sequence_and_the_run_are_written_beside_the_window(
     finished(driver)
     assert (tmp_path / f"{run.title} tables" / "samples.csv").exists()
     assert unused_path(folder) == folder.with_name(f"{folder.name} 2")
+
+
+def test_a_film_of_the_update_shown_is_written_beside_the_window(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.run(3)
+    driver.program.workspace.move_to(2)
+    answer(monkeypatch, tmp_path / "update.2")
+    driver.program.actions["export_film"].trigger()
+    asked = dialog(driver)
+    assert (asked.windowTitle(), asked.first.value(), asked.last.value()) == ("Export film", 2, 2)
+    asked.panel.setCurrentIndex(asked.panel.findData("policy_bars"))
+    asked.save.click()
+    assert any(line.message.id == BUSY for line in driver.program.window.messages.lines)
+    finished(driver)
+    film = tmp_path / "update.2.webp"
+    assert driver.messages[-1] == f"{film} holds the film."
+    assert QImageReader(str(film)).imageCount() > 10
 
 
 def test_a_sequence_can_be_cancelled_and_the_window_closed_meanwhile(driver: Driver, tmp_path: Path) -> None:

@@ -1,0 +1,249 @@
+"""A film of a run as a file: each update as the window plays it, drawn picture by picture without anybody watching."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSize
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
+
+from app.export.files import refuse_existing, write
+from app.export.pictures import LOWEST, application, steps_of
+from app.export.stage import Studio, caption_of, settle, themed, usual_size, without_controls
+from app.export.webp import AnimatedWebp
+from app.panels.base import Panel
+from app.panels.spec import PanelSpec
+from app.plotting.export import Paper, image_of
+from app.theme import look
+from app.workspace.cursor import Cursor
+from app.workspace.film import update_film
+from app.workspace.player import STAGED_SPEED
+from app.workspace.run_handle import RunHandle
+from app.workspace.workspace import Workspace
+from grpo_core.errors import GrpoError
+from grpo_core.text import tr
+
+ENDING = ".webp"
+MOST = 10_000
+"""Pictures of a film."""
+AT_END = 1.2
+"""Seconds for which the last picture stands before a film begins anew."""
+_FRAME = re.compile(r"frame-\d{4,}\.png")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilmChoice:
+    """What is filmed, and how.
+
+    Attributes:
+        spec: the panel's row of the registry.
+        steps: the updates, one after the other; None for the last.
+        speed: updates a second; None for as long as the film of each takes by itself. Up to two a second their stages
+            play, above that each update is one picture.
+        rate: pictures a second.
+        size: of a whole picture in pixels; None for what suits the panel.
+        theme: its name.
+        scale: 1 = 100 %.
+        caption: whether there is one.
+    """
+
+    spec: PanelSpec[Panel]
+    steps: range | None = None
+    speed: float | None = None
+    rate: float = 20.0
+    size: tuple[int, int] | None = None
+    theme: str = "light"
+    scale: float = 1.0
+    caption: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shot:
+    """Where the eye is in one picture, and for how many milliseconds that stands."""
+
+    cursor: Cursor
+    milliseconds: int
+
+
+def shots(steps: list[int], passes: Callable[[int], int], speed: float | None, rate: float) -> list[Shot]:
+    """The pictures of a film of updates.
+
+    Args:
+        steps: the updates.
+        passes: of an update, by its number.
+        speed: see :class:`FilmChoice`.
+        rate: pictures a second.
+
+    Raises:
+        GrpoError: they are too many.
+    """
+    made: list[Shot] = []
+    for step in steps:
+        made += _shots_of(step, passes(step), speed, rate)
+        if len(made) > MOST:
+            raise GrpoError(
+                tr(
+                    "A film of more than {most:,} pictures is too long; choose fewer updates, or a higher speed."
+                ).format(most=MOST)
+            )
+    last = made[-1]
+    return [*made[:-1], Shot(cursor=last.cursor, milliseconds=last.milliseconds + round(1000 * AT_END))]
+
+
+def _shots_of(step: int, passes: int, speed: float | None, rate: float) -> list[Shot]:
+    if speed is not None and speed > STAGED_SPEED:
+        return [Shot(cursor=Cursor(step=step), milliseconds=round(1000 / speed))]
+    film = update_film(step, passes, math.inf if speed is None else 1 / speed)
+    count = max(math.ceil(film.seconds * rate), 1)
+    ends = [round(1000 * min((n + 1) / rate, film.seconds)) for n in range(count)]
+    playing = [
+        Shot(cursor=film.at(n / rate), milliseconds=end - begin)
+        for n, (begin, end) in enumerate(zip([0, *ends], ends, strict=False))
+    ]
+    rest = 0 if speed is None else max(round(1000 / speed) - ends[-1], 0)
+    return [*playing, Shot(cursor=Cursor(step=step), milliseconds=max(rest, round(1000 / rate)))]
+
+
+def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False) -> Iterator[str]:
+    """Write a film of the run file ``run`` to ``out``; yields a sentence for each picture, and one at the end.
+
+    ``out`` is an animated WebP, or a folder for pictures that are numbered, each of them standing for one picture's
+    time. Nothing is written to a WebP before it is whole.
+
+    Raises:
+        GrpoError: the run cannot be read, an update is not there, or ``out`` cannot be written or replaced.
+    """
+    handle = RunHandle.open(run)
+    try:
+        steps = [step for step in steps_of(handle, choice.steps) if step]
+        if not steps:
+            raise GrpoError(tr("{name} has no update to film.").format(name=run.name))
+        planned = shots(steps, lambda step: _passes(handle, step), choice.speed, choice.rate)
+        target = _Webp(out, force) if out.suffix.lower() == ENDING else _Folder(out, choice.rate, force)
+        with application() as app:
+            for number, (image, shot) in enumerate(_pictures(app, handle, choice, planned), start=1):
+                target.add(image, shot.milliseconds)
+                yield tr("Picture {number} of {count}.").format(number=number, count=len(planned))
+        target.finish()
+        yield str(out)
+    finally:
+        handle.let_go()
+
+
+def _passes(run: RunHandle, step: int) -> int:
+    record = run.step(step)
+    return 1 if record is None else max(record.passes, 1)
+
+
+def _pictures(
+    app: QApplication, run: RunHandle, choice: FilmChoice, planned: list[Shot]
+) -> Iterator[tuple[QImage, Shot]]:
+    look.apply(app, choice.theme, choice.scale)
+    workspace = Workspace(run.origin.settings, themed(choice.theme), choice.scale)
+    workspace.activate(run)
+    with closing(Studio(workspace)) as studio:
+        workspace.move_to(planned[0].cursor.step)
+        panel = studio.panel(choice.spec, usual_size(choice.spec, choice.scale), fixed=choice.size is not None)
+        try:
+            below = _fit(panel, choice, planned)
+            with without_controls(panel):
+                for shot in planned:
+                    _show(app, panel, shot.cursor)
+                    yield image_of(panel, _paper(panel, choice), below), shot
+        finally:
+            studio.drop(panel)
+
+
+def _fit(panel: Panel, choice: FilmChoice, planned: list[Shot]) -> int:
+    """Give the panel its size; returns the height of the captions, one for all so that nothing jumps."""
+    width = choice.size[0] if choice.size else panel.width()
+    ends = {planned[0].cursor.step, planned[-1].cursor.step}
+    below = 0
+    for step in sorted(ends):
+        panel.workspace.move_to(step)
+        settle(panel)
+        below = max(below, _paper(panel, choice).caption_height(width))
+    if choice.size is not None:
+        height = choice.size[1] - below
+        if height < LOWEST:
+            raise GrpoError(
+                tr(
+                    "--size {width}x{size} leaves no room beside the caption: choose a larger one, or add --no-caption."
+                ).format(width=width, size=choice.size[1])
+            )
+        panel.resize(QSize(width, height))
+    return below
+
+
+def _show(app: QApplication, panel: Panel, cursor: Cursor) -> None:
+    panel.workspace.move_to(cursor.step)
+    panel.workspace.show_stage(cursor.stage, cursor.passed, cursor.progress)
+    settle(panel)
+    app.processEvents()
+
+
+def _paper(panel: Panel, choice: FilmChoice) -> Paper:
+    caption = caption_of(panel) if choice.caption else ""
+    return Paper(theme=panel.workspace.theme, scale=choice.scale, caption=caption, title=panel.title)
+
+
+class _Webp:
+    """One file, written when it is whole."""
+
+    def __init__(self, out: Path, force: bool) -> None:
+        refuse_existing([out], force)
+        if not out.parent.is_dir():
+            raise GrpoError(tr("There is no folder {parent}; choose one that exists.").format(parent=out.parent))
+        self._out, self._film = out, AnimatedWebp()
+
+    def add(self, image: QImage, milliseconds: int) -> None:
+        """The next picture."""
+        self._film.add(image, milliseconds)
+
+    def finish(self) -> None:
+        """Every picture is there."""
+        write(self._out, self._film.to_bytes())
+
+
+class _Folder:
+    """Numbered pictures of equal time. The folder is new or empty, or holds nothing but such pictures."""
+
+    def __init__(self, out: Path, rate: float, force: bool) -> None:
+        if out.suffix.lower() in (".png", ".gif", ".mp4", ".webm", ".apng") or (out.exists() and not out.is_dir()):
+            raise GrpoError(
+                tr("A film is a file that ends in .webp, or a folder of pictures; {name} is neither.").format(
+                    name=out.name
+                )
+            )
+        there = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
+        foreign = [name for name in there if not _FRAME.fullmatch(name)]
+        if foreign:
+            raise GrpoError(
+                tr("{out} holds other files, such as {name}; choose a folder of its own for the film.").format(
+                    out=out, name=foreign[0]
+                )
+            )
+        refuse_existing([out / name for name in there], force)
+        for name in there:  # a longer film that was there would end with its old pictures
+            (out / name).unlink()
+        self._out, self._rate, self._count, self._due = out, rate, 0, 0.0
+
+    def add(self, image: QImage, milliseconds: int) -> None:
+        """The next picture, as often as it takes for its time."""
+        self._due += milliseconds * self._rate / 1000
+        data = QByteArray()
+        buffer = QBuffer(data)
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        image.save(buffer, "PNG")  # type: ignore[call-overload]
+        while self._count < max(round(self._due), 1):
+            self._count += 1
+            write(self._out / f"frame-{self._count:04}.png", bytes(data.data()))
+
+    def finish(self) -> None:
+        """Every picture is there."""

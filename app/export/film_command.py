@@ -1,0 +1,82 @@
+"""``python -m app film``: an update, or several, as an animated WebP or as numbered pictures, without a display."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.display import draw_offscreen
+from app.export.command import FAILED, THEMES, Parser, panels_named, scale_from, size_from
+from grpo_core.errors import GrpoError
+from grpo_core.runs.export_command import span
+
+LEAST_RATE, MOST_RATE = 1.0, 60.0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Film as the arguments say; 0, or 2 after an error told in one sentence."""
+    options = _parser().parse_args(arguments)
+    try:
+        specs, steps = panels_named(options.panel), span(options.step, options.steps)
+        if len(specs) > 1:
+            raise GrpoError("A film shows one panel; name it with --panel.")
+        size, scale = size_from(options.size), scale_from(options.scale)
+        speed, rate = _speed(options.speed), _number("--rate", options.rate, LEAST_RATE, MOST_RATE)
+        draw_offscreen()
+        from app.export.film import FilmChoice, export_film
+
+        choice = FilmChoice(
+            spec=specs[0], steps=steps, speed=speed, rate=rate, size=size, theme=options.theme, scale=scale,
+            caption=not options.no_caption,
+        )  # fmt: skip
+        for line in export_film(options.run, options.out, choice, force=options.force):
+            print(line, flush=True)
+    except GrpoError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _speed(text: str | None) -> float | None:
+    return None if text is None else _number("--speed", text, 0.1, MOST_RATE)
+
+
+def _number(name: str, text: str, least: float, most: float) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not least <= number <= most:
+        raise GrpoError(f"{name} cannot be “{text}”: allowed is a number {least:g} to {most:g}.")
+    return number
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="grpo-lab film",
+        description="Film updates of a run: samples fall, rewards come, the policy moves. Writes an animated WebP, or "
+        "numbered pictures into a folder.",
+    )
+    parser.add_argument("run", type=Path, metavar="FILE", help="a run file")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="PATH", help="a file that ends in .webp, or a folder for pictures"
+    )
+    parser.add_argument("--step", "--update", metavar="N", help="the update (default the last)")
+    parser.add_argument("--steps", "--updates", metavar="M:N", help="the updates M to N, one after the other")
+    parser.add_argument("--panel", metavar="NAME", default="policy-bars", help="what is shown (default policy-bars)")
+    parser.add_argument(
+        "--speed", metavar="X",
+        help="updates a second; up to 2 their stages play, above it each is one picture (default: each as it likes)",
+    )  # fmt: skip
+    parser.add_argument("--rate", metavar="X", default="20", help="pictures a second, 1 to 60 (default 20)")
+    parser.add_argument("--theme", choices=THEMES, default="light")
+    parser.add_argument("--size", metavar="WxH", help="of the pictures in pixels (default what suits the panel)")
+    parser.add_argument("--scale", default="1", metavar="X", help="of everything in it, 0.8 to 2.5 (default 1)")
+    parser.add_argument("--no-caption", action="store_true", help="no line with update, settings, seed and version")
+    parser.add_argument("--force", action="store_true", help="replace what exists")
+    return parser

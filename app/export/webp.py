@@ -1,0 +1,170 @@
+"""Animated WebP from still pictures: Qt encodes each still, and its bytes are put into the container's frames here.
+
+Container after the WebP Container Specification (developers.google.com/speed/webp/docs/riff_container): RIFF, then
+VP8X with the canvas, ANIM with the number of loops, and an ANMF for each frame.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRect
+from PySide6.QtGui import QImage
+
+from grpo_core.errors import GrpoError
+from grpo_core.text import tr
+
+LARGEST = 16_383
+"""Pixels of a side; VP8 and VP8L know no larger ones."""
+LONGEST_MS = (1 << 24) - 1
+"""Milliseconds that one frame can stand."""
+LOSSLESS = 100
+"""The quality at which Qt's writer loses nothing."""
+_ANIMATED = 0x02
+_OVERWRITE = 0x02
+_PICTURES = (b"ALPH", b"VP8 ", b"VP8L")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Frame:
+    """A rectangle of the canvas that changes, encoded, and how long it stands."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    data: bytes
+    milliseconds: int
+
+
+class AnimatedWebp:
+    """An animation in the making. Only what differs from the frame before is kept of each frame.
+
+    Args:
+        loops: how often it plays; 0 without end.
+    """
+
+    def __init__(self, loops: int = 0) -> None:
+        self._loops = loops
+        self._frames: list[_Frame] = []
+        self._before: np.ndarray | None = None
+
+    def add(self, image: QImage, milliseconds: int) -> None:
+        """Show ``image`` for so long. One that equals the frame before makes that stand longer.
+
+        Raises:
+            GrpoError: the picture is too large, of another size than the first, or Qt writes no WebP here.
+        """
+        pixels = _pixels(image)
+        height, width = pixels.shape
+        if max(width, height) > LARGEST:
+            raise GrpoError(
+                tr("A film of {width} × {height} pixels is too large: {largest} is the most for a side.").format(
+                    width=width, height=height, largest=LARGEST
+                )
+            )
+        if self._before is not None and self._before.shape != pixels.shape:
+            raise GrpoError(tr("The pictures of a film must all have the same size."))
+        area = _changed(self._before, pixels)
+        if area is None:
+            self._stand_longer(milliseconds)
+            return
+        self._before = pixels
+        self._frames.append(
+            _Frame(
+                x=area.x(), y=area.y(), width=area.width(), height=area.height(), data=_still(image.copy(area)),
+                milliseconds=min(milliseconds, LONGEST_MS),
+            )
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        """Frames that differ from the one before."""
+        return len(self._frames)
+
+    def to_bytes(self) -> bytes:
+        """The whole file.
+
+        Raises:
+            GrpoError: no frame was added.
+        """
+        if self._before is None:
+            raise GrpoError(tr("A film needs at least one picture."))
+        height, width = self._before.shape
+        canvas = struct.pack("<B3x", _ANIMATED) + _three(width - 1) + _three(height - 1)
+        white = b"\xff\xff\xff\xff"
+        chunks = [_chunk(b"VP8X", canvas), _chunk(b"ANIM", white + struct.pack("<H", self._loops))]
+        chunks += [_chunk(b"ANMF", _frame(frame)) for frame in self._frames]
+        body = b"WEBP" + b"".join(chunks)
+        return b"RIFF" + struct.pack("<I", len(body)) + body
+
+    def _stand_longer(self, milliseconds: int) -> None:
+        last = self._frames[-1]
+        together = min(last.milliseconds + milliseconds, LONGEST_MS)
+        self._frames[-1] = _Frame(
+            x=last.x, y=last.y, width=last.width, height=last.height, data=last.data, milliseconds=together
+        )
+
+
+def _pixels(image: QImage) -> np.ndarray:
+    """The colours of an opaque picture, (height, width) uint32."""
+    plain = image.convertToFormat(QImage.Format.Format_RGB32)
+    rows = np.frombuffer(plain.constBits(), np.uint32).reshape(plain.height(), plain.bytesPerLine() // 4)
+    return rows[:, : plain.width()].copy()
+
+
+def _changed(before: np.ndarray | None, now: np.ndarray) -> QRect | None:
+    """The smallest rectangle outside of which nothing has changed, at an even place as the format asks.
+
+    None where nothing has.
+    """
+    height, width = now.shape
+    if before is None:
+        return QRect(0, 0, width, height)
+    differs = before != now
+    rows, columns = np.flatnonzero(differs.any(axis=1)), np.flatnonzero(differs.any(axis=0))
+    if not len(rows):
+        return None
+    left, top = int(columns[0]) // 2 * 2, int(rows[0]) // 2 * 2
+    return QRect(left, top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top)
+
+
+def _still(image: QImage) -> bytes:
+    """The chunks of a still WebP that hold its pixels."""
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not image.convertToFormat(QImage.Format.Format_RGB32).save(buffer, "WEBP", LOSSLESS):  # type: ignore[call-overload]
+        raise GrpoError(tr("This copy of Qt writes no WebP; export a sequence of pictures instead."))
+    return b"".join(_chunk(name, content) for name, content in chunks(bytes(data.data())) if name in _PICTURES)
+
+
+def chunks(file: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """(name, content) of each chunk of a WebP file.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if file[:4] != b"RIFF" or file[8:12] != b"WEBP":
+        raise ValueError("this is no WebP file")
+    place = 12
+    while place + 8 <= len(file):
+        name, (size,) = file[place : place + 4], struct.unpack_from("<I", file, place + 4)
+        yield name, file[place + 8 : place + 8 + size]
+        place += 8 + size + size % 2
+
+
+def _frame(frame: _Frame) -> bytes:
+    numbers = (frame.x // 2, frame.y // 2, frame.width - 1, frame.height - 1, frame.milliseconds)
+    return b"".join(map(_three, numbers)) + bytes([_OVERWRITE]) + frame.data
+
+
+def _chunk(name: bytes, content: bytes) -> bytes:
+    return name + struct.pack("<I", len(content)) + content + b"\0" * (len(content) % 2)
+
+
+def _three(number: int) -> bytes:
+    """A number in three bytes, the lowest first."""
+    return number.to_bytes(3, "little")
