@@ -50,7 +50,7 @@ LEGEND_WITH_EARLIER = (*LEGEND, EARLIER.entry)
 ORDER = tuple(series.key for series in (NOW, BEFORE, REFERENCE, REWARD, DRAWN, MOVED, GAINED))
 OPEN = Scale()
 SMALL = 1e-3
-"""A change of less stands in grey."""
+"""A change of less stands in grey, and the axis of changes never ends below it."""
 SMALLEST = 5e-5
 """A change of less has no digits in the picture."""
 
@@ -148,7 +148,7 @@ def _change(what: PolicyPicture, farthest: float) -> Lane:
     meanings = tuple(_meaning(value, SMALL) for value in values)
     picture = BarPicture(
         names=what.names, label=tr("action"), y=OPEN, series=(MOVED.with_heights(what.change),),
-        reach=farthest,
+        reach=farthest if what.draws is None else max(farthest, SMALL),
         notes=tuple(_signed(value, SMALL, 3) if numbered else "" for value in values),
         note_meanings=meanings,
         kept=(int(np.abs(what.change).argmax()),),

@@ -191,10 +191,10 @@ def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
 
 def _named(settings: Settings, paths: Iterable[str]) -> list[str]:
     """Each setting by its letter, or its name, and its value."""
-    if "task" in paths:
-        return [tr("another task")]
-    named = []
-    for path in paths:
+    paths = list(paths)
+    of_task = [path for path in paths if path.split(".")[0] == "task"]
+    named = [tr("another task")] if of_task else []
+    for path in (path for path in paths if path not in of_task):
         what = described_at(path)
         value = settings.get(path)
         text = f"{value:g}" if isinstance(value, float) else tr("off") if value in (None, False) else str(value)

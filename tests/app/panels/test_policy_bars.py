@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from app.panels.policy_bars import PolicyBarsPanel
+from app.panels.policy_chart import policy_picture
 from app.panels.policy_data import PolicyPicture, picture
 from app.panels.policy_film import CENTRING, landed, marks, mean_share, stem_heights
 from app.panels.policy_words import stage_sentence
@@ -55,6 +56,12 @@ def test_the_largest_change_of_the_first_update_fills_more_than_half_of_its_side
     largest = np.abs(plot.heights["change"]).max()
     assert largest > 0
     assert largest >= 0.5 * plot.ranges["change"][1]
+
+
+def test_changes_below_a_thousandth_do_not_fill_their_axis() -> None:
+    shown = pictured(Stage.UPDATE, update=150, settings=Settings(seed=7))
+    (lane,) = [lane for lane in policy_picture(shown, None).lanes if lane.key == "change"]
+    assert 0 < np.abs(shown.change).max() < 1e-3 <= lane.picture.extent()[1]
 
 
 def test_the_scales_do_not_move_while_the_stages_of_an_update_are_walked(driver: Driver) -> None:

@@ -118,6 +118,7 @@ def test_hiding_a_trial_keeps_it_in_the_list_and_beside_a_lesson_there_is_none(m
         ({"seed": 5}, ()),
         ({"learner.group_size": 4}, ("G 4",)),
         ({"objective.beta": 0.5, "learner.mu": 2}, ("β 0.5", "μ 2")),
+        ({"task.landscape": "linear", "task.actions": 5, "learner.mu": 2}, ("another task", "μ 2")),
         ({"objective.beta": 0.5, "learner.mu": 2, "learner.group_size": 4}, ("β 0.5", "2 more")),
     ],
 )
