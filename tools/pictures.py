@@ -188,17 +188,21 @@ def readme_language(program: Application, folder: Path) -> None:
     language_window(program, folder / "language-dark.png", explained=False)
 
 
-def explain_a_fork(program: Application) -> None:
-    """Select the first token of the first group whose rewards differ, and explain it as a key press there does."""
+def explain_selected(program: Application) -> None:
+    """Explain the token that is selected in the token inspector, as a key press there does."""
+    grid = program.window.panels.of(TOKEN_INSPECTOR).grid
+    grid.setFocus()
+    grid.explain_current()
+
+
+def select_a_fork(program: Application) -> None:
+    """Select the first token of the first group whose rewards differ."""
     step = program.workspace.view.step
     assert step.step is not None and step.dead is not None
     group = int((~step.dead).argmax())
     row = int((step.step.group == group).argmax())
     program.workspace.select(row=row, token=0)
     settle(100)
-    grid = program.window.panels.of(TOKEN_INSPECTOR).grid
-    grid.setFocus()
-    grid.explain_current()
 
 
 def language_window(program: Application, path: Path, *, explained: bool) -> None:
@@ -207,8 +211,9 @@ def language_window(program: Application, path: Path, *, explained: bool) -> Non
     for _ in range(2):
         program.window.show_layout("Language model")
         settle(250)
+    select_a_fork(program)
     if explained:
-        explain_a_fork(program)
+        explain_selected(program)
         settle(250)
     program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888).save(str(path))
     print(path)

@@ -147,14 +147,15 @@ def _updated(view: StepView, step: Step, group: int, rows: np.ndarray) -> str:
     clipped = int(view.terms.clipped[rows].sum())
     at = push if fork is None else push[:, fork]
     counted = {"up": int((at > 0).sum()), "down": int((at < 0).sum()), "step": step.step}
+    counted["count"] = len(rows) if fork is not None else int(step.mask[rows].sum())
     if not counted["up"] and not counted["down"]:
         sentence = tr("Update {step}: nothing here is pushed.")
     elif fork is None:
-        sentence = tr("Update {step}: {up} tokens are pushed up and {down} down.")
+        sentence = tr("Update {step}: of {count} tokens, {up} are pushed up and {down} down.")
     else:
-        sentence = tr("Update {step}: at the fork, token {fork}, {up} answers are pushed up and {down} down.")
+        sentence = tr("Update {step}: the fork, token {fork}, is pushed up in {up} of {count} answers, down in {down}.")
     sentence = sentence.format(fork=0 if fork is None else fork + 1, **counted)
     if not clipped:
         return sentence
-    stopped = tr("{clipped} clipped tokens push nothing.").format(clipped=clipped)
-    return f"{sentence} {stopped}"
+    cut = tr("Clipped tokens: {clipped}.").format(clipped=clipped)
+    return f"{sentence} {cut}"
