@@ -80,10 +80,19 @@ def test_explain_and_the_formula_show_the_same_sample(driver: Driver) -> None:
 
 def test_an_explanation_that_is_asked_for_is_brought_to_the_front(driver: Driver) -> None:
     driver.run(1)
-    dock = driver.program.window.docks["explain"]
-    dock.hide()
+    window = driver.program.window
+    panel(driver, "glossary")
+    assert window.docks["explain"].isVisible() and not window.panels["explain"].seen, "behind a tab"
     QTest.mouseDClick(panel(driver, "metrics").cards[2], LEFT)
-    assert dock.isVisible()
+    driver.qtbot.waitUntil(lambda: window.panels["explain"].seen)
+
+
+def test_without_its_dock_an_explanation_that_is_asked_for_comes_as_a_sheet(driver: Driver) -> None:
+    driver.run(1)
+    window = driver.program.window
+    window.docks["explain"].hide()
+    QTest.mouseDClick(panel(driver, "metrics").cards[2], LEFT)
+    assert window.explain_homes.is_open and window.panels["explain"].seen
 
 
 def test_e_explains_what_has_the_focus(driver: Driver) -> None:
