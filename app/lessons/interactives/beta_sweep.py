@@ -16,7 +16,7 @@ from app.panels.calm import CalmSlider
 from app.plotting.axis import Scale
 from app.plotting.legend import Entry
 from app.plotting.line_chart import LineChart
-from app.plotting.line_data import Line, LinePicture, PointSet
+from app.plotting.line_data import Line, LinePicture, PointSet, Tag
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label
@@ -28,6 +28,8 @@ from grpo_core.lessons import Offer
 from grpo_core.text import tr
 
 BETAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0)
+ASKED = 0.5
+"""The β that a question about a height is about."""
 SEEDS, UPDATES = range(16), 250
 """Runs of a dot, with the same random numbers at every β, and their length: long enough to arrive."""
 GROUP: dict[str, Any] = {"objective.baseline": "group_mean", "objective.std": "sample", "objective.surrogate": "clip"}
@@ -44,9 +46,14 @@ PICTURES = {"kl": (tr("KL from reference"), 2.5), "reward": (tr("Expected reward
 LEGEND = (Entry(tr("theory π ∝ π_ref exp(r/β)"), "reference", "line"), Entry(tr("mean of 16 runs"), "text", "dot"))
 
 
-def over_beta(theory: np.ndarray, curves: Mapping[str, np.ndarray], high: float, place: int) -> LinePicture:
+def over_beta(
+    theory: np.ndarray, curves: Mapping[str, np.ndarray], high: float, place: int, guess: float | None = None
+) -> LinePicture:
     """One measure over the grid of β, on an axis from 0 to ``high``: theory (n,) dotted, and a dot at every β of the
-    curves (n,), NaN where a value is not known yet; large dots at the β of index ``place``."""
+    curves (n,), NaN where a value is not known yet; large dots at the β of index ``place``.
+
+    ``guess``: a value predicted at the β that predictions are about; None for none.
+    """
     x = np.arange(len(BETAS), dtype=float)
     lines = [
         Line(name=name, label=name, meaning=meaning, x=x, y=values, marker="o", size=8)
@@ -58,9 +65,15 @@ def over_beta(theory: np.ndarray, curves: Mapping[str, np.ndarray], high: float,
     here = PointSet(
         name="here", meaning="text", size=13, filled=False, x=np.full(len(heights), float(place)), y=heights
     )
+    asked = float(BETAS.index(ASKED))
+    known = np.array([] if guess is None else [guess])
+    ghost = PointSet(
+        name="guess", meaning="text", marker="d", size=14, filled=False, x=np.full(len(known), asked), y=known, z=30
+    )
+    tags = () if guess is None else (Tag(tr("your prediction"), asked, guess, "text"),)
     return LinePicture(
         x=Scale(label=tr("KL weight β"), low=-0.3, high=len(BETAS) - 0.7), y=Scale(low=0, high=high),
-        lines=(*lines, dotted), points=(here,), marks=np.array([float(place)]),
+        lines=(*lines, dotted), points=(here, ghost), tags=tags, marks=np.array([float(place)]),
         x_ticks=[(float(n), f"{beta:g}") for n, beta in enumerate(BETAS)],
         x_name=lambda place: f"β {BETAS[min(max(round(place), 0), len(BETAS) - 1)]:g}",
     )  # fmt: skip
@@ -79,7 +92,8 @@ class BetaSweep(Interactive):
         self._base = Settings()
         self._names: tuple[str, ...] = ()
         self.trained = self.experiments(self._trained)
-        self.place = BETAS.index(0.5)
+        self.place = BETAS.index(ASKED)
+        self._guess: float | None = None
         self.plots: dict[str, LineChart] = {}
         self.twins: list[TwinStack] = []
         column = QVBoxLayout(self)
@@ -107,6 +121,9 @@ class BetaSweep(Interactive):
 
     def take(self, state: Mapping[str, Any]) -> None:
         self._names = tuple(name for name in state.get("curves", ()) if name in CURVES)[: len(MEANINGS)]
+
+    def show_ghost(self, guess: float | None, *, asks: bool) -> None:
+        self._guess = guess
 
     @property
     def ready(self) -> bool:
@@ -137,7 +154,8 @@ class BetaSweep(Interactive):
             twin.set_look(view.theme, view.scale)
             curves = {name: self._values(name, key) for name in self._names}
             heights = np.array([best[key] for best in theory])
-            plot.show_picture(over_beta(heights, curves, PICTURES[key][1], self.place))
+            guess = self._guess if key == "kl" else None
+            plot.show_picture(over_beta(heights, curves, PICTURES[key][1], self.place, guess))
             twin.set_summary(self.summary(view))
             twin.refresh()
         self.twins[1].setVisible(self.height() > 380 * view.scale)

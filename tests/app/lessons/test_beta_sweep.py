@@ -4,9 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.lessons.interactives.beta_sweep import BETAS, CURVES, SEEDS, UPDATES, BetaSweep
+from app.lessons.interactives.beta_sweep import BETAS, CURVES, SEEDS, UPDATES, BetaSweep, over_beta
 from grpo_core.experiments.ensemble import ensembles
 from tests.app.lessons.hands import Pupil
+
+
+def test_a_predicted_kl_stands_in_the_plot_at_the_beta_that_is_asked_about() -> None:
+    theory = np.linspace(1.0, 0.0, len(BETAS))
+    picture = over_beta(theory, {}, 2.5, 0, guess=1.2)
+    (ghost,) = [points for points in picture.points if points.name == "guess"]
+    assert (ghost.x.tolist(), ghost.y.tolist()) == ([float(BETAS.index(0.5))], [1.2])
+    assert [(tag.text, tag.y) for tag in picture.tags] == [("your prediction", 1.2)]
+    none = over_beta(theory, {}, 2.5, 0)
+    assert not none.tags and not any(len(points.x) for points in none.points if points.name == "guess")
+
+
+def test_the_prediction_of_the_lesson_is_the_one_in_the_plot(pupil: Pupil) -> None:
+    pupil.open("beta_sweep")
+    sweep = pupil.picture
+    assert isinstance(sweep, BetaSweep)
+    sweep.show_ghost(0.7, asks=True)
+    sweep.draw(pupil.driver.program.workspace.view)
+    kl, reward = (sweep.plots[key].picture for key in ("kl", "reward"))
+    assert [tag.y for tag in kl.tags] == [0.7] and not reward.tags
 
 
 def test_every_dot_is_the_mean_of_real_runs_and_leaving_gives_up_the_rest(pupil: Pupil) -> None:
