@@ -185,6 +185,6 @@ def test_importing_the_core_imports_numpy_and_array_api_compat_only() -> None:
         "print(*sorted({m.partition('.')[0] for m in set(sys.modules) - before} - set(sys.stdlib_module_names)))"
     )
     command = [sys.executable, "-c", code, *light]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) <= {"grpo_core", "numpy", "array_api_compat"}

@@ -247,7 +247,7 @@ def test_the_command_works_without_a_display(run: Path, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "QT_QPA_PLATFORM")}
     out = tmp_path / "a.svg"
     command = [sys.executable, "-m", "app", "export", str(run), "--panel", "token-inspector", "--out", str(out)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=200, check=False)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", f"{out}\n")
     assert "Token 1 of completion 1" in texts(out)
 

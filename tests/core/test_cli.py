@@ -234,7 +234,7 @@ def test_ctrl_c_leaves_a_whole_run(tmp_path: Path) -> None:
     while b"mean reward" not in seen:
         seen += process.stderr.read(20)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=200)
     with RunReader.open(path) as reader:
         assert reader.meta.ended
         assert reader.last > 0
@@ -264,7 +264,7 @@ def test_ctrl_c_leaves_what_was_there(tmp_path: Path, command: list[str], ending
     while b"mean reward" not in seen and b"reward after" not in seen:
         seen += process.stderr.read(20) if ending == "grpo" else process.stdout.read(20)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=200)
     assert b"Traceback" not in err
     assert process.returncode == 130
     assert path.read_bytes() == before

@@ -117,7 +117,7 @@ print("fine")
 def run(code: str, *before: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [*before, sys.executable, "-c", code]
     settings = {**os.environ, **environment}
-    return subprocess.run(command, env=settings, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(command, env=settings, capture_output=True, text=True, timeout=200, check=False)
 
 
 @pytest.mark.long
@@ -171,5 +171,5 @@ def test_a_file_opens_full_screen_from_the_command_line(tmp_path: Path) -> None:
         "Startup.welcome = late\n"
         f"sys.exit(start(['--present', {str(path)!r}]))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
     assert (done.returncode, done.stdout) == (0, "True projector Lecture 3\n"), done.stderr

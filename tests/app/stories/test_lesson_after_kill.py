@@ -86,7 +86,7 @@ def lived(home: Path, story: str, session: Path, *arguments: str) -> subprocess.
     """The program with a story that is carried out in it, to its end."""
     return subprocess.run(
         [sys.executable, "-c", STORY.format(story=story, session=str(session)), *arguments],
-        env=environment(home), cwd=ROOT, capture_output=True, text=True, timeout=50, check=False,
+        env=environment(home), cwd=ROOT, capture_output=True, text=True, timeout=200, check=False,
     )  # fmt: skip
 
 

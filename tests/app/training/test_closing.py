@@ -71,7 +71,7 @@ def test_closing_in_every_state_is_silent(where: str, host: str, tmp_path: Path)
         [sys.executable, "-W", "error", "-c", SCRIPT, where, str(path), host],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
     )
     assert (done.returncode, done.stderr) == (0, "")
     head = int(done.stdout.split()[-1])
@@ -154,7 +154,7 @@ def test_after_a_shutdown_a_run_can_be_begun_again(trainer: Trainer, tmp_path: P
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.until(State.PAUSED)
     with trainer.qtbot.waitSignal(trainer.finished):
-        trainer.shutdown(5)
+        trainer.shutdown(60)
     trainer.begin(Settings(), tmp_path / "b.grpo")
     trainer.run(2)
     trainer.until(State.PAUSED)

@@ -37,6 +37,6 @@ def test_training_never_loads_the_compiler() -> None:
         "print(sorted({'torch._dynamo', 'sympy'} & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
     )
     assert done.stdout.strip() == "[]", done.stderr

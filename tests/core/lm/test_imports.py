@@ -28,7 +28,7 @@ def loaded_by(modules: list[str], home: Path) -> set[str]:
     )
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "GRPO_LAB_HOME": str(home)}
     command = [sys.executable, "-c", code, *modules]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 

@@ -190,7 +190,7 @@ def test_the_command_line_writes_both_kinds(trained: Path, tmp_path: Path, capsy
     assert "series.csv, settings.json, samples.csv; the samples of 2 updates" in text
     assert {row["update"] for row in rows(out / "samples.csv")} == {"2", "3"}
     assert "update 5" in said(capsys, "export", trained, "--out", script, "--step", 5, "--pass", 2)
-    done = subprocess.run([sys.executable, "-I", str(script)], capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run([sys.executable, "-I", str(script)], capture_output=True, text=True, timeout=200, check=True)
     with RunReader.open(trained) as reader:
         loss = float(recompute.terms(reader.step(5), 1).loss)
     assert math.isclose(float(done.stdout.split()[3]), loss, abs_tol=1e-9)

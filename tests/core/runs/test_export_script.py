@@ -98,7 +98,7 @@ def test_every_preset_prints_the_numbers_that_trained(tmp_path: Path) -> None:
         paths[-1].write_text(step_script(step, start, title=name), encoding="utf-8")
         assert "grpo_core" not in paths[-1].read_text(encoding="utf-8")
     command = [sys.executable, "-I", "-W", "error", "-c", RUN_ALL, *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for (name, step, _, tolerance), output in zip(cases, done.stdout.split("====\n"), strict=False):
         try:
@@ -170,7 +170,7 @@ def test_a_person_runs_it_and_reads_what_the_program_said(tmp_path: Path) -> Non
     step = trained(Settings(), 3)
     path = tmp_path / "schritt π.py"
     path.write_text(step_script(step, origin(Settings()), title="Mine"), encoding="utf-8")
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=200, check=True)
     compare(step, done.stdout, 1e-9)
     for line in (line for line in done.stdout.splitlines() if line.startswith("pass")):
         words = line.rstrip(")").split()

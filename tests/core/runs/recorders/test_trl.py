@@ -35,5 +35,5 @@ def test_a_disk_that_does_not_answer_does_not_keep_training_from_ending(
         recorder.close()
     answers.set()
     recorder._queue.put(None, timeout=60)
-    recorder._thread.join(5)
+    recorder._thread.join(60)
     assert recorder.written == trl.QUEUE + 1
