@@ -18,6 +18,7 @@ from app.export.pictures import LOWEST, application, steps_of
 from app.export.stage import Studio, caption_of, settle, themed, usual_size, without_controls
 from app.export.webp import AnimatedWebp
 from app.panels.base import Panel
+from app.panels.registry import POLICY_BARS, TOKEN_INSPECTOR
 from app.panels.spec import PanelSpec
 from app.plotting.export import Paper, image_of
 from app.theme import look
@@ -42,7 +43,7 @@ class FilmChoice:
     """What is filmed, and how.
 
     Attributes:
-        spec: the panel's row of the registry.
+        spec: the panel's row of the registry; None for the one that plays the film of this kind of run.
         steps: the updates, one after the other; None for the last.
         speed: updates a second; None for as long as the film of each takes by itself. Up to two a second their stages
             play, above that each update is one picture.
@@ -53,7 +54,7 @@ class FilmChoice:
         caption: whether there is one.
     """
 
-    spec: PanelSpec[Panel]
+    spec: PanelSpec[Panel] | None = None
     steps: range | None = None
     speed: float | None = None
     rate: float = 20.0
@@ -147,9 +148,11 @@ def _pictures(
     look.apply(app, choice.theme, choice.scale)
     workspace = Workspace(run.origin.settings, themed(choice.theme), choice.scale)
     workspace.activate(run)
+    usual: PanelSpec[Panel] = TOKEN_INSPECTOR if run.origin.settings.is_language else POLICY_BARS
+    spec = choice.spec or usual
     with closing(Studio(workspace)) as studio:
         workspace.move_to(planned[0].cursor.step)
-        panel = studio.panel(choice.spec, usual_size(choice.spec, choice.scale), fixed=choice.size is not None)
+        panel = studio.panel(spec, usual_size(spec, choice.scale), fixed=choice.size is not None)
         try:
             below = _fit(panel, choice, planned)
             with without_controls(panel):

@@ -20,7 +20,8 @@ def main(arguments: Sequence[str]) -> int:
     """Film as the arguments say; 0, or 2 after an error told in one sentence."""
     options = _parser().parse_args(arguments)
     try:
-        specs, steps = panels_named(options.panel), span(options.step, options.steps)
+        specs = [None] if options.panel is None else panels_named(options.panel)
+        steps = span(options.step, options.steps)
         if len(specs) > 1:
             raise GrpoError("A film shows one panel; name it with --panel.")
         size, scale = size_from(options.size), scale_from(options.scale)
@@ -68,7 +69,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--step", "--update", metavar="N", help="the update (default the last)")
     parser.add_argument("--steps", "--updates", metavar="M:N", help="the updates M to N, one after the other")
-    parser.add_argument("--panel", metavar="NAME", default="policy-bars", help="what is shown (default policy-bars)")
+    parser.add_argument(
+        "--panel", metavar="NAME",
+        help="what is shown (default policy-bars, or token-inspector for a language model)",
+    )  # fmt: skip
     parser.add_argument(
         "--speed", metavar="X",
         help="updates a second; up to 2 their stages play, above it each is one picture (default: each as it likes)",

@@ -9,9 +9,11 @@ import pytest
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QImage, QImageReader, QPainter
 
+from app.examples import example
 from app.export.film import AT_END, shots
 from app.export.film_command import main
 from app.export.webp import AnimatedWebp, chunks
+from app.panels.registry import TOKEN_INSPECTOR
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.film import update_film
 from grpo_core.config import Settings
@@ -136,6 +138,14 @@ def test_several_updates_become_numbered_pictures_in_a_folder_of_their_own(
     assert main([*command, "--force"]) == 2
     assert "holds other files, such as mine.txt" in capsys.readouterr().err
     assert (out / "mine.txt").read_text() == "keep"
+
+
+def test_an_update_of_a_language_model_shows_its_completions(tmp_path: Path, qapp: object) -> None:
+    out = tmp_path / "language.webp"
+    assert main([str(example()), "--update", "1", "--rate", "3", "--no-caption", "--out", str(out)]) == 0
+    frames = read(out)
+    assert len(frames) > 1
+    assert {(image.width(), image.height()) for image, _ in frames} == {TOKEN_INSPECTOR.size}
 
 
 @pytest.mark.parametrize(
