@@ -44,7 +44,7 @@ def as_array(x: Any, like: Array) -> Array:
     return array_namespace(like).asarray(x, dtype=like.dtype, device=device(like))
 
 
-def full(shape: tuple[int, ...], value: float | Array, like: Array) -> Array:
+def full(shape: tuple[int, ...], value: Any, like: Array) -> Array:
     """``value`` everywhere, of ``like``'s library and dtype: a number, or an array that is broadcast to ``shape``."""
     xp = array_namespace(like)
     if not constant(value):

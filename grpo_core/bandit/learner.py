@@ -262,7 +262,7 @@ def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
 
 def _first(x: np.ndarray) -> np.ndarray:
     """The first run's share of ``x`` (R, ...), contiguous."""
-    return x[0].copy()
+    return np.array(x[0], order="C")
 
 
 def _norm(gradient: np.ndarray) -> float:
