@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from grpo_core import kl, recompute
 from grpo_core.record import Origin, Step
+from grpo_core.stacking import neighbours, stacked
 from grpo_core.text import tr
 
 
@@ -136,34 +139,70 @@ METRICS: dict[str, Metric] = {
 
 def metrics(step: Step) -> dict[str, float]:
     """The scalars of one update, by name; NaN where the record lacks what they need."""
-    last = step.passes
-    values = dict.fromkeys(METRICS, float("nan"))
-    visited = step.mask
-    count = max(int(visited.sum()), 1)
-    rewards = recompute.grouped(step, step.rewards)
+    return _named(step, {name: float(value) for name, value in _series(step).items()})
+
+
+def metrics_of(steps: Sequence[Step]) -> list[dict[str, float]]:
+    """:func:`metrics` of each of several updates, bit for bit; neighbours of one form are computed in one call."""
+    named = []
+    for together in neighbours(steps):
+        if len(together) == 1:
+            named.append(metrics(together[0]))
+            continue
+        series = {name: np.asarray(values).tolist() for name, values in _series(stacked(together)).items()}
+        for place, step in enumerate(together):
+            named.append(_named(step, {name: values[place] for name, values in series.items()}))
+    return named
+
+
+def _named(step: Step, values: dict[str, float]) -> dict[str, float]:
+    """Every series of an update: what was computed, what was measured, NaN for the others."""
+    measured = {name: value for name, value in step.measurements.items() if name in METRICS}
+    return dict.fromkeys(METRICS, float("nan")) | values | measured
+
+
+def _series(step: Step) -> dict[str, Any]:
+    """The series that follow from one update, or, (S,) each, from stacked ones."""
+    values: dict[str, Any] = {}
+    last, visited = step.passes, step.mask
+    count = np.maximum(visited.sum(axis=(-2, -1)), 1)
     scored = ~np.isnan(step.rewards)
     advantage = recompute.advantage(step)
     first = recompute.terms(step, 0, given=advantage)
     final = first if last == 1 else recompute.terms(step, last - 1, given=advantage)
-    values["reward_mean"] = float(step.rewards[scored].mean()) if scored.any() else float("nan")
-    values["reward_std"] = _mean_std(rewards)
-    values["clip_fraction"] = float(final.clipped.sum()) / max(int(recompute.used(step, last - 1).sum()), 1)
-    values["loss"] = float(first.loss)
-    values["dead_groups"] = float(recompute.dead_groups(step).mean())
-    values["length"] = float(visited.sum(axis=-1).mean())
+    if scored.any():
+        values["reward_mean"] = _mean(step.rewards, scored, 1)
+    values["reward_std"] = _mean_std(recompute.grouped(step, step.rewards))
+    used = np.maximum(recompute.used(step, last - 1).sum(axis=(-2, -1)), 1)
+    values["clip_fraction"] = final.clipped.sum(axis=(-2, -1)) / used
+    values["loss"] = first.loss
+    values["dead_groups"] = recompute.dead_groups(step).mean(axis=-1)
+    values["length"] = visited.sum(axis=-1).mean(axis=-1)
     divergence, entropy = recompute.exact_kl(step, last), recompute.exact_entropy(step, last)
     if divergence is not None:
-        values["kl"] = float(divergence.sum()) / count
+        values["kl"] = divergence.sum(axis=(-2, -1)) / count
     if entropy is not None:
-        values["entropy"] = float(entropy.sum()) / count
+        values["entropy"] = entropy.sum(axis=(-2, -1)) / count
     now = step.distribution(last)
     if now is not None and step.context is not None and visited.any():
-        values["max_prob"] = float(np.exp(now.max(axis=-1))[step.context][visited].mean())
+        values["max_prob"] = _mean(recompute.at_places(step.context, np.exp(now.max(axis=-1))), visited, 2)
         if step.prompt_tokens is None:  # with other prompts every time, another best token means nothing
-            values["best_action"] = float(now[step.context[visited][0]].argmax())
+            values["best_action"] = _first_visited(step.context, visited, now.argmax(axis=-1))
     if step.settings.is_language and step.reward_parts is not None:
-        values["accuracy"] = float(step.reward_parts[:, 0].mean())
-    return values | {name: value for name, value in step.measurements.items() if name in METRICS}
+        values["accuracy"] = step.reward_parts[:, 0].mean()
+    return values
+
+
+def _mean(x: np.ndarray, kept: np.ndarray, axes: int) -> np.ndarray:
+    """Mean over the last ``axes`` of ``x`` of what is ``kept``; of stacked updates that is everything."""
+    return x[kept].mean() if not kept.all() else x.reshape(*x.shape[:-axes], -1).mean(axis=-1)
+
+
+def _first_visited(context: np.ndarray, visited: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The entry of ``values`` (C,) at the first place that is visited; or of each of stacked updates."""
+    if context.ndim == 2:
+        return np.asarray(values[context[visited][0]])
+    return np.asarray(values[np.arange(len(values)), context[:, 0, 0]])
 
 
 def at_start(origin: Origin) -> dict[str, float]:
@@ -179,14 +218,15 @@ def at_start(origin: Origin) -> dict[str, float]:
     return values
 
 
-def _mean_std(rewards: np.ndarray) -> float:
-    """Mean over groups of the standard deviation (n − 1); NaN where no group has two scored completions."""
+def _mean_std(rewards: np.ndarray) -> np.ndarray | float:
+    """Mean over the groups of ``rewards`` (..., P, G) of the standard deviation (n − 1); NaN where no group has two
+    scored completions."""
     scored = ~np.isnan(rewards)
     n = scored.sum(axis=-1)
     enough = n > 1
     if not enough.any():
-        return float("nan")
+        return np.full(rewards.shape[:-2], np.nan)
     mean = np.where(scored, rewards, 0.0).sum(axis=-1) / np.maximum(n, 1)
-    deviation = np.where(scored, rewards - mean[:, None], 0.0)  # nanstd would warn of groups without a reward
+    deviation = np.where(scored, rewards - mean[..., None], 0.0)  # nanstd would warn of groups without a reward
     variance = (deviation**2).sum(axis=-1) / np.maximum(n - 1, 1)
-    return float(np.sqrt(variance[enough]).mean())
+    return _mean(np.sqrt(variance), enough, 1)

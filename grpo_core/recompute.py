@@ -48,17 +48,19 @@ def under(step: Step, objective: Objective | None) -> Step:
 
 
 def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
-    """``per_row`` (B, ...) as (P, G, ...), NaN in the empty places of ragged groups."""
+    """``per_row`` (B, ...) as (P, G, ...), NaN in the empty places of ragged groups; the leading axis of stacked
+    updates stays."""
     group, place, shape = _places(step)
-    table = np.full((*shape, *per_row.shape[1:]), np.nan, dtype=per_row.dtype)
-    table[group, place] = per_row
+    leading = step.rewards.ndim - 1
+    table = np.full((*per_row.shape[:leading], *shape, *per_row.shape[leading + 1 :]), np.nan, dtype=per_row.dtype)
+    table[(*(slice(None),) * leading, group, place)] = per_row
     return table
 
 
 def ungrouped(step: Step, per_group: np.ndarray) -> np.ndarray:
     """The inverse of :func:`grouped`: (P, G, ...) -> (B, ...)."""
     group, place, _ = _places(step)
-    return np.asarray(per_group[group, place])
+    return np.asarray(per_group[(*(slice(None),) * (step.rewards.ndim - 1), group, place)])
 
 
 def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
@@ -117,7 +119,8 @@ def scores_of_steps(step: Step, objective: Objective | None = None) -> np.ndarra
 def compared(step: Step, objective: Objective | None = None) -> np.ndarray:
     """What is held against each other within a group, (P, n): rewards, or rewards of steps; NaN where there is none."""
     if (objective or step.settings.objective).credit == "process":
-        return grouped(step, paid_for_steps(step)).reshape(_places(step)[2][0], -1)
+        table = grouped(step, paid_for_steps(step))
+        return table.reshape(*table.shape[:-2], -1)
     return grouped(step, step.rewards)
 
 
@@ -186,7 +189,7 @@ def exact_kl(step: Step, passed: int) -> np.ndarray | None:
     now = step.distribution(passed)
     if now is None or step.ref_dist_logp is None or step.context is None:
         return None
-    return np.where(step.mask, kl.exact(now, step.ref_dist_logp)[step.context], 0.0)
+    return np.where(step.mask, at_places(step.context, kl.exact(now, step.ref_dist_logp)), 0.0)
 
 
 def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
@@ -194,7 +197,15 @@ def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
     now = step.distribution(passed)
     if now is None or step.context is None:
         return None
-    return np.where(step.mask, kl.entropy(now)[step.context], 0.0)
+    return np.where(step.mask, at_places(step.context, kl.entropy(now)), 0.0)
+
+
+def at_places(context: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """``values`` (C,) of the contexts at each token's place ``context`` (B, T); or both of stacked updates."""
+    if context.ndim == 2:
+        return np.asarray(values[context])
+    flat = np.take_along_axis(values, context.reshape(len(context), -1), axis=-1)
+    return flat.reshape(context.shape)
 
 
 def used(step: Step, passed: int) -> np.ndarray:

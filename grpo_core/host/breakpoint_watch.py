@@ -22,13 +22,18 @@ class BreakpointWatch:
         self._watch = Watch((), nothing_before)
         self._seen = 0
 
+    @property
+    def on(self) -> bool:
+        """Whether any breakpoint is on: then the run is looked at after each update."""
+        return any(one.on for one in self.breakpoints)
+
     def watch(self, live: LiveRun | None) -> None:
         """Compare the breakpoints with the updates that ``live`` makes from now on.
 
         What was true before does not stop it again: that is read from what it has recorded.
         """
         self._watch = Watch((), nothing_before)
-        if live is None or not any(one.on for one in self.breakpoints):
+        if live is None or not self.on:
             return
         self._seen = live.head
         try:

@@ -100,6 +100,11 @@ class Buffer:
         """Whether the window has fallen so far behind that nothing more may be put in."""
         return self._count >= len(self._scalars)
 
+    @property
+    def room(self) -> int:
+        """How many more updates may be put in before the window takes some."""
+        return len(self._scalars) - self._count
+
     def put(self, step: Step, scalars: Mapping[str, float]) -> None:
         """The next finished update with its metrics (loop).
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -12,7 +13,7 @@ from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, RunFileError
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin
 from grpo_core.learners import Earlier, Learner
-from grpo_core.metrics import metrics
+from grpo_core.metrics import metrics_of
 from grpo_core.questions import AnyAnswer, AnyQuestion, Replay
 from grpo_core.record import Step
 from grpo_core.runs.library import Lineage
@@ -20,6 +21,9 @@ from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.watch import LostFileError
 from grpo_core.runs.writer import LIMIT
 from grpo_core.text import tr
+
+TOGETHER = 0.008
+"""Seconds for which updates may be made before their metrics are computed together: half a frame of the window."""
 
 
 class Learners(Protocol):
@@ -167,8 +171,9 @@ class LiveRun:
             self._learner.settings = settings
         self._settings = settings
 
-    def update(self) -> None:
-        """One more update, into the buffer and on its way to the file.
+    def update(self, most: int = 1) -> None:
+        """One more update, or up to ``most`` within :data:`TOGETHER` seconds, into the buffer and on their way to the
+        file. What was finished before an error is kept.
 
         Raises:
             Cancelled: an urgent command waits.
@@ -180,14 +185,26 @@ class LiveRun:
         if self._writer is None and self._begin.path.exists():
             with self._closing_on_error():
                 self._opened(self._settings)
-        step, scalars = self._computed()
-        self._last, self.scalars = step, scalars
-        self.buffer.put(step, scalars)
-        if self._appended == step.step - 1 and self._writer is not None:
+        most = min(most, self.buffer.room) if self._writer is not None else 1  # is there a file that takes it?
+        steps, end = list[Step](), time.monotonic() + TOGETHER
+        try:
+            while not steps or (len(steps) < most and time.monotonic() < end):
+                steps.append(self._computed())
+        finally:
+            finished = list(zip(steps, metrics_of(steps), strict=True))
+            for step, scalars in finished:
+                self._last, self.scalars = step, scalars
+                self.buffer.put(step, scalars)
+            self._write(finished)
+
+    def _write(self, finished: Sequence[tuple[Step, Mapping[str, float]]]) -> None:
+        """Give these updates to the file, and those before them that it does not have yet."""
+        if finished and self._writer is not None and self._appended == finished[0][0].step - 1:
             with self._closing_on_error():
-                self._append(self._writer, step, scalars)
+                for step, scalars in finished:
+                    self._append(self._writer, step, scalars)
                 self._note_committed()
-        else:
+        elif finished:
             self.save()
 
     def save(self) -> None:
@@ -246,12 +263,11 @@ class LiveRun:
                 )
             )
 
-    def _computed(self) -> tuple[Step, dict[str, float]]:
+    def _computed(self) -> Step:
         self.prepare()
         assert self._learner is not None
         try:
-            step = next(self._learner)
-            return step, metrics(step)
+            return next(self._learner)
         except (Cancelled, NonFiniteError):
             raise
         except BaseException:

@@ -40,6 +40,10 @@ WINDOW_BEHIND = 0.05
 """Seconds between looks at a buffer that nobody empties."""
 
 
+MOST_TOGETHER = 64
+"""Updates whose metrics are computed in one call, when nobody wants to see them one by one."""
+
+
 class Inbox(Protocol):
     """Where commands come from."""
 
@@ -92,12 +96,14 @@ class Loop:
             self._report()
 
     def advance(self) -> None:
-        """One update, if one is due."""
+        """One update, or a few that nothing has to be asked between, if one is due."""
         live = self._live
         if live is None or self._state is not State.RUNNING or self._patience() != 0:
             return
         self._pace.began()
-        self._try(live.update)
+        one_by_one = self._stepping or self._pace.limited or self._breakpoints.on
+        most = 1 if one_by_one else MOST_TOGETHER if self._until is None else self._until - live.head
+        self._try(lambda: live.update(min(most, MOST_TOGETHER)))
         self._outlet.fresh(live.buffer)
         reached = self._breakpoints.reached(live)
         done = self._until is not None and live.head >= self._until

@@ -21,6 +21,11 @@ class Pace:
         self._interval = 1 / speed if speed else 0.0
         self._due = began + self._interval
 
+    @property
+    def limited(self) -> bool:
+        """Whether there is a speed, rather than as many updates as possible."""
+        return self._interval > 0
+
     def restart(self) -> None:
         """The next update is due now."""
         self._due = self._clock()

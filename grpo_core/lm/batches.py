@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -151,9 +152,14 @@ def _smallest(tokens: np.ndarray) -> np.ndarray:
 def _parts(
     settings: Settings, policy: Sampling, prompts: list[Prompt], tokens: np.ndarray, mask: np.ndarray
 ) -> np.ndarray:
-    """Parts of the reward of every completion, (B, K)."""
+    """Parts of the reward of every completion, (B, K); equal completions of a prompt are judged once."""
     group = settings.learner.group_size
-    return np.array([
-        rules.parts(settings.language, prompts[i // group], policy.text(row[kept]), int(kept.sum()))
-        for i, (row, kept) in enumerate(zip(tokens, mask, strict=True))
-    ])  # fmt: skip
+    judged: dict[tuple[int, bytes], Any] = {}
+    parts = []
+    for i, (row, kept) in enumerate(zip(tokens, mask, strict=True)):
+        own = row[kept]
+        key = i // group, own.tobytes()
+        if key not in judged:
+            judged[key] = rules.parts(settings.language, prompts[key[0]], policy.text(own), len(own))
+        parts.append(judged[key])
+    return np.array(parts)

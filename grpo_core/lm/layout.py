@@ -7,6 +7,7 @@ predicted at token t, and the first one at the prompt's last token, which the wh
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -41,6 +42,20 @@ class Layout:
     context: Tensor
     targets: Tensor
     mask: Tensor
+
+    @cached_property
+    def added(self) -> tuple[Tensor, Tensor]:
+        """What is added to the scores, 0 or −inf: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's
+        tokens on [its prompt, itself] (B, 1, T − 1, T_prompt + T − 1)."""
+        prompts, group, width, own = self.shape
+        device = self.tokens.device
+        past = torch.ones(width, width, dtype=torch.bool, device=device).tril()
+        # a row of padding sees itself, so that its softmax is finite
+        within = (past & self.prompt_seen) | torch.eye(width, dtype=torch.bool, device=device)
+        before = self.prompt_seen.expand(prompts, 1, own, width)
+        itself = torch.ones(own, own, dtype=torch.bool, device=device).tril().expand(prompts, 1, own, own)
+        after = torch.cat([before, itself], dim=-1).repeat_interleave(group, 0)
+        return _added(within), _added(after)
 
 
 def layout(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, device: torch.device) -> Layout:
@@ -79,3 +94,7 @@ def layout(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, devi
         mask=torch.from_numpy(np.array(mask)).to(device),
         **packed,
     )
+
+
+def _added(allowed: Tensor) -> Tensor:
+    return torch.zeros(allowed.shape, device=allowed.device).masked_fill(~allowed, float("-inf"))

@@ -66,39 +66,46 @@ def sample(
     width = prompt_tokens.shape[1]
     # in float32 a number just below 1 would round to 1 and draw the last token, however unlikely
     chance = torch.from_numpy(np.minimum(uniforms.astype(np.float32), LARGEST)).to(device)
-    best = torch.from_numpy(np.zeros(rows, bool) if greedy is None else greedy).to(device)
-    tokens = torch.zeros(rows, longest, dtype=torch.int64, device=device)
-    logp = torch.zeros(rows, longest, device=device)
-    mask = torch.zeros(rows, longest, dtype=torch.bool, device=device)
+    best = None if greedy is None or not greedy.any() else torch.from_numpy(greedy).to(device)
     decode = _decoder(model)
     logits, going = first, torch.arange(rows, device=device)  # the rows in the cache
     alive = torch.ones(rows, dtype=torch.bool, device=device)  # which of them have not ended
+    columns: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # rows, their tokens, log-probabilities, who was alive
     for t in range(longest):
         poll()
-        dist = torch.log_softmax(logits / temperature, dim=-1)  # (b, V)
+        dist = torch.log_softmax(logits if temperature == 1 else logits / temperature, dim=-1)  # (b, V)
         cumulative = dist.exp().cumsum(dim=-1)
-        drawn = (cumulative <= chance[going, t, None] * cumulative[:, -1:]).sum(dim=-1)
-        token = torch.where(best[going], dist.argmax(dim=-1), drawn.clamp_(max=dist.shape[1] - 1))
-        tokens[going, t], mask[going, t] = token * alive, alive
-        logp[going, t] = torch.where(alive, dist.gather(1, token[:, None])[:, 0], 0.0)
+        token = (cumulative <= chance[:, t, None] * cumulative[:, -1:]).sum(dim=-1).clamp_(max=dist.shape[1] - 1)
+        if best is not None:
+            token = torch.where(best, dist.argmax(dim=-1), token)
+        columns.append((going, token, dist.gather(1, token[:, None])[:, 0], alive))
         alive = alive & (token != STOP)
         left = int(alive.sum())
         if t + 1 == longest or not left:
             break
         if left < WORTH_COMPACTING * len(going):
             going, token, bias = going[alive], token[alive], bias[alive]
-            cache = [(keys[alive], values[alive]) for keys, values in cache]
+            lengths, chance, best = lengths[alive], chance[alive], None if best is None else best[alive]
+            cache = [both[alive] for both in cache]
             alive = alive[alive]
-        logits = decode(token, lengths[going] + t, cache, bias, width + t)
-    return Sampled(
-        tokens=tokens.cpu().numpy().astype(np.int32), mask=mask.cpu().numpy(), logp=logp.float().cpu().numpy()
-    )
+        logits = decode(token, lengths + t, cache, bias, width + t)
+    return _tabled(columns, uniforms.shape)
+
+
+def _tabled(columns: list[tuple[Tensor, Tensor, Tensor, Tensor]], shape: tuple[int, ...]) -> Sampled:
+    """The completions (B, T) from what was drawn at each place, (rows, tokens, log-probabilities, alive) each (b,)."""
+    tokens, mask, logp = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=bool), np.zeros(shape, dtype=np.float32)
+    for t, column in enumerate(columns):
+        going, token, drawn_logp, alive = (x.cpu().numpy() for x in (*column[:2], column[2].float(), column[3]))
+        rows = going[alive]
+        tokens[rows, t], mask[rows, t], logp[rows, t] = token[alive], True, drawn_logp[alive]
+    return Sampled(tokens=tokens, mask=mask, logp=logp)
 
 
 def _prefilled(
     model: Transformer, prompt_tokens: np.ndarray, prompt_of: np.ndarray, longest: int
-) -> tuple[list[tuple[Tensor, Tensor]], Tensor, Tensor, Tensor]:
-    """The prompts computed once: (per block keys and values (B, H, T_prompt + T, D / H), what is added to the scores
+) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
+    """The prompts computed once: (per block keys and values (B, 2, H, T_prompt + T, D / H), what is added to the scores
     (B, 1, 1, T_prompt + T), prompts' lengths (B,), logits of the first token (B, V)).
 
     Prompts stand right in the cache, so that completions begin in the same column.
@@ -119,10 +126,9 @@ def _prefilled(
     for block in model.blocks:
         assert isinstance(block, Block)
         q, k, v = block.queries(x).permute(2, 0, 3, 1, 4)  # (P, H, T_prompt, D / H) each
-        shape = (len(prompt_of), q.shape[1], width + longest, q.shape[3])
-        keys, values = k.new_empty(shape), v.new_zeros(shape)
-        keys[:, :, :width], values[:, :, :width] = k[rows], v[rows]
-        cache.append((keys, values))
+        both = k.new_zeros((len(prompt_of), 2, q.shape[1], width + longest, q.shape[3]))
+        both[:, 0, :, :width], both[:, 1, :, :width] = k[rows], v[rows]
+        cache.append(both)
         attended = F.scaled_dot_product_attention(q, k, v, attn_mask=added.to(q.dtype))
         x = block.finish(x, attended.transpose(1, 2).flatten(-2))
     bias = torch.zeros(prompts, 1, 1, width + longest, dtype=x.dtype, device=device)
@@ -130,7 +136,7 @@ def _prefilled(
     return cache, bias[rows], torch.from_numpy(lengths.astype(np.int64)).to(device)[rows], model.logits(x[:, -1])[rows]
 
 
-def _decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[tuple[Tensor, Tensor]], Tensor, int], Tensor]:
+def _decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tensor, int], Tensor]:
     """One more token of every row, by the functions behind the model's modules: calling a module takes longer than the
     arithmetic of a single token.
 
@@ -148,16 +154,15 @@ def _decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[tuple[Tensor,
     embed, position, norm = model.embed.weight, model.position.weight, (model.norm.weight, model.norm.bias)
     width = (model.size.width,)
 
-    def decode(
-        token: Tensor, positions: Tensor, cache: list[tuple[Tensor, Tensor]], bias: Tensor, column: int
-    ) -> Tensor:
+    def decode(token: Tensor, positions: Tensor, cache: list[Tensor], bias: Tensor, column: int) -> Tensor:
         x = F.embedding(token, embed) + F.embedding(positions, position)  # (B, D)
         reach = column + 1
-        for (heads, (norm1, qkv, out, norm2, up, down)), (keys, values) in zip(blocks, cache, strict=True):
-            q, k, v = F.linear(F.layer_norm(x, width, *norm1), *qkv).view(len(x), 3, heads, -1).unbind(1)
-            keys[:, :, column], values[:, :, column] = k, v  # (B, H, D / H) each
-            seen = keys[:, :, :reach], values[:, :, :reach]
-            attended = F.scaled_dot_product_attention(q[:, :, None], *seen, attn_mask=bias[..., :reach])
+        seen_bias = bias[..., :reach]
+        for (heads, (norm1, qkv, out, norm2, up, down)), both in zip(blocks, cache, strict=True):
+            each = F.linear(F.layer_norm(x, width, *norm1), *qkv).view(len(x), 3, heads, -1)
+            both[:, :, :, column] = each[:, 1:]  # keys and values (B, 2, H, D / H)
+            keys, values = both[:, :, :, :reach].unbind(1)
+            attended = F.scaled_dot_product_attention(each[:, 0, :, None], keys, values, attn_mask=seen_bias)
             x = x + F.linear(attended.flatten(1), *out)  # (B, H, 1, D / H) -> (B, D)
             x = x + F.linear(F.relu(F.linear(F.layer_norm(x, width, *norm2), *up)), *down)
         return F.linear(F.layer_norm(x, width, *norm), embed).float()

@@ -32,7 +32,7 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
     prompts, group, width, own = batch.shape
     x = model.start(batch.tokens, batch.positions)  # (N, D)
     count = len(batch.prompt_cells)
-    within, after = _masks(batch, x.dtype)
+    within, after = batch.added
     for block in model.blocks:
         assert isinstance(block, Block)
         qkv = block.queries(x)  # (N, 3, H, D / H)
@@ -50,24 +50,6 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
     chosen = batch.context * dist_logp.shape[1] + batch.targets  # (B, T)
     logp = dist_logp.flatten().index_select(0, chosen.flatten()).view(chosen.shape)
     return Scores(dist_logp=dist_logp, logp=torch.where(batch.mask, logp, 0.0), stream=stream)
-
-
-def _masks(batch: Layout, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """What is added to the scores: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's tokens on
-    [its prompt, itself] (B, 1, T − 1, T_prompt + T − 1)."""
-    prompts, group, width, own = batch.shape
-    device = batch.tokens.device
-    past = torch.ones(width, width, dtype=torch.bool, device=device).tril()
-    # a row of padding sees itself, so that its softmax is finite
-    within = (past & batch.prompt_seen) | torch.eye(width, dtype=torch.bool, device=device)
-    before = batch.prompt_seen.expand(prompts, 1, own, width)
-    itself = torch.ones(own, own, dtype=torch.bool, device=device).tril().expand(prompts, 1, own, own)
-    after = torch.cat([before, itself], dim=-1).repeat_interleave(group, 0)
-    return _added(within, dtype), _added(after, dtype)
-
-
-def _added(allowed: Tensor, dtype: torch.dtype) -> Tensor:
-    return torch.zeros(allowed.shape, dtype=dtype, device=allowed.device).masked_fill(~allowed, float("-inf"))
 
 
 def _spread(packed: Tensor, cells: Tensor, rows: int, width: int) -> tuple[Tensor, Tensor, Tensor]:

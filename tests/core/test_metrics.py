@@ -13,7 +13,8 @@ from grpo_core import recompute
 from grpo_core.config import PRESETS, Settings
 from grpo_core.explain import Quantity, explain
 from grpo_core.learners import learner, origin
-from grpo_core.metrics import METRICS, at_start, metrics
+from grpo_core.metrics import METRICS, at_start, metrics, metrics_of
+from grpo_core.stacking import neighbours
 from tests.core.steps import random_step
 
 OF_BANDIT = [name for name, metric in METRICS.items() if not metric.language]
@@ -72,6 +73,43 @@ def test_tokens_that_the_last_pass_did_not_use_are_not_in_its_clipped_share() ->
     assert metrics(step)["clip_fraction"] == pytest.approx(terms.clipped[::2].sum() / step.mask[::2].sum())
     card = explain(step, Quantity("clip_fraction"))
     assert card.value == pytest.approx(metrics(step)["clip_fraction"]) and len(card.inputs) == 4
+
+
+FORMS: dict[str, dict[str, object]] = {
+    "one token": {}, "several prompts": {"task.levels": (0.0, 0.5, 2.0), "learner.group_size": 5},
+    "chain": {"task.landscape": "chain", "task.max_length": 3, "objective.level": "sequence", "learner.mu": 2},
+    "rewards of steps": {"task.landscape": "chain", "task.max_length": 3, "objective.credit": "process"},
+    "padded": {"task.landscape": "length", "task.max_length": 4},
+    "critic": {"learner.critic": True, "objective.baseline": "given", "objective.std": "none"},
+    "exact KL and entropy": {"objective.kl": "exact", "objective.entropy_bonus": 0.1},
+    "KL in the reward": {"objective.kl_in": "reward", "objective.std": "batch"},
+    "one completion": {"learner.group_size": 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_metrics_of_several_updates_are_those_of_each_bit_for_bit(form: str) -> None:
+    settings = Settings().replace(FORMS[form])
+    run = learner(settings)
+    steps = list(itertools.islice(run, 4))
+    run.settings = settings.replace({"objective.beta": 0.5, "learner.mu": 3})
+    steps += itertools.islice(run, 3)
+    unscored = dataclasses.replace(steps[1], rewards=np.where(steps[1].group == 0, np.nan, steps[1].rewards))
+    steps.insert(2, unscored)
+    for one, step in zip(metrics_of(steps), steps, strict=True):
+        alone = metrics(step)
+        assert one.keys() == alone.keys()
+        np.testing.assert_array_equal(list(one.values()), list(alone.values()))
+    assert metrics_of([]) == []
+
+
+def test_updates_of_one_form_are_computed_together() -> None:
+    run = learner(Settings())
+    steps = list(itertools.islice(run, 3))
+    run.settings = run.settings.replace({"learner.group_size": 5})
+    steps += itertools.islice(run, 2)
+    unscored = dataclasses.replace(steps[0], rewards=np.full(8, np.nan))
+    assert [len(together) for together in neighbours([*steps, unscored, steps[0], steps[1]])] == [3, 2, 1, 2]
 
 
 def test_unscored_rewards_are_left_out() -> None:

@@ -19,6 +19,8 @@ from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
 from tests.app.training.conftest import MakeTrainer, Trainer
 
+ONE_BY_ONE = 1e4
+"""A speed: without one, a few updates are finished before they are written."""
 EXPLODING = Settings().replace({"optimizer.learning_rate": 1000.0, "objective.beta": 10.0})
 
 
@@ -88,12 +90,30 @@ def test_after_milder_settings_a_failed_run_goes_on(trainer: Trainer, tmp_path: 
     assert held(path) == list(range(1, head + 4))
 
 
+def test_on_a_full_disk_nothing_is_lost_of_what_was_finished_at_full_speed(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    path, disk = tmp_path / "a.grpo", FullDisk(at=4)
+    trainer = make_trainer(writers=disk)
+    trainer.begin(Settings(), path)
+    trainer.run(20)
+    trainer.until(State.FAILED)
+    assert held(path) == [1, 2, 3]
+    assert trainer.buffer is not None
+    assert all(trainer.buffer.uncommitted(number) is not None for number in range(4, trainer.head + 1))
+    disk.is_full = False
+    trainer.run(20)
+    trainer.until(State.PAUSED)
+    assert held(path) == list(range(1, trainer.head + 1))
+
+
 def test_a_full_disk_stops_the_run_and_what_it_refused_is_written_later(
     make_trainer: MakeTrainer, tmp_path: Path
 ) -> None:
     path, disk = tmp_path / "a.grpo", FullDisk(at=4)
     trainer = make_trainer(writers=disk)
     trainer.begin(Settings(), path)
+    trainer.set_speed(ONE_BY_ONE)
     trainer.run(20)
     trainer.until(State.FAILED)
     assert [(failure.step, "disk is full" in failure.sentence) for failure in trainer.failures] == [(4, True)]
@@ -112,6 +132,7 @@ def test_a_full_disk_stops_the_run_and_what_it_refused_is_written_later(
 def test_closing_on_a_full_disk_says_how_much_is_lost(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     trainer = make_trainer(writers=FullDisk(at=3))
     trainer.begin(Settings(), tmp_path / "a.grpo")
+    trainer.set_speed(ONE_BY_ONE)
     trainer.run(20)
     trainer.until(State.FAILED)
     trainer.close_run()

@@ -1,0 +1,80 @@
+"""Updates of one form, stacked along a leading axis S: what follows from them is computed for all in one call.
+
+A stacked update is a :class:`Step` whose arrays of completions are (S, B), (S, B, T), and (N + 1, S, B, T) where there
+is one a pass; groups, micro-batches and settings are those that all share.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from grpo_core.record import ARRAYS, Step
+
+EACH = ("tokens", "mask", "rewards", "step_rewards", "old_logp", "ref_logp", "values", "context", "ref_dist_logp")
+"""What each update has of its own, stacked in front."""
+OF_PASSES = ("logp", "dist_logp")
+"""What it has of its own before and after each pass, stacked behind the passes."""
+SHARED = ("group", "part")
+UNREAD = ("row_id", "reward_parts")
+"""What nothing is computed from, and is left as it is in the first update."""
+ABSENT = tuple(name for name in ARRAYS if name not in (*EACH, *OF_PASSES, *SHARED, *UNREAD))
+"""What an update that can be stacked does not have: a language model's prompts, and whatever only trainers record."""
+
+
+def neighbours(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    """``steps`` in their order, those together that can be stacked."""
+    together: list[Step] = []
+    for step in steps:
+        if together and not (_stackable(step) and _alike(together[0], step)):
+            yield together
+            together = []
+        together.append(step)
+        if not _stackable(step):
+            yield together
+            together = []
+    if together:
+        yield together
+
+
+def stacked(steps: Sequence[Step]) -> Step:
+    """Updates of one form (see :func:`neighbours`) as one with a leading axis."""
+    arrays: dict[str, Any] = {}
+    for name in EACH:
+        if getattr(steps[0], name) is not None:
+            arrays[name] = np.array([getattr(step, name) for step in steps])
+    for name in OF_PASSES:
+        if getattr(steps[0], name) is not None:
+            own = [getattr(step, name) for step in steps]
+            arrays[name] = np.array([[x[passed] for x in own] for passed in range(len(own[0]))])
+    return dataclasses.replace(steps[0], **arrays)
+
+
+def _stackable(step: Step) -> bool:
+    """Whether the update has no padding, an array for every pass, and nothing that only some updates have."""
+    return (
+        all(getattr(step, name) is None for name in ABSENT)
+        and step.scored_after
+        and (step.dist_logp is None or len(step.dist_logp) == step.passes + 1)
+        and not step.part.any()
+        and bool(step.mask.all())
+        and not np.isnan(step.rewards).any()
+    )
+
+
+def _alike(one: Step, other: Step) -> bool:
+    """Whether two updates that can be stacked have the same settings and shapes."""
+    if one.settings is not other.settings and one.settings != other.settings:
+        return False
+    same = all(_shape(getattr(one, name)) == _shape(getattr(other, name)) for name in (*EACH, *OF_PASSES))
+    return same and all(
+        getattr(one, name) is getattr(other, name) or np.array_equal(getattr(one, name), getattr(other, name))
+        for name in SHARED
+    )
+
+
+def _shape(x: np.ndarray | None) -> tuple[int, ...] | None:
+    return None if x is None else x.shape
