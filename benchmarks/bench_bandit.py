@@ -12,16 +12,25 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import numpy as np
 
+from benchmarks.table import ROWS, measured
 from grpo_core import objective
+from grpo_core.bandit.bulk import bulk_updates
 from grpo_core.bandit.simulate import updates
-from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.streams import UPDATES, Streams
 from grpo_core.config import Settings
+from grpo_core.host.loop import MOST_TOGETHER
 from grpo_core.learners import learner
+from grpo_core.metrics import metrics_of
+from grpo_core.record import Step
+from grpo_core.runs.layout import encoded
+from grpo_core.runs.series import scalars as scalar_row
 
 ROUNDS = 7
+KEYS = {row.key for row in ROWS}
 RUNS = (64, 1024, 16384)
 Table = list[float]
 
@@ -91,6 +100,16 @@ def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[st
     return {name: statistics.median(t) for name, t in times.items()}
 
 
+def recorded(settings: Settings) -> Iterator[Step]:
+    """A run as its process records it: metrics of updates that are computed together, and the bytes of each."""
+    run = learner(settings)
+    while True:
+        steps = list(islice(run, MOST_TOGETHER))
+        for step, scalars in zip(steps, metrics_of(steps), strict=True):
+            encoded(step), scalar_row(step, scalars)
+            yield step
+
+
 def loss_gradient(settings: Settings, runs: int) -> Callable[[], object]:
     """The shared loss's gradient alone, on a batch as the bandit's with ``runs`` runs."""
     done = next(updates(settings, range(runs)))
@@ -106,27 +125,34 @@ def report(mu: int) -> None:
     difference = max(check_equal(settings, seed) for seed in (1, 2, 3))
     if not difference < 1e-9:
         raise SystemExit(f"the loop and the learner differ by {difference:.2g} in the logits")
-    one, loop = learner(settings), naive_updates(settings, settings.seed)
-    batches = {runs: updates(settings, range(runs)) for runs in RUNS}
+    one, kept, loop = learner(settings), recorded(settings), naive_updates(settings, settings.seed)
+    batches = {runs: bulk_updates(settings, range(runs)) for runs in RUNS}
     competitors: dict[str, tuple[Callable[[], object], int]] = {
         "loop": (lambda: next(loop), 100),
         "one": (lambda: next(one), 100),
+        "kept": (lambda: next(kept), 2 * MOST_TOGETHER),
         "loss at 1": (loss_gradient(settings, 1), 300),
         "loss at 1024": (loss_gradient(settings, 1024), 30),
     }
     for runs, batch in batches.items():
-        competitors[f"R {runs}"] = (batch.__next__, max(2, 16384 // runs))
+        competitors[f"R {runs}"] = (batch.__next__, UPDATES)  # for which random numbers are drawn at once
     seconds = medians(competitors)
     print(f"G 8, A 10, mu {mu}; logits equal the plain loop's within {difference:.1e}")
     print(f"  plain Python loop              {seconds['loop'] * 1e9:12,.0f} ns a run-step        1.0x")
     faster = seconds["loop"] / seconds["one"]
     print(f"  R = 1, everything recorded     {seconds['one'] * 1e9:12,.0f} ns a run-step {faster:10.1f}x", end="")
     print(f"   {1 / seconds['one']:,.0f} steps a second")
+    print(f"  the same, metrics and record   {seconds['kept'] * 1e9:12,.0f} ns a run-step", end="")
+    print(f" {seconds['loop'] / seconds['kept']:10.1f}x   {1 / seconds['kept']:,.0f} steps a second")
     for runs in RUNS:
         each = seconds[f"R {runs}"] / runs
+        if mu == 1 and f"bulk_{runs}" in KEYS:
+            measured(f"bulk_{runs}", seconds["loop"] / each)
         print(f"  R = {runs:<6}                     {each * 1e9:12,.0f} ns a run-step {seconds['loop'] / each:10.1f}x")
-    for runs, whole in ((1, seconds["one"]), (1024, seconds["R 1024"])):
-        share = mu * seconds[f"loss at {runs}"] / whole
+    if mu == 1:
+        measured("recorded", 1 / seconds["kept"])
+    for runs, all_of_it in ((1, seconds["one"]), (1024, seconds["R 1024"])):
+        share = mu * seconds[f"loss at {runs}"] / all_of_it
         print(f"  the shared loss's gradient takes {share:.0%} of an update at R = {runs}")
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from benchmarks.table import measured
 from grpo_core.config import Model, Settings, language_settings
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import Transformer
@@ -94,6 +95,7 @@ def main() -> None:
     print(f"  {'metrics and record':<28}{1000 * recording:8.1f}")
     print(f"  {'sampling to optimizer':<28}{learning:8.1f}")
     print(f"  {'its matrix products alone':<28}{products:8.1f}   ratio {learning / products:.2f}")
+    measured("language", learning / products)
     model = LanguageLearner(base, cancelled=lambda: False).policy.model
     tokens = statistics.median(float(step.mask.sum()) for step in steps)
     slow = statistics.median(uncached(model, step) for step in steps[:10])

@@ -62,12 +62,12 @@ def sample(
     """
     device = model.embed.weight.device
     rows, longest = uniforms.shape
-    cache, bias, lengths, first = _prefilled(model, prompt_tokens, prompt_of, longest)
+    cache, bias, lengths, first = prefilled(model, prompt_tokens, prompt_of, longest)
     width = prompt_tokens.shape[1]
     # in float32 a number just below 1 would round to 1 and draw the last token, however unlikely
     chance = torch.from_numpy(np.minimum(uniforms.astype(np.float32), LARGEST)).to(device)
     best = None if greedy is None or not greedy.any() else torch.from_numpy(greedy).to(device)
-    decode = _decoder(model)
+    decode = decoder(model)
     logits, going = first, torch.arange(rows, device=device)  # the rows in the cache
     alive = torch.ones(rows, dtype=torch.bool, device=device)  # which of them have not ended
     columns: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # rows, their tokens, log-probabilities, who was alive
@@ -102,7 +102,7 @@ def _tabled(columns: list[tuple[Tensor, Tensor, Tensor, Tensor]], shape: tuple[i
     return Sampled(tokens=tokens, mask=mask, logp=logp)
 
 
-def _prefilled(
+def prefilled(
     model: Transformer, prompt_tokens: np.ndarray, prompt_of: np.ndarray, longest: int
 ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
     """The prompts computed once: (per block keys and values (B, 2, H, T_prompt + T, D / H), what is added to the scores
@@ -136,7 +136,7 @@ def _prefilled(
     return cache, bias[rows], torch.from_numpy(lengths.astype(np.int64)).to(device)[rows], model.logits(x[:, -1])[rows]
 
 
-def _decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tensor, int], Tensor]:
+def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tensor, int], Tensor]:
     """One more token of every row, by the functions behind the model's modules: calling a module takes longer than the
     arithmetic of a single token.
 
