@@ -161,7 +161,7 @@ def launches(settings: Settings) -> tuple[float, float]:
         torch.cuda.synchronize()
         return 1e6 * (time.perf_counter() - begin) / 50
 
-    plain, graph, beside = timed(step), torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    plain, graph, beside = timed(step), torch.cuda.CUDAGraph(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
     beside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(beside):
         step()

@@ -20,6 +20,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from grpo_core.arrays import Array, array_namespace
 from grpo_core.expression import Expression, exponential
 from grpo_core.text import tr
@@ -115,6 +117,8 @@ def exact(logp: Array, ref_logp: Array, prob: Array | None = None) -> Array:
     """
     xp = array_namespace(logp, ref_logp)
     p = xp.exp(logp) if prob is None else prob
+    if _all_taken(p):
+        return xp.sum(p * (logp - ref_logp), axis=-1)
     return xp.sum(p * (xp.where(p > 0, logp, 0.0) - xp.where(p > 0, ref_logp, 0.0)), axis=-1)
 
 
@@ -122,7 +126,12 @@ def entropy(logp: Array, prob: Array | None = None) -> Array:
     """H(π) = −Σ_a π(a) log π(a) over the last axis. (..., V) -> (...), in nats. ``prob``: π, if it is known."""
     xp = array_namespace(logp)
     p = xp.exp(logp) if prob is None else prob
-    return -xp.sum(p * xp.where(p > 0, logp, 0.0), axis=-1)
+    return -xp.sum(p * (logp if _all_taken(p) else xp.where(p > 0, logp, 0.0)), axis=-1)
+
+
+def _all_taken(prob: Array) -> bool:
+    """Whether no probability is 0, so that no logarithm has to be left out; of NumPy alone, for asking a GPU waits."""
+    return type(prob) is np.ndarray and prob.size > 0 and bool(prob.min() > 0)
 
 
 def _k1(d: Distance) -> Expression:

@@ -195,7 +195,7 @@ def _series(step: Step) -> dict[str, Any]:
 
 def _mean(x: np.ndarray, kept: np.ndarray, axes: int) -> np.ndarray:
     """Mean over the last ``axes`` of ``x`` of what is ``kept``; of stacked updates that is everything."""
-    return x[kept].mean() if not kept.all() else x.reshape(*x.shape[:-axes], -1).mean(axis=-1)
+    return np.asarray(x[kept].mean() if not kept.all() else x.reshape(*x.shape[:-axes], -1).mean(axis=-1))
 
 
 def _first_visited(context: np.ndarray, visited: np.ndarray, values: np.ndarray) -> np.ndarray:

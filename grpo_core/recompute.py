@@ -53,14 +53,19 @@ def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
     group, place, shape = _places(step)
     leading = step.rewards.ndim - 1
     table = np.full((*per_row.shape[:leading], *shape, *per_row.shape[leading + 1 :]), np.nan, dtype=per_row.dtype)
-    table[(*(slice(None),) * leading, group, place)] = per_row
+    table[_rows(leading, group, place)] = per_row
     return table
 
 
 def ungrouped(step: Step, per_group: np.ndarray) -> np.ndarray:
     """The inverse of :func:`grouped`: (P, G, ...) -> (B, ...)."""
     group, place, _ = _places(step)
-    return np.asarray(per_group[(*(slice(None),) * (step.rewards.ndim - 1), group, place)])
+    return np.asarray(per_group[_rows(step.rewards.ndim - 1, group, place)])
+
+
+def _rows(leading: int, group: np.ndarray, place: np.ndarray) -> tuple[Any, ...]:
+    """The index of each row in a table (..., P, G, ...) with so many leading axes."""
+    return (*(slice(None) for _ in range(leading)), group, place)
 
 
 def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grpo_core.bandit.layout import runs_last
+from grpo_core.bandit.layout import runs_first_view, runs_last_view
 from grpo_core.bandit.streams import Streams
 
 
@@ -29,7 +29,8 @@ class CommonStreams(Streams):
 
     def uniforms(self, step: int, count: int) -> np.ndarray:
         """The numbers of one copy of the seeds, repeated for every copy."""
-        return runs_last(np.tile(self._once.uniforms(step, count)[: self._count], (self._copies, 1)))
+        once = runs_last_view(self._once.uniforms(step, count)[: self._count])
+        return runs_first_view(np.tile(once, (1, self._copies)))
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
         """Further numbers of ``runs``."""

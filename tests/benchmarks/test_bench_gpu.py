@@ -9,7 +9,7 @@ import torch
 
 from benchmarks import bench_gpu
 from grpo_core.config import Settings
-from grpo_core.lm import passes
+from grpo_core.lm import passes, scoring
 
 TINY = bench_gpu.sized(bench_gpu.SMALL, "cpu", 16, 6)
 
@@ -35,7 +35,7 @@ def test_an_update_that_was_given_up_is_made_again_as_it_was() -> None:
 
 
 def test_a_run_without_memory_says_what_to_do_and_goes_on_when_there_is_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Callable[..., object] = passes.score
+    real: Callable[..., object] = scoring.score
 
     def starved(*args: object) -> object:
         raise torch.OutOfMemoryError("CUDA out of memory")
