@@ -19,7 +19,7 @@ FLOORS = (
     ("kl", "levels", "reductions", "baselines", "deviations"),
     ("advantages", "surrogates", "record"),
     ("objective",),
-    ("recompute", "acting"),
+    ("recompute", "acting", "stacking"),
     ("metrics", "bandit", "questions", "texts", "memory"),
     ("lm", "evaluated_step"),
     ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),

@@ -12,7 +12,7 @@ import pytest
 from grpo_core.config import Settings
 from grpo_core.host import process as process_module
 from grpo_core.host.buffer import Buffer
-from grpo_core.host.commands import Begin, Command, Run
+from grpo_core.host.commands import Begin, Command, Run, SetSpeed
 from grpo_core.host.live_run import LiveRun, run_writer
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_command
@@ -22,6 +22,8 @@ from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
 
 DEFAULTS = Settings()
+ONE_BY_ONE = 1e9
+"""A speed that never waits; without one, a turn may make several updates."""
 
 
 def learners(settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]) -> Learner:
@@ -44,9 +46,10 @@ class Process:
         send(self.window, {**message, "serial": self.serial}, blobs)
 
     def begin(self, run_id: str, settings: Settings = DEFAULTS) -> None:
-        """Begin a run, and run it without limit."""
+        """Begin a run, and run it without limit, one update a turn."""
         buffer = Buffer(run_id, settings)
         self.send(Begin(run_id=run_id, path=self.folder / f"{run_id}.grpo", settings=settings, buffer=buffer))
+        self.send(SetSpeed(speed=ONE_BY_ONE))
         self.send(Run(run_id=run_id, updates=None))
 
     def look(self, run_id: str) -> None:
@@ -106,7 +109,7 @@ def test_memory_that_is_short_in_an_update_is_said_in_a_sentence_and_the_run_goe
     process.begin("a")
     process.turn(2)
 
-    def short(self: object) -> None:
+    def short(self: object, most: int) -> None:
         raise MemoryError
 
     with monkeypatch.context() as patch:
