@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -131,6 +132,8 @@ def test_memory_that_is_short_outside_an_update_ends_the_process_with_a_code_of_
 ) -> None:
     monkeypatch.setattr(process_module, "receive", _no_memory)
     monkeypatch.setattr(process_module, "live_with_parent", lambda: None)
+    log = logging.getLogger()
+    monkeypatch.setattr(log, "handlers", list(log.handlers))  # a process keeps its own for as long as it lives
     window, own = Pipe()
     send(window, {"do": "look", "run_id": "a"})
     with pytest.raises(SystemExit) as ended:
