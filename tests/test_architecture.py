@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = (
-    ("errors", "arrays", "shipped", "text", "regular_file"),
+    ("errors", "arrays", "shipped", "text", "regular_file", "token_text"),
     ("config", "typeset", "expression", "formula_term"),
     ("kl", "levels", "reductions", "baselines", "deviations"),
     ("advantages", "surrogates", "record"),
@@ -22,6 +22,7 @@ FLOORS = (
     ("recompute", "acting", "stacking"),
     ("metrics", "bandit", "questions", "texts", "memory"),
     ("lm", "evaluated_step"),
+    ("hf",),
     ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),
     ("host", "audit"),
     ("experiments",),
@@ -55,11 +56,28 @@ LIGHT = tuple(
     f"grpo_core.lm.{name}"
     for name in (
         "vocabulary", "problems", "pattern_process", "patterns", "prompt_file", "kept_prompts", "rewards", "size",
-        "origin", "recorded_answers",
+        "origin", "recorded_answers", "words",
     )
 )  # fmt: skip
-"""What of the language model needs no torch: its words, prompts and rewards."""
-HEAVY = {"torch", "pyarrow", "PySide6", "shiboken6", "pyqtgraph", "psutil", "tqdm", "platformdirs", "ziamath"}
+LIGHT += tuple(
+    f"grpo_core.hf.{name}" for name in ("folder", "gguf_header", "memory", "origin", "refusal", "tensors", "trl_script")
+)
+"""What of the language models needs no torch: words, prompts and rewards, and a look at a folder's files."""
+WITH_TORCH = ("grpo_core.lm", "grpo_core.hf")
+"""Rooms whose other files import torch."""
+HEAVY = {
+    "torch",
+    "transformers",
+    "peft",
+    "pyarrow",
+    "PySide6",
+    "shiboken6",
+    "pyqtgraph",
+    "psutil",
+    "tqdm",
+    "platformdirs",
+    "ziamath",
+}
 APART = {"grpo_core.runs.importers.parquet", "grpo_core.runs.recorders.trl"}
 """Files that import such a library when they are used: the one that reads Parquet, and the recorder, which runs in
 another trainer's process and stands alone."""
@@ -101,6 +119,10 @@ def inside(module: str, package: str) -> bool:
     return module == package or module.startswith(package + ".")
 
 
+def inside_any(module: str, packages: tuple[str, ...]) -> bool:
+    return any(inside(module, package) for package in packages)
+
+
 def floor_of(module: str) -> int:
     """Index of the floor of a grpo_core module; a room that is not placed stands right under the command line."""
     room = module.split(".")[1] if "." in module else ""
@@ -116,10 +138,10 @@ def test_the_core_imports_downwards_and_knows_no_window(path: Path) -> None:
         top = module.split(".")[0]
         assert top != "app", f"{path.name} imports {module}"
         if module_name(path) not in APART:
-            assert top not in HEAVY - {"torch", "tqdm"}, f"{path.name} imports {module}"
-        heavy = inside(module_name(path), "grpo_core.lm") and module_name(path) not in LIGHT
+            assert top not in HEAVY - {"torch", "transformers", "peft", "tqdm"}, f"{path.name} imports {module}"
+        heavy = inside_any(module_name(path), WITH_TORCH) and module_name(path) not in LIGHT
         heavy |= module_name(path) in APART
-        assert top not in ("torch", "safetensors") or heavy, f"{path.name} imports {module}"
+        assert top not in ("torch", "safetensors", "transformers", "peft") or heavy, f"{path.name} imports {module}"
         if top == "grpo_core":
             assert floor_of(module) <= own, f"{path.name} reaches up to {module}"
 
@@ -170,12 +192,12 @@ def test_the_window_never_imports_torch(path: Path) -> None:
         assert not inside(module, "torch"), f"{path.name} imports {module}"
     for module in imports(path, lazy=False, typing=False):
         light = any(inside(module, name) for name in LIGHT)
-        assert light or not inside(module, "grpo_core.lm"), f"{path.name} imports {module}, and with it torch"
+        assert light or not inside_any(module, WITH_TORCH), f"{path.name} imports {module}, and with it torch"
 
 
 def test_importing_the_core_imports_numpy_and_array_api_compat_only() -> None:
     modules = [module_name(path) for path in files("grpo_core")]
-    light = [m for m in modules if not any(inside(m, f"grpo_core.{room}") for room in ("lm", "cli", "__main__"))]
+    light = [m for m in modules if not any(inside(m, f"grpo_core.{room}") for room in ("lm", "hf", "cli", "__main__"))]
     light += LIGHT
     assert "grpo_core.objective" in light
     code = (

@@ -11,11 +11,10 @@ import numpy as np
 
 from app.plotting.pyramid import Pyramid
 from app.workspace.run_handle import RunHandle
-from grpo_core import recorded_series
+from grpo_core import recorded_series, token_text
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Origin, Step
-from grpo_core.runs.importers import token_text
 from grpo_core.runs.importers.source import Completions, Source
 from grpo_core.text import tr
 

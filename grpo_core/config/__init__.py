@@ -6,7 +6,7 @@ from grpo_core.config.language import LanguageTask, Model
 from grpo_core.config.objective import Objective
 from grpo_core.config.presets import PRESETS, Preset
 from grpo_core.config.reading import settings_from_json
-from grpo_core.config.settings import Settings, described_at, flat, is_live, language_settings
+from grpo_core.config.settings import Settings, described_at, flat, folder_settings, is_live, language_settings
 from grpo_core.config.training import Learner, Optimizer
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "described",
     "described_at",
     "flat",
+    "folder_settings",
     "is_live",
     "language_settings",
     "settings_from_json",

@@ -8,6 +8,9 @@ from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
+IN_WORDS = ("sums", "form", "questions")
+"""Problems for a model that reads any text."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageTask:
@@ -16,10 +19,11 @@ class LanguageTask:
     problem: str = setting(
         "arithmetic",
         tr(
-            "Arithmetic with visible working; the same with a bonus that can be gamed; or your own prompts and answers."
+            "Arithmetic with visible working; the same with a bonus that can be gamed; your own prompts and answers; "
+            "for a model from a folder sums in words, an answer in a given form, or your own questions."
         ),
         tr("Task"),
-        choices=("arithmetic", "gameable", "own"),
+        choices=("arithmetic", "gameable", "own", *IN_WORDS),
         live=False,
     )
     difficulty: str = setting(
@@ -63,6 +67,20 @@ class LanguageTask:
         choices=("exact", "number", "regex"),
         live=False,
     )
+    form: str = setting(
+        r"^Answer: -?\d+\.?$",
+        tr("A regular expression: an answer in words has the form where it is found in it."),
+        tr("Form"),
+        live=False,
+    )
+    form_weight: float = setting(
+        0.0, tr("Reward of an answer in words that has the form, right or wrong."), tr("The form pays"),
+        low=-100, high=100, usual=(0, 1),
+    )  # fmt: skip
+    brevity_weight: float = setting(
+        0.0, tr("Reward of a short answer in words: the share of the longest completion that it leaves unused."),
+        tr("Brevity pays"), low=-100, high=100, usual=(0, 1),
+    )  # fmt: skip
     accuracy_every: int = setting(
         10,
         tr("Updates between two measurements on prompts that are never trained on."),
@@ -79,7 +97,7 @@ class LanguageTask:
 
     def __post_init__(self) -> None:
         check(self)
-        if self.problem == "own" and not self.file:
+        if self.from_file and not self.file:
             raise SettingsError("file", "", tr("give a CSV or JSONL file with the columns “prompt” and “answer”"))
 
     @property
@@ -88,8 +106,21 @@ class LanguageTask:
         return self.max_tokens
 
     @property
+    def from_file(self) -> bool:
+        """Whether prompts and answers are the user's own."""
+        return self.problem in ("own", "questions")
+
+    @property
+    def in_words(self) -> bool:
+        """Whether the prompts are words, which only a model with a tokenizer of its own reads."""
+        return self.problem in IN_WORDS
+
+    @property
     def part_weights(self) -> tuple[float, ...]:
-        """What one unit of each part of the reward pays: right answer, well-formed working, “=” signs."""
+        """What one unit of each part of the reward pays: right answer, well-formed working, “=” signs; of an answer in
+        words: right answer, form, brevity."""
+        if self.in_words:
+            return self.answer_weight, self.form_weight, self.brevity_weight
         return self.answer_weight, self.working_weight, self.bonus if self.problem == "gameable" else 0.0
 
 
@@ -102,6 +133,46 @@ class Model:
         tr("Weights at the start: “shipped”, “untrained”, or a file made by “pretrain”."),
         tr("Checkpoint"),
         live=False,
+    )
+    folder: str = setting(
+        "",
+        tr("Your own model: a folder with config.json, safetensors and tokenizer.json, or a GGUF file."),
+        tr("Model folder"),
+        live=False,
+    )
+    digest: str = setting(
+        "",
+        tr("Says what the model's files held when the run began; it goes on only from the same."),
+        tr("Digest of the folder"),
+        live=False,
+    )
+    adapter_rank: int = setting(
+        8,
+        tr("Trains a low-rank adapter of this rank on the attention (LoRA, arXiv:2106.09685); 0 trains every weight."),
+        tr("Adapter rank"),
+        symbol="r",
+        low=0,
+        high=1024,
+        usual=(0, 64),
+        live=False,
+    )
+    adapter_alpha: float = setting(
+        16.0,
+        tr("What the adapter adds is multiplied by this over its rank."),
+        tr("Adapter α"),
+        low=0,
+        above=True,
+        high=4096,
+        usual=(1, 64),
+        live=False,
+    )
+    rows_at_once: int = setting(
+        16,
+        tr("Completions that a model from a folder learns from at once; fewer need less memory, the sum is the same."),
+        tr("Completions at once"),
+        low=1,
+        high=4096,
+        usual=(1, 64),
     )
     layers: int = setting(2, tr("Transformer blocks."), tr("Layers"), low=1, high=48, usual=(1, 8), live=False)
     width: int = setting(
@@ -174,4 +245,4 @@ class Model:
     @property
     def longest_text(self) -> int | None:
         """Tokens that prompt and completion may have together; None where the model's own files say it."""
-        return self.context
+        return None if self.folder else self.context

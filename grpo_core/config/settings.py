@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from grpo_core.config.bandit_task import LANDSCAPES, BanditTask
 from grpo_core.config.fields import About, about, check, described, setting
-from grpo_core.config.language import LanguageTask, Model
+from grpo_core.config.language import IN_WORDS, LanguageTask, Model
 from grpo_core.config.objective import Objective
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.config.training import Learner, Optimizer
@@ -47,12 +48,30 @@ class Settings:
             raise SettingsError(
                 "optimizer.step_length", self.optimizer.step_length, tr("only a bandit's step is rescaled")
             )
-        if isinstance(self.task, LanguageTask) and self.task.max_tokens >= self.model.context:
+        if isinstance(self.task, LanguageTask):
+            self._check_model(self.task)
+        context = self.model.longest_text
+        if isinstance(self.task, LanguageTask) and context is not None and self.task.max_tokens >= context:
             raise SettingsError(
                 "task.max_tokens",
                 self.task.max_tokens,
-                tr("prompt and completion share a context of {context} tokens; choose fewer").format(
-                    context=self.model.context
+                tr("prompt and completion share a context of {context} tokens; choose fewer").format(context=context),
+            )
+
+    def _check_model(self, task: LanguageTask) -> None:
+        """Refuses what a model from a folder cannot do, and what only such a model can."""
+        if task.in_words and not self.model.folder:
+            raise SettingsError(
+                "task.problem", task.problem, tr("the character model reads no words; choose a model from a folder")
+            )
+        if not self.model.folder:
+            return
+        if not task.in_words:
+            raise SettingsError(
+                "task.problem",
+                task.problem,
+                tr("it is the character model's; a model from a folder is asked {choices}").format(
+                    choices=", ".join(IN_WORDS)
                 ),
             )
 
@@ -123,10 +142,12 @@ class Settings:
 
     def differences(self, other: Settings) -> dict[str, tuple[Any, Any]]:
         """Dotted path -> (value here, value there), for all that differ; of tasks of two kinds, just “task”."""
-        if type(self.task) is not type(other.task):
-            return {"task": (self.task, other.task)} | self.replace({"task": other.task}).differences(other)
         mine, theirs = flat(self), flat(other)
-        return {path: (value, theirs[path]) for path, value in mine.items() if value != theirs[path]}
+        different = {path: (value, theirs.get(path)) for path, value in mine.items() if value != theirs.get(path)}
+        if type(self.task) is type(other.task):
+            return different
+        rest = {path: values for path, values in different.items() if not path.startswith("task.")}
+        return {"task": (self.task, other.task)} | rest
 
     def refuse_structural(self, wanted: Settings) -> None:
         """Nothing, if a run under these settings can go on under ``wanted``.
@@ -188,6 +209,22 @@ def language_settings() -> Settings:
         task=LanguageTask(),
         learner=Learner(mu=1),
         optimizer=Optimizer(kind="adam", learning_rate=1e-4, max_grad_norm=1.0),
+    )
+
+
+def folder_settings(folder: str, digest: str = "") -> Settings:
+    """The defaults of a model from a folder: sums in words, learned by an adapter within some dozens of updates.
+
+    Args:
+        folder: the model's folder or file.
+        digest: of its files, as :func:`grpo_core.hf.folder.look` says it.
+    """
+    return Settings(
+        task=LanguageTask(problem="sums", prompts=4, max_tokens=12, held_out=16, accuracy_every=5),
+        learner=Learner(mu=1),
+        optimizer=Optimizer(kind="adam", learning_rate=1e-3, max_grad_norm=1.0),
+        objective=Objective(beta=0.0),
+        model=Model(folder=folder, digest=digest, threads=min(os.cpu_count() or 1, 256), watch_reference=False),
     )
 
 

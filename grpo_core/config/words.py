@@ -15,7 +15,9 @@ CHOICES = {
     "adamw_mixed": tr("AdamW, mixed precision"), "adamw_8bit": tr("AdamW, 8 bits"),
     "single_peak": tr("single peak"), "double_peak": tr("double peak"),
     "linear": tr("linear"), "custom": tr("custom"), "length": tr("length"), "chain": tr("chain"),
-    "arithmetic": tr("arithmetic"), "gameable": tr("gameable"), "own": tr("own"), "mixed": tr("mixed"),
+    "arithmetic": tr("arithmetic"), "gameable": tr("gameable"), "own": tr("own"),
+    "sums": tr("sums in words"), "form": tr("answers in a given form"), "questions": tr("your own questions"),
+    "mixed": tr("mixed"),
     "easy": tr("easy"), "sweet_spot": tr("sweet spot"), "hard": tr("hard"), "hopeless": tr("hopeless"),
     "number": tr("number"), "regex": tr("regular expression"), "cpu": "CPU", "cuda": "CUDA", "mps": "MPS",
 }  # fmt: skip

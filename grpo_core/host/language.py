@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.learners import NO_TORCH, Earlier, leading_to
+from grpo_core.learners import NO_TORCH, Earlier, language_learner, leading_to
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Step
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
+    from grpo_core.hf.learner import FolderLearner
     from grpo_core.lm.answers import Answering
     from grpo_core.lm.learner import LanguageLearner
 
@@ -24,7 +25,9 @@ class AnsweringLearner:
         note: what the user should know of how the run was taken up again; empty for nothing.
     """
 
-    def __init__(self, learner: LanguageLearner, answering: Answering, cancelled: Callable[[], bool]) -> None:
+    def __init__(
+        self, learner: LanguageLearner | FolderLearner, answering: Answering, cancelled: Callable[[], bool]
+    ) -> None:
         self._learner, self._answering, self._cancelled = learner, answering, cancelled
         self.note = _drift_note(learner.drift)
 
@@ -78,11 +81,10 @@ class LanguageModels:
     ) -> AnsweringLearner:
         """A language model at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`)."""
         from grpo_core.lm.answers import Answering
-        from grpo_core.lm.learner import LanguageLearner
 
         if self._answering is None:
-            self._answering = Answering()
-        model = LanguageLearner(settings, history=leading_to(resume, earlier), cancelled=cancelled)
+            self._answering = Answering(language_learner)
+        model = language_learner(settings, leading_to(resume, earlier), cancelled)
         return AnsweringLearner(model, self._answering, cancelled)
 
 

@@ -4,7 +4,7 @@ and what the update would have been under other settings."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -13,23 +13,36 @@ from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, NonFiniteError
 from grpo_core.lm import rewards
 from grpo_core.lm.layout import layout
-from grpo_core.lm.learner import LanguageLearner
+from grpo_core.lm.learner import LanguageLearner, PolicyLearner
 from grpo_core.lm.scoring import score
 from grpo_core.lm.vocabulary import STOP, decode, encode
 from grpo_core.questions import Answer, AnyAnswer, AnyQuestion, Question, Replay, Replayed, not_finite
 from grpo_core.record import ARRAYS, Step
 from grpo_core.text import tr
 
+Makes = Callable[[Settings, Sequence[Step], Callable[[], bool]], PolicyLearner[Any]]
+"""(settings, the updates before, what cancels it) -> a learner that stands there."""
+
+
+def _of_characters(
+    settings: Settings, history: Sequence[Step], cancelled: Callable[[], bool]
+) -> PolicyLearner[Any]:  # fmt: skip
+    return LanguageLearner(settings, history=history, cancelled=cancelled)
+
 
 class Answering:
     """Answers questions on a copy of the model; the run that trains is not touched.
 
     The copy of the update asked for last is kept, so that further questions about it are answered at once.
+
+    Args:
+        make: makes the copy from settings, the updates that lead to it, and what cancels it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, make: Makes = _of_characters) -> None:
+        self._make = make
         self._at: tuple[Settings, int, bytes] | None = None
-        self._copy: LanguageLearner | None = None
+        self._copy: PolicyLearner[Any] | None = None
 
     @overload
     def __call__(
@@ -56,14 +69,18 @@ class Answering:
         at = step.settings, step.step, step.old_logp.tobytes()  # two runs may share the first two
         if self._copy is None or self._at != at:
             start = step.settings if not history else history[-1].settings
-            self._copy = LanguageLearner(start, history=history, cancelled=cancelled)
+            self._copy = self._make(start, history, cancelled)
             self._at = at
         if isinstance(question, Replay):
             return replayed(self._copy, question, step)
+        if not isinstance(self._copy, LanguageLearner):
+            raise GrpoError(
+                tr("A completion of your own is scored by the character model alone, not by a model from a folder.")
+            )
         return scored(self._copy, question, step)
 
 
-def replayed(learner: LanguageLearner, question: Replay, step: Step) -> Replayed:
+def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Replayed:
     """``step`` as ``learner``, which stands before it, would have learned it under other settings; it stays there.
 
     Raises:

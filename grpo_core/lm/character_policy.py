@@ -57,11 +57,16 @@ class CharacterPolicy(Policy):
         self._sampling = CharacterSampling(self.model)
         self.encoded, self.text, self.sample = self._sampling.encoded, self._sampling.text, self._sampling.sample
 
+    def check(self, settings: Settings) -> None:
+        """It can do whatever settings may say."""
+
     def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Layout:
         """The batch packed, so that nothing is computed twice."""
         return layout(prompt_tokens, tokens, mask, self.device)
 
-    def score(self, batch: Layout, temperature: float, poll: Callable[[], None]) -> Scores:
+    def score(
+        self, batch: Layout, temperature: float, poll: Callable[[], None], *, against_reference: bool = False
+    ) -> Scores:
         """The batch under the present policy, without gradients."""
         with torch.no_grad():
             return score(self.model, batch, temperature)

@@ -88,11 +88,27 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
 
     device: torch.device
 
+    def check(self, settings: Settings) -> None:
+        """Nothing, if this policy can be trained under ``settings``.
+
+        Raises:
+            SettingsError: naming what it cannot do.
+        """
+
     def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> BatchT:
         """Prompts (P, T_prompt) and completions (B, T) as this policy computes them."""
 
-    def score(self, batch: BatchT, temperature: float, poll: Callable[[], None]) -> ScoresT:
-        """The batch under the present policy, without gradients."""
+    def score(
+        self, batch: BatchT, temperature: float, poll: Callable[[], None], *, against_reference: bool = False
+    ) -> ScoresT:
+        """The batch under the present policy, without gradients.
+
+        Args:
+            batch: what is scored.
+            temperature: divides the logits.
+            poll: called before every chunk; whatever it raises ends the scoring.
+            against_reference: the distance from the reference is measured, where it does not follow from the record.
+        """
 
     def score_reference(self, batch: BatchT, temperature: float, poll: Callable[[], None]) -> ScoresT:
         """The batch under the reference."""

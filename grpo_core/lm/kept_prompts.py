@@ -90,7 +90,7 @@ def prompts_at(path: Path, checker: str, longest: int | None, cancelled: Callabl
 
 def at_hand(settings: Settings) -> bool:
     """Whether the prompts of a run under ``settings`` can be had, or refused, without a wait."""
-    if not settings.is_language or settings.language.problem != "own":
+    if not settings.is_language or not settings.language.from_file:
         return True
     path = located(settings.language.file)
     try:

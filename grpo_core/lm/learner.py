@@ -68,6 +68,7 @@ class PolicyLearner(Generic[PolicyT]):
     @settings.setter
     def settings(self, wanted: Settings) -> None:
         self._settings.refuse_structural(wanted)
+        self.policy.check(wanted)
         if wanted.task != self._settings.task:
             self._source = PromptSource(wanted.language, wanted.model.longest_text)
         self._settings = wanted
@@ -132,6 +133,7 @@ class PolicyLearner(Generic[PolicyT]):
                 tr("Update {step} cannot be computed again without the updates before it.").format(step=step.step)
             )
         self._settings.refuse_structural(settings)
+        self.policy.check(settings)
         before = self.policy.kept_for(settings)
         try:
             return self._again(step, settings)
@@ -158,12 +160,14 @@ class PolicyLearner(Generic[PolicyT]):
         )
 
     def _scored_by_reference(self, settings: Settings, batch: Any) -> Any:
-        if settings.objective.beta == 0 and not settings.model.watch_reference:
+        if not _watches_reference(settings):
             return None
         return self.policy.score_reference(batch, settings.learner.temperature, self._poll)
 
     def _scored_after(self, settings: Settings, batch: Any, number: int) -> Any:
-        after: Scored = self.policy.score(batch, settings.learner.temperature, self._poll)
+        after: Scored = self.policy.score(
+            batch, settings.learner.temperature, self._poll, against_reference=_watches_reference(settings)
+        )
         require_finite(float(after.logp.sum()), number, tr("a log-probability after the update"))
         return after
 
@@ -240,6 +244,11 @@ def _draft(
 def _redraft(step: Step, known: dict[str, Any], old_logp: np.ndarray, values: np.ndarray | None) -> Step:
     """The record of an update that is learned once more."""
     return dataclasses.replace(step, old_logp=old_logp, values=values, advantage=None, **known)
+
+
+def _watches_reference(settings: Settings) -> bool:
+    """Whether completions are scored under the reference too."""
+    return settings.objective.beta != 0 or settings.model.watch_reference
 
 
 def _too_large(settings: Settings, step: int) -> str:

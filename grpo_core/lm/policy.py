@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from grpo_core.config import Optimizer, Settings
 from grpo_core.errors import GrpoError
@@ -32,22 +32,21 @@ class Kept:
     memory: list[dict[str, Tensor]]
 
 
-class Policy:
-    """A trainable model with its frozen reference.
+class TrainedWeights:
+    """Weights under an optimizer, and a critic's, whatever model they belong to.
 
-    Attributes:
-        model: the policy.
-        reference: the same weights as at the run's start.
+    Args:
+        weights: in an order that is the same whenever the model is made.
         critic: (D + 1,) a linear value of the stream, and its constant.
+        optimizer: of the first step.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.device = device_named(settings.model.device)
-        self.model: Transformer = started(settings.model, settings.seed, self.device)
-        self.reference: Transformer = started(settings.model, settings.seed, self.device).requires_grad_(False)
-        self.critic = torch.zeros(settings.model.width + 1, device=self.device)
-        self._kind = settings.optimizer.kind
-        self._optimizer = self._made(settings.optimizer)
+    def __init__(self, weights: Sequence[nn.Parameter], critic: Tensor, optimizer: Optimizer) -> None:
+        self._weights = tuple(weights)
+        self.critic = critic
+        self.device = critic.device
+        self._kind = optimizer.kind
+        self._optimizer = self._made(optimizer)
 
     def stepped(self, wanted: Optimizer) -> float:
         """Take one optimizer step along the gradients; returns their norm before it was limited.
@@ -61,7 +60,7 @@ class Policy:
             rules |= {"betas": (wanted.adam_beta1, wanted.adam_beta2), "eps": wanted.adam_epsilon}
         self._optimizer.param_groups[0].update(rules)
         limit = float("inf") if wanted.max_grad_norm is None else wanted.max_grad_norm
-        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit))
+        norm = float(torch.nn.utils.clip_grad_norm_(self._weights, limit))
         if np.isfinite(norm):
             step(self._optimizer)
         self._optimizer.zero_grad(set_to_none=True)
@@ -72,7 +71,7 @@ class Policy:
         moments = list(self._moments())
         steps = moments[0]["step"] if moments and "step" in moments[0] else torch.zeros(())
         held = {
-            "weights": _flat(self.model.parameters()),
+            "weights": _flat(self._weights),
             "critic": self.critic.cpu().numpy().copy(),
             "adam_steps": np.array([int(steps)]),
         }
@@ -87,18 +86,18 @@ class Policy:
         Raises:
             GrpoError: it belongs to a model of another size.
         """
-        count = sum(weight.numel() for weight in self.model.parameters())
+        count = sum(weight.numel() for weight in self._weights)
         if "weights" not in state or state["weights"].shape != (count,):
             raise GrpoError(tr("The recorded weights belong to a model of another size; no run can go on from them."))
         with torch.no_grad():
-            for weight, part in zip(self.model.parameters(), self._split(state["weights"]), strict=True):
+            for weight, part in zip(self._weights, self._split(state["weights"]), strict=True):
                 weight.copy_(part)
             self.critic.copy_(torch.from_numpy(state["critic"].copy()))
         self._kind, self._optimizer = optimizer.kind, self._made(optimizer)
         if "adam_m" in state:
             steps = torch.tensor(float(state["adam_steps"][0]), device=self.device)
             parts = zip(self._split(state["adam_m"]), self._split(state["adam_v"]), strict=True)
-            for weight, (mean, square) in zip(self.model.parameters(), parts, strict=True):
+            for weight, (mean, square) in zip(self._weights, parts, strict=True):
                 self._optimizer.state[weight] = {
                     "step": steps.clone(), "exp_avg": mean.clone(), "exp_avg_sq": square.clone(),
                 }  # fmt: skip
@@ -107,10 +106,10 @@ class Policy:
         """A copy to go back to if the next update is given up, where the model is."""
         memory = [
             {name: value.clone() for name, value in self._optimizer.state.get(weight, {}).items()}
-            for weight in self.model.parameters()
+            for weight in self._weights
         ]
         return Kept(
-            weights=[weight.detach().clone() for weight in self.model.parameters()],
+            weights=[weight.detach().clone() for weight in self._weights],
             critic=self.critic.clone(),
             kind=self._kind,
             optimizer=self._optimizer,
@@ -119,13 +118,13 @@ class Policy:
 
     def put_back(self, kept: Kept) -> None:
         """Stand where ``kept`` was taken."""
-        self.model.zero_grad(set_to_none=True)
+        self._optimizer.zero_grad(set_to_none=True)
         with torch.no_grad():
             self.critic.copy_(kept.critic)
-            for weight, value in zip(self.model.parameters(), kept.weights, strict=True):
+            for weight, value in zip(self._weights, kept.weights, strict=True):
                 weight.copy_(value)
         self._kind, self._optimizer = kept.kind, kept.optimizer
-        for weight, held in zip(self.model.parameters(), kept.memory, strict=True):
+        for weight, held in zip(self._weights, kept.memory, strict=True):
             self._optimizer.state.pop(weight, None)
             if held:
                 self._optimizer.state[weight] = held
@@ -133,8 +132,8 @@ class Policy:
     def _made(self, wanted: Optimizer) -> torch.optim.Optimizer:
         spare_the_compiler()
         if wanted.kind == "sgd":
-            return torch.optim.SGD(self.model.parameters(), lr=wanted.learning_rate)
-        return torch.optim.AdamW(self.model.parameters(), fused=self.device.type in ("cpu", "cuda"))
+            return torch.optim.SGD(self._weights, lr=wanted.learning_rate)
+        return torch.optim.AdamW(self._weights, fused=self.device.type in ("cpu", "cuda"))
 
     @property
     def optimizer_states(self) -> list[Tensor]:
@@ -142,16 +141,33 @@ class Policy:
         return [tensor for held in self._moments() for tensor in held.values()]
 
     def _moments(self) -> Iterator[dict[str, Tensor]]:
-        for weight in self.model.parameters():
+        for weight in self._weights:
             if weight in self._optimizer.state:
                 yield self._optimizer.state[weight]
 
     def _split(self, flat: np.ndarray) -> Iterator[Tensor]:
         start = 0
-        for weight in self.model.parameters():
+        for weight in self._weights:
             part = np.ascontiguousarray(flat[start : start + weight.numel()], dtype=np.float32)
             yield torch.from_numpy(part.copy()).view(weight.shape).to(self.device)
             start += weight.numel()
+
+
+class Policy(TrainedWeights):
+    """A trainable character transformer with its frozen reference.
+
+    Attributes:
+        model: the policy.
+        reference: the same weights as at the run's start.
+        critic: (D + 1,) a linear value of the stream, and its constant.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        device = device_named(settings.model.device)
+        self.model: Transformer = started(settings.model, settings.seed, device)
+        self.reference: Transformer = started(settings.model, settings.seed, device).requires_grad_(False)
+        critic = torch.zeros(settings.model.width + 1, device=device)
+        super().__init__(list(self.model.parameters()), critic, settings.optimizer)
 
 
 def _flat(tensors: Any) -> np.ndarray:

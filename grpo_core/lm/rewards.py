@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import numpy as np
 
 from grpo_core.config import LanguageTask
 from grpo_core.errors import GrpoError
-from grpo_core.lm import problems
+from grpo_core.lm import problems, words
 from grpo_core.lm.kept_prompts import Prompts, prompts_at
 from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
@@ -42,7 +43,7 @@ class PromptSource:
     def __init__(self, task: LanguageTask, context: int | None) -> None:
         self.task = task
         self._own = Prompts({})
-        if task.problem == "own":
+        if task.from_file:
             longest = None if context is None else context - task.max_tokens
             self._own = prompts_at(located(task.file), task.checker, longest)
 
@@ -50,7 +51,7 @@ class PromptSource:
         """The P prompts of an update. Own prompts come without repetition as long as there are enough."""
         count = self.task.prompts
         if not self._own:
-            return [problems.drawn(self.task.difficulty, numbers) for _ in range(count)]
+            return [_drawn(self.task, numbers) for _ in range(count)]
         places = self._trained_on
         order = numbers.permutation(len(places))
         return [self._own[int(places[order[i % len(places)]])] for i in range(count)]
@@ -64,14 +65,14 @@ class PromptSource:
         count = self.task.held_out
         if self._own:
             return self._own[: 8 * count : 8] if len(self._own) >= 16 else self._own[:count]
-        return _fixed(self.task.difficulty, count)
+        return _fixed(self.task, count)
 
     @cached_property
     def watched(self) -> tuple[Prompt, ...]:
         """The held-out prompts that a run watches. They stay the same when its difficulty is changed on the way."""
         if self._own:
             return tuple(self._held_out[:WATCHED])
-        return tuple(_fixed("mixed", min(WATCHED, self.task.held_out)))
+        return tuple(_fixed(dataclasses.replace(self.task, difficulty="mixed"), min(WATCHED, self.task.held_out)))
 
     def prompt(self, text: str) -> Prompt:
         """The prompt that reads ``text``, with its answer.
@@ -79,6 +80,8 @@ class PromptSource:
         Raises:
             GrpoError: it is none of the user's.
         """
+        if not self._own and self.task.in_words:
+            return words.read(self.task.problem, text)
         if not self._own:
             return Prompt(text, str(problems.answer(text.rstrip("="))))
         found = self._own.find(text)
@@ -97,19 +100,34 @@ class PromptSource:
         return places if len(places) < 16 else places[places % 8 != 0]
 
 
-def _fixed(difficulty: str, count: int) -> list[Prompt]:
+def _fixed(task: LanguageTask, count: int) -> list[Prompt]:
     numbers = np.random.default_rng(HELD_OUT_SEED)
-    return [problems.drawn(difficulty, numbers, held_out=True) for _ in range(count)]
+    return [_drawn(task, numbers, held_out=True) for _ in range(count)]
+
+
+def _drawn(task: LanguageTask, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
+    """A prompt by the task's rule."""
+    if task.in_words:
+        return words.drawn(task.problem, numbers, held_out=held_out)
+    return problems.drawn(task.difficulty, numbers, held_out=held_out)
 
 
 def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tuple[float, float, float]:
     """The parts of the reward of one completion, before their weights.
 
+    Args:
+        task: what is paid.
+        prompt: what was asked.
+        text: the completion, without an end sign.
+        tokens: that it has, which only the brevity of an answer in words is made of.
+
     Raises:
         GrpoError: the rule failed; the message says on which completion and why.
     """
     try:
-        right = CHECKERS[task.checker if task.problem == "own" else "number"](text, prompt.answer)
+        right = CHECKERS[task.checker if task.from_file else "number"](text, prompt.answer)
+        if task.in_words:
+            return float(right), *words.other_parts(task, text, tokens)
     except (ValueError, OverflowError, GrpoError) as error:
         raise GrpoError(
             tr("The completion “{text}” to “{text2}” could not be scored: {error}.").format(

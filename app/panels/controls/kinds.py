@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from grpo_core.acting import acting_fields
 from grpo_core.config import BanditTask, LanguageTask, Learner, Model, Objective, Optimizer, Settings, flat
 from grpo_core.lm.size import parameters
@@ -20,13 +22,24 @@ ONLY = {BanditTask: False, LanguageTask: True, Model: True}
 """Classes whose settings belong to one kind of policy: whether that is the language model."""
 
 
+OF_FOLDER = ("folder", "digest", "adapter_rank", "adapter_alpha", "rows_at_once")
+"""Settings of a model from a folder."""
+OF_CHARACTERS = ("checkpoint", "layers", "width", "heads", "context")
+"""Settings of the character model."""
+
+
 def applies(path: str, settings: Settings) -> bool:
     """Whether the setting at a dotted path does anything in a run under ``settings``."""
     part, _, name = path.partition(".")
     if part == "objective":
         return name in acting_fields(settings.objective)
     if part == "model":
-        return settings.is_language
+        absent = OF_CHARACTERS if settings.model.folder else OF_FOLDER
+        return settings.is_language and name != "digest" and name not in absent
+    if path in ("task.form", "task.form_weight", "task.brevity_weight"):
+        return settings.is_language and settings.language.in_words
+    if path == "task.working_weight":
+        return settings.is_language and not settings.language.in_words
     if path in ("learner.critic_rate", "learner.gamma", "learner.lam"):
         return settings.learner.critic
     if part == "optimizer" and name.startswith("adam_"):
@@ -36,9 +49,9 @@ def applies(path: str, settings: Settings) -> bool:
     if path == "task.bonus":
         return settings.is_language and settings.language.problem == "gameable"
     if path in ("task.file", "task.checker"):
-        return settings.is_language and settings.language.problem == "own"
+        return settings.is_language and settings.language.from_file
     if path == "task.difficulty":
-        return settings.is_language and settings.language.problem != "own"
+        return settings.is_language and not (settings.language.from_file or settings.language.in_words)
     return path in flat(settings)
 
 
@@ -46,6 +59,10 @@ def described_model(settings: Settings) -> str:
     """The model in a few words; empty on a bandit."""
     if not settings.is_language:
         return ""
+    if settings.model.folder:
+        return tr("{name} · {device}").format(
+            name=Path(settings.model.folder).name, device=settings.model.device.upper()
+        )
     return tr("{model:,} parameters · {device}").format(
         model=parameters(settings.model), device=settings.model.device.upper()
     )

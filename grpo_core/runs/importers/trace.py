@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from grpo_core import token_text
 from grpo_core.config import Learner, Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import NotRecordedError, RunFileError, shortened
 from grpo_core.record import Step
-from grpo_core.runs.importers import token_text
 from grpo_core.runs.importers.jsonl import complete_lines
 from grpo_core.runs.importers.parquet import Columns
 from grpo_core.runs.importers.source import Completions, Report, Texts, file_stamp

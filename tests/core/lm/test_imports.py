@@ -11,12 +11,15 @@ import pytest
 
 from tests.test_architecture import APART, LIGHT, ROOT, files, imports, inside, module_name
 
-HEAVY = {"torch", "safetensors"}
+HEAVY = {"torch", "safetensors", "transformers", "peft"}
 WITH_TORCH = {
     "model", "layout", "scoring", "sampler", "checkpoint", "pretraining", "policy", "passes", "learner", "clock",
     "answers", "eager", "ledger", "interface", "character_policy",
 }  # fmt: skip
 """The modules of grpo_core.lm that name torch or its file format; batches works on them without naming it."""
+
+OF_FOLDERS = {"adapter", "loading", "policy", "sampling", "scoring"}
+"""Those of grpo_core.hf that name torch, transformers or peft."""
 
 
 def loaded_by(modules: list[str], home: Path) -> set[str]:
@@ -40,7 +43,8 @@ def test_torch_is_named_by_the_modules_of_the_model_and_no_others() -> None:
         for path in files(package)
         if any(inside(module, heavy) for module in imports(path) for heavy in HEAVY)
     }
-    assert named - APART == {f"grpo_core.lm.{name}" for name in WITH_TORCH}
+    of_folders = {f"grpo_core.hf.{name}" for name in OF_FOLDERS}
+    assert named - APART == {f"grpo_core.lm.{name}" for name in WITH_TORCH} | of_folders
 
 
 def test_everything_that_the_window_can_import_leaves_torch_out(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from tests.core.lm.test_learner import run, same, small
 STRUCTURAL: dict[str, Any] = {
     "seed": 8, "task.problem": "gameable", "task.max_tokens": 9, "task.file": "mine.csv", "task.checker": "regex",
     "task.held_out": 9, "model.checkpoint": "untrained", "model.layers": 3, "model.width": 32, "model.heads": 2,
-    "model.context": 80, "model.device": "cuda", "model.threads": 2,
+    "model.context": 80, "model.device": "cuda", "model.threads": 2, "task.form": "^x$", "model.digest": "0123",
+    "model.adapter_rank": 4, "model.adapter_alpha": 8.0,
 }  # fmt: skip
 
 
@@ -99,7 +100,8 @@ def test_what_a_run_was_started_with_is_refused_and_the_run_goes_on(path: str) -
 
 def test_every_structural_setting_is_tried_above() -> None:
     structural = {path for path in flat(language_settings()) if not is_live(path)}
-    assert structural - {"model.precision"} == STRUCTURAL.keys(), "bfloat16 alone is offered only together with CUDA"
+    together = {"model.precision", "model.folder"}  # bfloat16 with CUDA, a folder with a task in words
+    assert structural - together == STRUCTURAL.keys()
 
 
 def test_a_prompt_file_that_cannot_be_read_any_more_leaves_the_settings_as_they_were(tmp_path: Path) -> None:

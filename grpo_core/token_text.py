@@ -38,13 +38,18 @@ def _vocabulary(tokenizer: dict[str, Any]) -> tuple[str, ...]:
     vocab = tokenizer["model"]["vocab"]
     pairs = vocab.items() if isinstance(vocab, dict) else ((entry[0], number) for number, entry in enumerate(vocab))
     kinds = _types(tokenizer.get("decoder")) | _types(tokenizer.get("pre_tokenizer"))
-    text = _bytes_text if "ByteLevel" in kinds else _piece_text
-    texts = {number: text(piece) for piece, number in pairs}
+    byte_level = "ByteLevel" in kinds
+    texts = {number: piece(written, byte_level=byte_level) for written, number in pairs}
     texts |= {entry["id"]: str(entry["content"]) for entry in tokenizer.get("added_tokens") or ()}
     size = max(texts, default=-1) + 1
     if not 0 < size <= MOST_TOKENS or min(texts) < 0:
         return ()
     return tuple(texts.get(number, f"‹{number}›") for number in range(size))
+
+
+def piece(written: str, *, byte_level: bool) -> str:
+    """The text of a token from how a vocabulary writes it: byte by byte as GPT-2 does, or as SentencePiece does."""
+    return _bytes_text(written) if byte_level else _piece_text(written)
 
 
 def _types(part: Any) -> set[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from grpo_core.runs.importers.token_text import vocabulary
 from grpo_core.runs.importers.trace import Trace
+from grpo_core.token_text import vocabulary
 from tests.core.traces import DATA
 
 

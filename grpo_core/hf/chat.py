@@ -1,0 +1,70 @@
+"""Prompts and completions between text and a model's tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from grpo_core.errors import GrpoError, shortened
+from grpo_core.lm.problems import Prompt
+from grpo_core.lm.vocabulary import padded
+from grpo_core.text import tr
+
+
+class Chat:
+    """A tokenizer as a policy uses it: prompts by its chat template where it has one, otherwise as they stand.
+
+    Attributes:
+        ends: tokens that end a completion.
+    """
+
+    def __init__(self, tokenizer: Any, ends: tuple[int, ...], longest: int | None) -> None:
+        self._tokenizer = tokenizer
+        self._longest = longest
+        self.ends = ends
+
+    @property
+    def templated(self) -> bool:
+        """Whether prompts are put into a chat template."""
+        return bool(getattr(self._tokenizer, "chat_template", None))
+
+    def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
+        """The tokens of prompts, (P, T_prompt), −1 in padding on the right.
+
+        Raises:
+            GrpoError: a prompt is empty or longer than the model's context, or the template cannot be filled in.
+        """
+        rows = [self._prompt(prompt.text) for prompt in prompts]
+        return padded(rows, max(map(len, rows)))
+
+    def text(self, tokens: np.ndarray) -> str:
+        """What a completion's tokens (L,) say, without the token that ends it."""
+        kept = [int(token) for token in tokens if int(token) not in self.ends]
+        return str(self._tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+
+    def completion(self, text: str) -> np.ndarray:
+        """The tokens of a typed completion, with the token that ends it, (L,)."""
+        own = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return np.array([*own, self.ends[-1]], dtype=np.int32)
+
+    def _prompt(self, text: str) -> list[int]:
+        try:
+            if self.templated:
+                messages = [{"role": "user", "content": text}]
+                text = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+                tokens = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+            else:
+                tokens = self._tokenizer(text)["input_ids"]
+        except Exception as error:  # a template is a program of the folder's, in a sandbox
+            raise GrpoError(
+                tr("The model's chat template cannot be filled in: {error}.").format(error=shortened(error))
+            ) from None
+        if not tokens or (self._longest is not None and len(tokens) >= self._longest):
+            raise GrpoError(
+                tr("The prompt “{text}” has {count} tokens; the model has room for 1 to {longest}.").format(
+                    text=shortened(text, 60), count=len(tokens), longest=self._longest
+                )
+            )
+        return [int(token) for token in tokens]

@@ -1,0 +1,191 @@
+"""A model of the user's looked at before anything is loaded: what it is, how large, and why it cannot be used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from grpo_core import token_text
+from grpo_core.hf.gguf_header import MAGIC, header_of
+from grpo_core.hf.refusal import refuse
+from grpo_core.hf.tensors import Shapes, numbers, shapes_of, weight_files
+from grpo_core.regular_file import opened_regular, read_limited
+from grpo_core.text import tr
+
+LARGEST_JSON = 128 << 20
+"""Bytes of a JSON file of the folder at most; large vocabularies take some 35 MB."""
+BLOCK, BLOCKS = 4096, 256
+"""Of a file of weights the digest reads so many blocks, evenly spread: training moves nearly every weight."""
+_LICENCE = re.compile(r"^license(?:_name)?:\s*['\"]?([^'\"\n]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFiles:
+    """A model of the user's, as its files describe it.
+
+    Attributes:
+        path: the folder, or the GGUF file.
+        gguf: whether it is a GGUF file.
+        kind: its architecture, such as “llama”.
+        shapes: of its tensors.
+        parameters: numbers in them.
+        context: longest prompt and completion together in tokens; None where the files do not say.
+        licence: as its card or its header names it; empty where they do not.
+        digest: of its configuration, tokenizer and weights, 16 hexadecimal digits.
+    """
+
+    path: Path
+    gguf: bool
+    kind: str
+    shapes: Shapes
+    parameters: int
+    context: int | None
+    licence: str
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.path.stem if self.gguf else self.path.name
+
+    @property
+    def description(self) -> str:
+        """The model in one sentence."""
+        return tr("{name}: {kind}, {parameters:,} parameters, licence {licence}.").format(
+            name=self.name, kind=self.kind, parameters=self.parameters, licence=self.licence or tr("not stated")
+        )
+
+
+def look(path: Path) -> ModelFiles:
+    """The model at ``path``, a folder or a GGUF file, by its headers alone.
+
+    Raises:
+        SettingsError: it cannot be used; one sentence says why and what would be right.
+    """
+    try:
+        path = path.expanduser().resolve()
+        if path.is_dir():
+            return _looked_at_folder(path)
+        if not path.exists():
+            raise refuse(path, tr("there is no such folder or file"))
+        with opened_regular(path) as file:
+            magic = file.read(4)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise refuse(path, tr("it cannot be read ({error})").format(error=error)) from None
+    if magic not in (MAGIC, b""):
+        raise refuse(path, tr("it is neither a folder nor a GGUF file; choose the folder that holds config.json"))
+    return _looked_at_gguf(path)
+
+
+def vocabulary(files: ModelFiles) -> tuple[str, ...]:
+    """The text of each token by its number, (V,)."""
+    if not files.gguf:
+        return token_text.vocabulary(files.path)
+    metadata = header_of(files.path).metadata
+    kind = str(metadata.get("tokenizer.ggml.model"))
+    return tuple(token_text.piece(str(text), byte_level=kind == "gpt2") for text in metadata["tokenizer.ggml.tokens"])
+
+
+@lru_cache(maxsize=4)
+def texts_of(folder: str, digest: str) -> tuple[str, ...]:
+    """The text of each token of the model at ``folder``, read once for each digest.
+
+    Raises:
+        SettingsError: the folder cannot be used.
+    """
+    return vocabulary(look(Path(folder)))
+
+
+def _looked_at_folder(path: Path) -> ModelFiles:
+    config = _json(path, "config.json")
+    tokenizer = _json(path, "tokenizer.json", absent=tr("it holds no tokenizer.json; save its fast tokenizer there"))
+    for name in ("config.json", "tokenizer_config.json"):
+        if "auto_map" in _json(path, name, absent=None):
+            raise refuse(path, tr("its {file} asks for code of its own, which is never run").format(file=name))
+    if config.get("quantization_config"):
+        raise refuse(path, tr("its weights are quantized; choose the model in float32, float16 or bfloat16"))
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or not isinstance(tokenizer.get("model"), dict):
+        raise refuse(path, tr("its config.json names no kind of model, or its tokenizer.json no tokenizer"))
+    files = weight_files(path)
+    shapes = {name: shape for file in files for name, shape in shapes_of(file).items()}
+    _check_embedding(path, config, shapes)
+    context = config.get("max_position_embeddings", config.get("n_positions"))
+    small = [path / "config.json", path / "tokenizer.json"]
+    return ModelFiles(
+        path=path, gguf=False, kind=kind, shapes=shapes, parameters=numbers(shapes), licence=_licence(path, config),
+        context=context if isinstance(context, int) else None, digest=_digest(small, files),
+    )  # fmt: skip
+
+
+def _looked_at_gguf(path: Path) -> ModelFiles:
+    header = header_of(path)
+    kind = header.metadata.get("general.architecture")
+    if not isinstance(kind, str) or not header.metadata.get("tokenizer.ggml.tokens"):
+        raise refuse(path, tr("it names no architecture or holds no tokenizer"))
+    context = header.metadata.get(f"{kind}.context_length")
+    return ModelFiles(
+        path=path, gguf=True, kind=kind, shapes=header.shapes, parameters=numbers(header.shapes),
+        licence=str(header.metadata.get("general.license", "")), context=context if isinstance(context, int) else None,
+        digest=_digest([], [path]),
+    )  # fmt: skip
+
+
+def _json(path: Path, name: str, absent: str | None = "") -> dict[str, Any]:
+    """A JSON object of the folder; ``absent`` says why it has to be there, None: it need not be."""
+    if not (path / name).exists():
+        if absent is None:
+            return {}
+        raise refuse(path, absent or tr("it holds no {file}").format(file=name))
+    content = read_limited(path / name, LARGEST_JSON)
+    try:
+        read = json.loads(content or b"")
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        raise refuse(path, tr("its {file} is empty or no JSON").format(file=name))
+    return read
+
+
+def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
+    """Refuses weights that are not those of the configuration, by the table of tokens."""
+    wanted = config.get("vocab_size"), config.get("hidden_size", config.get("n_embd"))
+    tables = {name: shape for name, shape in shapes.items() if name.endswith(("embed_tokens.weight", "wte.weight"))}
+    for name, shape in tables.items():
+        if None not in wanted and shape != wanted:
+            raise refuse(
+                path,
+                tr("its tensor {name} has the shape {shape}, its config.json asks for {wanted}").format(
+                    name=name, shape=shape, wanted=wanted
+                ),
+            )
+
+
+def _licence(path: Path, config: dict[str, Any]) -> str:
+    """The licence that the model's card names, or its configuration."""
+    try:
+        card = (read_limited(path / "README.md", 1 << 20) or b"").decode("utf-8", "replace")
+    except OSError:
+        card = ""
+    named = _LICENCE.search(card)
+    return named[1].strip()[:60] if named else str(config.get("license", ""))[:60]
+
+
+def _digest(small: Iterable[Path], weights: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in small:
+        digest.update(path.read_bytes())
+    for path in weights:
+        size = path.stat().st_size
+        digest.update(f"{path.name} {size}".encode())
+        with opened_regular(path) as file:
+            for block in range(BLOCKS):
+                file.seek(max(size - BLOCK, 0) * block // (BLOCKS - 1))
+                digest.update(file.read(BLOCK))
+    return digest.hexdigest()[:16]

@@ -1,0 +1,165 @@
+"""A model and its tokenizer by transformers: offline, without code from the folder, without pickle."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from grpo_core.errors import GrpoError, shortened
+from grpo_core.hf.folder import ModelFiles
+from grpo_core.hf.refusal import NO_TRANSFORMERS, refuse
+from grpo_core.text import tr
+
+OFFLINE = {
+    "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}  # fmt: skip
+"""Nothing is ever fetched, whatever a folder asks for."""
+_PLAIN = {
+    "do_sample": (True, False), "temperature": (1.0,), "top_k": (0, 50), "top_p": (1.0,), "typical_p": (1.0,),
+    "repetition_penalty": (1.0,), "min_p": (), "num_beams": (1,), "no_repeat_ngram_size": (0,), "bad_words_ids": (),
+    "suppress_tokens": (), "begin_suppress_tokens": (), "forced_bos_token_id": (), "forced_eos_token_id": (),
+}  # fmt: skip
+"""Generation settings that change which token is drawn -> values at which they are as good as absent."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Loaded:
+    """A model that can be computed with.
+
+    Attributes:
+        model: transformers' own, in evaluation mode: dropout is off.
+        tokenizer: transformers' own.
+        ends: numbers of all tokens that end a completion.
+        ignored: the folder's generation settings that are not followed, as “name = value”.
+    """
+
+    model: Any
+    tokenizer: Any
+    ends: tuple[int, ...]
+    ignored: tuple[str, ...]
+
+
+def libraries() -> tuple[Any, Any]:
+    """transformers and peft, told to stay offline and quiet.
+
+    Raises:
+        GrpoError: they are not installed.
+    """
+    os.environ.update(OFFLINE)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what the libraries will change one day
+            import peft
+            import transformers
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in ("transformers", "peft"):
+            raise GrpoError(NO_TRANSFORMERS) from None
+        raise GrpoError(
+            tr("transformers or peft cannot be used here: {error}.").format(error=shortened(error))
+        ) from None
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    return transformers, peft
+
+
+def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
+    """The model and tokenizer of ``files``.
+
+    Raises:
+        SettingsError: transformers cannot load it; before the weights are read, its tensors are held against those that
+            its configuration asks for.
+        GrpoError: transformers is not installed.
+    """
+    transformers, _ = libraries()
+    where, options = str(files.path), dict[str, Any](local_files_only=True)
+    if files.gguf:
+        where, options = str(files.path.parent), {**options, "gguf_file": files.path.name}
+    kind = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tokenizer = transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False, **options)
+            if not files.gguf:
+                _check_shapes(transformers, files)
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                where, trust_remote_code=False, use_safetensors=True, dtype=kind, **options
+            )
+    except (GrpoError, MemoryError):
+        raise
+    except ImportError as error:
+        raise refuse(files.path, tr("transformers needs another package for it ({error})").format(
+            error=shortened(str(error).strip().splitlines()[0])
+        )) from None  # fmt: skip
+    except Exception as error:  # whatever a folder may provoke there
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise refuse(
+            files.path, tr("transformers cannot load it ({reason})").format(reason=shortened(reason))
+        ) from None
+    model.eval().requires_grad_(False)
+    return Loaded(
+        model=model.to(device), tokenizer=tokenizer, ends=_ends(files, model, tokenizer),
+        ignored=_ignored(_generation(files.path)),
+    )  # fmt: skip
+
+
+def _check_shapes(transformers: Any, files: ModelFiles) -> None:
+    """Refuses files whose tensors are not those of the configuration, before a weight is read."""
+    config = transformers.AutoConfig.from_pretrained(str(files.path), trust_remote_code=False, local_files_only=True)
+    with torch.device("meta"):
+        empty = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+    wanted = {name: tuple(tensor.shape) for name, tensor in empty.state_dict().items()}
+    prefix = f"{empty.base_model_prefix}."
+    for name, shape in files.shapes.items():
+        expected = wanted.get(name, wanted.get(prefix + name))
+        if expected is not None and expected != shape:
+            raise refuse(
+                files.path,
+                tr("its tensor {name} has the shape {shape}, its config.json asks for {wanted}").format(
+                    name=name, shape=shape, wanted=expected
+                ),
+            )
+    tied = set(getattr(empty, "_tied_weights_keys", None) or ())
+    known = {name for each in files.shapes for name in (each, prefix + each)}
+    absent = [name for name, _ in empty.named_parameters() if name not in tied and name not in known]
+    if absent:
+        raise refuse(
+            files.path,
+            tr("its config.json asks for the tensor {name}, which its files do not hold").format(name=absent[0]),
+        )
+
+
+def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:
+    """Every token that ends a completion, by the folder's files and by its tokenizer."""
+    named: list[Any] = [_generation(files.path).get("eos_token_id"), model.config.eos_token_id, tokenizer.eos_token_id]
+    found = {
+        int(number) for each in named if each is not None for number in (each if isinstance(each, list) else [each])
+    }
+    if not found:
+        raise refuse(files.path, tr("it names no token that ends a completion (eos_token_id)"))
+    return tuple(sorted(found))
+
+
+def _generation(path: Path) -> dict[str, Any]:
+    """The folder's own generation settings, as they are written there."""
+    try:
+        read = json.loads((path / "generation_config.json").read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _ignored(settings: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(
+        f"{name} = {settings[name]}"
+        for name, plain in _PLAIN.items()
+        if settings.get(name) is not None and (settings[name] not in plain or (name == "top_k" and settings[name]))
+    )

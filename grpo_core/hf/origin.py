@@ -1,0 +1,26 @@
+"""The run of a model from a folder before its first update; without torch, for the window."""
+
+from __future__ import annotations
+
+from grpo_core.config import Settings
+from grpo_core.hf.folder import texts_of
+from grpo_core.lm.rewards import PromptSource
+from grpo_core.lm.words import REWARD_NAMES
+from grpo_core.record import Origin
+
+
+def origin(settings: Settings) -> Origin:
+    """What a run starts from. Its policy is known only to the model, so there are no distributions.
+
+    Raises:
+        SettingsError: the folder cannot be used.
+        GrpoError: the user's prompts cannot be used.
+    """
+    source = PromptSource(settings.language, None)
+    return Origin(
+        settings=settings,
+        vocabulary=texts_of(settings.model.folder, settings.model.digest),
+        prompts=(),
+        reward_names=REWARD_NAMES,
+        watched=tuple(prompt.text for prompt in source.watched),
+    )

@@ -1,0 +1,319 @@
+"""A model from a folder as a policy (:class:`grpo_core.lm.interface.LanguagePolicy`): full weights or an adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grpo_core import kl, recompute
+from grpo_core.config import Objective, Settings
+from grpo_core.errors import GrpoError, SettingsError
+from grpo_core.hf.adapter import with_adapter
+from grpo_core.hf.chat import Chat
+from grpo_core.hf.folder import look
+from grpo_core.hf.loading import load
+from grpo_core.hf.memory import require_room
+from grpo_core.hf.refusal import refuse
+from grpo_core.hf.sampling import sample
+from grpo_core.hf.scoring import Batch, Ways, chunks, distributions, proved
+from grpo_core.lm.checkpoint import device_named
+from grpo_core.lm.interface import Drafts, Passes, Table
+from grpo_core.lm.passes import array_of, require_finite
+from grpo_core.lm.policy import Kept, State, TrainedWeights
+from grpo_core.lm.problems import Prompt
+from grpo_core.objective import evaluate
+from grpo_core.reductions import REDUCTIONS
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measured:
+    """What a forward pass over a batch gives; distributions are not kept beyond a chunk of rows.
+
+    Attributes:
+        logp: (B, T) of the sampled tokens; 0 in padding.
+        entropy: (B, T) of the distribution at each token, in nats.
+        max_prob: (B, T) the largest probability there.
+        divergence: (B, T) exact KL from the reference there; None where there is no reference.
+    """
+
+    logp: Tensor
+    entropy: Tensor
+    max_prob: Tensor
+    divergence: Tensor | None = None
+
+
+class FolderPolicy(TrainedWeights):
+    """A model from a folder, its frozen reference and the optimizer's memory.
+
+    Attributes:
+        model: transformers' or peft's own, without dropout.
+        ignored: the folder's generation settings that are not followed.
+        ways: what was proved harmless on this model.
+
+    Raises:
+        SettingsError: the folder cannot be used, holds other files than when the run began, or needs more memory than
+            there is.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        wanted, device = settings.model, device_named(settings.model.device)
+        files = look(Path(wanted.folder))
+        if wanted.digest and wanted.digest != files.digest:
+            raise refuse(files.path, tr("it holds other files than when this run began; put those back, or begin anew"))
+        require_room(files, settings)
+        loaded = load(files, device, wanted.precision)
+        self._files, self._precision, self._rank = files, wanted.precision, wanted.adapter_rank
+        self._frozen: Any = None
+        self._moved = False
+        self.ignored, self._rows_at_once = loaded.ignored, wanted.rows_at_once
+        self.ways: Ways = proved(loaded.model, tolerance=1e-4 if wanted.precision == "float32" else 2e-2)
+        self._chat = Chat(loaded.tokenizer, loaded.ends, files.context)
+        if self._rank:
+            self.model = with_adapter(loaded.model, self._rank, wanted.adapter_alpha, settings.seed)
+        else:
+            self.model = loaded.model.requires_grad_(True)
+        trained = [weight for weight in self.model.parameters() if weight.requires_grad]
+        super().__init__(trained, torch.zeros(1, device=device), settings.optimizer)
+
+    @property
+    def trained_parameters(self) -> int:
+        """Numbers that an update changes."""
+        return sum(weight.numel() for weight in self._weights)
+
+    def check(self, settings: Settings) -> None:
+        """Refuses a critic, and a loss made of whole distributions, which are not recorded.
+
+        Raises:
+            SettingsError: naming the setting.
+        """
+        if settings.learner.critic:
+            raise SettingsError("learner.critic", True, tr("only the character model has a critic; switch it off"))
+        if settings.objective.kl == kl.EXACT and settings.objective.beta:
+            raise SettingsError(
+                "objective.kl",
+                kl.EXACT,
+                tr("the distributions over a large vocabulary are not recorded; choose k1, k2 or k3"),
+            )
+
+    # -- text ------------------------------------------------------------------------------------------------------
+
+    def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
+        """The tokens of prompts in the model's chat template, (P, T_prompt), −1 in padding on the right."""
+        return self._chat.encoded(prompts)
+
+    def text(self, tokens: np.ndarray) -> str:
+        """What a completion's tokens (L,) say, without the token that ends it."""
+        return self._chat.text(tokens)
+
+    # -- sample and score ------------------------------------------------------------------------------------------
+
+    def sample(
+        self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
+        greedy: np.ndarray, poll: Callable[[], None],
+    ) -> Table:  # fmt: skip
+        """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
+        return sample(
+            self.model, prompt_tokens, prompt_of, uniforms, ends=self._chat.ends, padding=self.ways.padding,
+            temperature=temperature, greedy=greedy, poll=poll,
+        )  # fmt: skip
+
+    def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Batch:
+        """The batch as it is recorded."""
+        return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=mask)
+
+    def score(
+        self, batch: Batch, temperature: float, poll: Callable[[], None], *, against_reference: bool = False
+    ) -> Measured:
+        """The batch under the present policy, without gradients, chunk by chunk; with its divergence from the reference
+        where that is asked for."""
+        measure = _Measure(batch, self.device)
+        with torch.no_grad():
+            for rows in chunks(batch, self._rows_at_once, self.ways):
+                poll()
+                dist = distributions(self.model, batch, rows, temperature, self.ways)
+                measure.take(rows, dist)
+                if against_reference:
+                    poll()
+                    with self._as_reference() as model:
+                        other = distributions(model, batch, rows, temperature, self.ways)
+                    measure.take_divergence(rows, kl.exact(dist, other))
+        return measure.done(against_reference)
+
+    def score_reference(self, batch: Batch, temperature: float, poll: Callable[[], None]) -> Measured:
+        """The batch under the reference: the model with its adapter off, or a frozen copy."""
+        measure = _Measure(batch, self.device)
+        with torch.no_grad(), self._as_reference() as model:
+            for rows in chunks(batch, self._rows_at_once, self.ways):
+                poll()
+                measure.take(rows, distributions(model, batch, rows, temperature, self.ways))
+        return measure.done(False)
+
+    # -- train -----------------------------------------------------------------------------------------------------
+
+    def train(
+        self, settings: Settings, batch: Batch, reference: Measured | None, draft: Drafts, poll: Callable[[], None],
+        number: int,
+    ) -> Passes[Measured]:  # fmt: skip
+        """All passes of update ``number``: each adds up the gradients of chunks of rows, then steps.
+
+        Raises:
+            NonFiniteError: a loss or a gradient is not finite.
+        """
+        self._rows_at_once = settings.model.rows_at_once
+        objective, temperature = settings.objective, settings.learner.temperature
+        scores, norms, step = list[Measured](), list[float](), None
+        old = torch.zeros(batch.tokens.shape, device=self.device)
+        if objective.beta and objective.kl_in == "reward":  # advantages follow from the whole batch's log-probabilities
+            step = draft(array_of(self.score(batch, temperature, poll).logp), None)
+        for passed in range(settings.learner.mu):
+            given = step if step is not None else draft(np.zeros(batch.tokens.shape, np.float32), None)
+            advantage = torch.from_numpy(recompute.advantage(given)).float().to(self.device)
+            measure, total = _Measure(batch, self.device), 0.0
+            for rows in chunks(batch, self._rows_at_once, self.ways):
+                poll()
+                dist = distributions(self.model, batch, rows, temperature, self.ways)
+                logp = measure.take(rows, dist)
+                if passed == 0:
+                    old[rows, : logp.shape[1]] = logp.detach()
+                loss = _loss(objective, batch, rows, dist, logp, old, advantage, reference)
+                poll()
+                loss.backward()  # type: ignore[no-untyped-call]
+                total += float(loss.detach())
+            if passed == 0:
+                step = draft(array_of(old), None)
+            require_finite(total, number, tr("the loss of pass {passed}").format(passed=passed + 1))
+            poll()
+            norms.append(self.stepped(settings.optimizer))
+            require_finite(norms[-1], number, tr("the gradient of pass {passed}").format(passed=passed + 1))
+            self._moved = True
+            scores.append(measure.done(False))
+        assert step is not None
+        return Passes(draft=step, scores=scores, norm=norms[0])
+
+    # -- record ----------------------------------------------------------------------------------------------------
+
+    def recorded_before(self, batch: Batch, reference: Measured | None) -> dict[str, Any]:
+        """The reference's log-probabilities."""
+        return {} if reference is None else {"ref_logp": array_of(reference.logp)}
+
+    def recorded_after(
+        self, objective: Objective, batch: Batch, scores: list[Measured], reference: Measured | None
+    ) -> dict[str, Any]:
+        """Log-probabilities and entropies of every pass, measured where the distributions were."""
+        return {
+            "logp": np.stack([array_of(each.logp) for each in scores]),
+            "entropy": np.stack([array_of(each.entropy) for each in scores]),
+        }
+
+    def measurements(self, batch: Batch, after: Measured, reference: Measured | None) -> dict[str, float]:
+        """Means over the visited places of what follows from whole distributions, which are not recorded."""
+        there = torch.from_numpy(batch.mask).to(self.device)
+        means = {"entropy": after.entropy, "max_prob": after.max_prob, "kl": after.divergence}
+        return {name: float(table[there].mean()) for name, table in means.items() if table is not None}
+
+    # -- snapshot --------------------------------------------------------------------------------------------------
+
+    def kept_for(self, settings: Settings) -> Kept | None:
+        """A copy to go back to; None where every weight is trained in one pass, which is given up before its step."""
+        self._moved = False
+        return self.kept() if self._rank or settings.learner.mu > 1 else None
+
+    def put_back(self, kept: Kept | None) -> None:
+        """Stand where :meth:`kept_for` was asked.
+
+        Raises:
+            GrpoError: nothing was kept, and the weights have moved.
+        """
+        if kept is not None:
+            super().put_back(kept)
+            return
+        self._optimizer.zero_grad(set_to_none=True)
+        if self._moved:
+            raise GrpoError(
+                tr("The update was given up after its step; the model is loaded and its updates are learned again.")
+            )
+
+    def state(self) -> State:
+        """The adapter and its optimizer's memory; nothing where every weight is trained: such a run is replayed."""
+        return super().state() if self._rank else {}
+
+    def _as_reference(self) -> AbstractContextManager[Any]:
+        if self._rank:
+            return _AdapterOff(self.model)
+        if self._frozen is None:
+            self._frozen = load(self._files, self.device, self._precision).model
+        return nullcontext(self._frozen)
+
+
+class _AdapterOff:
+    """The model while its adapter is off."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._off: Any = None
+
+    def __enter__(self) -> Any:
+        self._off = self._model.disable_adapter()
+        self._off.__enter__()
+        return self._model
+
+    def __exit__(self, *reason: object) -> None:
+        self._off.__exit__(*reason)
+
+
+class _Measure:
+    """Tables of a batch, filled chunk by chunk."""
+
+    def __init__(self, batch: Batch, device: torch.device) -> None:
+        self._tokens = torch.from_numpy(batch.tokens.astype(np.int64)).to(device)
+        self._mask = torch.from_numpy(batch.mask).to(device)
+        self._tables = [torch.zeros(batch.tokens.shape, device=device) for _ in range(4)]
+
+    def take(self, rows: np.ndarray, dist: Tensor) -> Tensor:
+        """Log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients; the tables are without."""
+        longest = dist.shape[1]
+        there = self._mask[rows, :longest]
+        logp = dist.gather(2, self._tokens[rows, :longest, None])[..., 0]
+        logp = torch.where(there, logp, 0.0)
+        with torch.no_grad():
+            entropy = kl.entropy(dist.detach())
+            for table, values in zip(self._tables, (logp, entropy, dist.amax(dim=-1).exp()), strict=False):
+                table[rows, :longest] = torch.where(there, values.detach(), 0.0)
+        return logp
+
+    def take_divergence(self, rows: np.ndarray, divergence: Tensor) -> None:
+        """Exact KL (n, T) of ``rows``."""
+        longest = divergence.shape[1]
+        self._tables[3][rows, :longest] = torch.where(self._mask[rows, :longest], divergence, 0.0)
+
+    def done(self, diverged: bool) -> Measured:
+        """What was taken."""
+        logp, entropy, largest, divergence = self._tables
+        return Measured(logp=logp, entropy=entropy, max_prob=largest, divergence=divergence if diverged else None)
+
+
+def _loss(
+    objective: Objective, batch: Batch, rows: np.ndarray, dist: Tensor, logp: Tensor, old: Tensor, advantage: Tensor,
+    reference: Measured | None,
+) -> Tensor:  # fmt: skip
+    """The part of the batch's loss that ``rows`` have: the one loss, divided by what the whole batch is divided by."""
+    longest, device = logp.shape[1], logp.device
+    mask = torch.from_numpy(batch.mask[rows, :longest]).to(device)
+    counted = float(max(int(batch.mask.sum()), 1))
+    denominator = counted if REDUCTIONS[objective.reduction].counts_tokens else float(len(batch.tokens))
+    own = advantage[rows] if advantage.ndim == 1 else advantage[rows, :longest]
+    entropy = {"entropy": kl.entropy(dist)} if objective.entropy_bonus else {}
+    ref_logp = None if reference is None else reference.logp[rows, :longest]
+    terms = evaluate(
+        objective, logp, old[rows, :longest], own, mask, ref_logp=ref_logp, denominator=denominator, **entropy
+    )  # fmt: skip
+    loss: Tensor = terms.loss
+    return loss

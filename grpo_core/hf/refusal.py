@@ -1,0 +1,28 @@
+"""Why a model from a folder cannot be had: the one error of its files, and the sentence of missing libraries."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from grpo_core.errors import SettingsError
+from grpo_core.text import tr
+
+NO_TRANSFORMERS = (
+    tr(
+        "A model from a folder needs transformers and peft, which this download does not hold; the program installed "
+        "by pip, with its extra “hf”, can use them. The shipped model works without them."
+    )
+    if getattr(sys, "frozen", False)
+    else tr(
+        "A model from a folder needs transformers and peft, which are not installed. Install them with “make run-hf” "
+        "in the source folder, or with “pip install transformers==5.23.0 peft gguf”; the shipped model works without "
+        "them."
+    )
+)
+"""What is said where these libraries cannot be had."""
+
+
+def refuse(path: Path, reason: str) -> SettingsError:
+    """Why the model at ``path`` cannot be used, and what would be right."""
+    return SettingsError("model.folder", str(path), reason)

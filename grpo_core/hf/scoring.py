@@ -1,0 +1,131 @@
+"""Distributions at every token of completions, chunk by chunk: a prompt is computed once for the rows that share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grpo_core.hf.sampling import standing_right
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ways:
+    """What was proved harmless on this very model; where something was not, the plain way is taken.
+
+    Attributes:
+        padding: prompts may be padded on the left.
+        sharing: the rows of a group may share the cache of their prompt, gradients included.
+    """
+
+    padding: bool
+    sharing: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch:
+    """Completions to be scored.
+
+    Attributes:
+        prompt_tokens: (P, T_prompt), −1 in padding.
+        tokens, mask: (B, T); row p G + g is completion g of prompt p.
+    """
+
+    prompt_tokens: np.ndarray
+    tokens: np.ndarray
+    mask: np.ndarray
+
+    @property
+    def prompt_of(self) -> np.ndarray:
+        """(B,) the prompt of each row."""
+        return np.arange(len(self.tokens)) // (len(self.tokens) // len(self.prompt_tokens))
+
+
+def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[np.ndarray]:
+    """The rows of a batch in order, so many at once; without padding, rows of prompts of one length."""
+    lengths = (batch.prompt_tokens >= 0).sum(axis=-1)[batch.prompt_of]
+    start = 0
+    while start < len(lengths):
+        end = min(start + rows_at_once, len(lengths))
+        if not ways.padding:
+            other = np.flatnonzero(lengths[start:end] != lengths[start])
+            end = start + int(other[0]) if len(other) else end
+        yield np.arange(start, end)
+        start = end
+
+
+def distributions(model: Any, batch: Batch, rows: np.ndarray, temperature: float, ways: Ways) -> Tensor:
+    """Log-probabilities (n, T, V) in float32 at every token of ``rows``, at the sampling temperature; T is the longest
+    completion of these rows."""
+    longest = max(int(batch.mask[rows].sum(axis=-1).max()), 1)
+    logits = (_shared if ways.sharing else _apart)(model, batch, rows, longest)
+    return torch.log_softmax(logits.float() / temperature, dim=-1)
+
+
+def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
+    """Logits by two forward passes: over the prompts, and over what follows them."""
+    device = next(model.parameters()).device
+    used, row_of = np.unique(batch.prompt_of[rows], return_inverse=True)
+    tokens, mask, positions = standing_right(batch.prompt_tokens[used], device)
+    first = model(
+        input_ids=tokens, attention_mask=mask, position_ids=positions, use_cache=True, logits_to_keep=1
+    )  # fmt: skip
+    of = torch.from_numpy(row_of.astype(np.int64)).to(device)
+    logits: Tensor = first.logits[:, -1:][of]  # (n, 1, V)
+    if longest == 1:
+        return logits
+    cache = first.past_key_values
+    cache.batch_select_indices(of)
+    own = torch.from_numpy(batch.tokens[rows, : longest - 1].astype(np.int64)).to(device)
+    there = torch.from_numpy(batch.mask[rows, : longest - 1].astype(np.int64)).to(device)
+    place = positions[of, -1:] + 1 + torch.arange(longest - 1, device=device)
+    later = model(
+        input_ids=own, attention_mask=torch.cat([mask[of], torch.ones_like(there)], dim=1), position_ids=place,
+        past_key_values=cache, use_cache=True,
+    )  # fmt: skip
+    return torch.cat([logits, later.logits], dim=1)
+
+
+def _apart(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
+    """Logits by one plain forward pass over each row's prompt and completion, padded on the right, where causality
+    alone keeps padding from being seen."""
+    device = next(model.parameters()).device
+    prompts = batch.prompt_tokens[batch.prompt_of[rows]]
+    lengths = (prompts >= 0).sum(axis=-1)
+    table = np.zeros((len(rows), int(lengths.max()) + longest - 1), dtype=np.int64)
+    for place, (prompt, own) in enumerate(zip(prompts, batch.tokens[rows], strict=True)):
+        table[place, : lengths[place]] = prompt[: lengths[place]]
+        table[place, lengths[place] : lengths[place] + longest - 1] = own[: longest - 1]
+    whole: Tensor = model(input_ids=torch.from_numpy(table).to(device), use_cache=False).logits  # (n, L, V)
+    where = torch.from_numpy(lengths[:, None] - 1 + np.arange(longest)).to(device)  # (n, T)
+    return whole.gather(1, where[..., None].expand(-1, -1, whole.shape[-1]))
+
+
+@torch.no_grad()
+def proved(model: Any, seed: int = 0, tolerance: float = 1e-4) -> Ways:
+    """What is harmless on this model: the log-probabilities of random tokens the short way against those of a plain
+    forward pass of each row alone.
+
+    A model that cannot be computed the short way at all takes the plain one.
+    """
+    numbers, size = np.random.default_rng(seed), int(model.config.get_text_config().vocab_size)
+    prompts = np.full((3, 9), -1, dtype=np.int32)
+    for place, length in enumerate((5, 9, 7)):
+        prompts[place, :length] = numbers.integers(0, size, length)
+    tokens = numbers.integers(0, size, (6, 4)).astype(np.int32)
+    batch, rows = Batch(prompt_tokens=prompts, tokens=tokens, mask=np.ones((6, 4), bool)), np.arange(6)
+    plain = torch.cat([_apart(model, batch, rows[r : r + 1], 4) for r in rows]).float().log_softmax(-1)
+
+    def harmless(groups: list[np.ndarray]) -> bool:
+        try:
+            found = torch.cat([_shared(model, batch, part, 4) for part in groups]).float().log_softmax(-1)
+        except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, NotImplementedError):
+            return False
+        return bool((found.exp() - plain.exp()).abs().max() < tolerance)
+
+    alone = [rows[0:2], rows[2:4], rows[4:6]]
+    return Ways(padding=harmless([rows]), sharing=harmless(alone))

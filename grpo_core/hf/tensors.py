@@ -1,0 +1,91 @@
+"""The tensors of safetensors files, by their headers alone: names, shapes, and whether the file is whole."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+
+from grpo_core.hf.refusal import refuse
+from grpo_core.regular_file import opened_regular, read_limited
+from grpo_core.text import tr
+
+Shapes = Mapping[str, tuple[int, ...]]
+"""Name of a tensor -> its shape."""
+
+LONGEST_HEADER = 100_000_000
+"""Bytes that the format allows a header to have."""
+LARGEST_INDEX = 50_000_000
+ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
+
+
+def weight_files(folder: Path) -> tuple[Path, ...]:
+    """The safetensors files of a model, as its index names them.
+
+    Raises:
+        SettingsError: there are none, or the index names files that are not there.
+    """
+    if (folder / ONE).exists():
+        return (folder / ONE,)
+    if not (folder / INDEX).exists():
+        raise refuse(folder, _without_weights(folder))
+    try:
+        content = read_limited(folder / INDEX, LARGEST_INDEX)
+        names = sorted(set(json.loads(content or b"")["weight_map"].values()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise refuse(folder, tr("its {file} cannot be read").format(file=INDEX)) from None
+    if not names or any(not isinstance(name, str) or Path(name).name != name for name in names):
+        raise refuse(folder, tr("its {file} names files outside the folder").format(file=INDEX))
+    absent = [name for name in names if not (folder / name).is_file()]
+    if absent:
+        raise refuse(folder, tr("{file} is missing; copy the whole folder").format(file=absent[0]))
+    return tuple(folder / name for name in names)
+
+
+def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of each tensor in a safetensors file.
+
+    Raises:
+        SettingsError: the file is empty, cut short, or no safetensors file.
+    """
+    folder = path.parent
+    try:
+        with opened_regular(path) as file:
+            head = file.read(8)
+            size = path.stat().st_size
+            if not head:
+                raise refuse(folder, tr("{file} has 0 bytes; copy it again").format(file=path.name))
+            length = struct.unpack("<Q", head)[0] if len(head) == 8 else LONGEST_HEADER + 1
+            header = json.loads(file.read(length) if length <= min(LONGEST_HEADER, size) else b"")
+        entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+        end = max((int(entry["data_offsets"][1]) for entry in entries.values()), default=0)
+        shapes = {name: tuple(int(n) for n in entry["shape"]) for name, entry in entries.items()}
+    except OSError as error:
+        raise refuse(
+            folder, tr("{file} cannot be read ({reason})").format(file=path.name, reason=error.strerror)
+        ) from None
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        raise refuse(folder, tr("{file} is no safetensors file").format(file=path.name)) from None
+    if 8 + length + end > size:
+        raise refuse(
+            folder,
+            tr("{file} is cut short: it holds {size:,} bytes of {whole:,}; copy it again").format(
+                file=path.name, size=size, whole=8 + length + end
+            ),
+        )
+    return shapes
+
+
+def numbers(shapes: Shapes) -> int:
+    """How many numbers the tensors hold together."""
+    return sum(math.prod(shape) for shape in shapes.values())
+
+
+def _without_weights(folder: Path) -> str:
+    if any(folder.glob("*.bin")) or any(folder.glob("*.pt")) or any(folder.glob("*.pth")):
+        return tr("its weights are stored as pickle, which may run any code; save them as safetensors")
+    if (folder / "adapter_model.safetensors").exists():
+        return tr("it holds an adapter alone; choose the folder of a whole model")
+    return tr("it holds no {file}").format(file=ONE)

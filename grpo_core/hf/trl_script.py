@@ -1,0 +1,237 @@
+"""A run's settings as a script for TRL 1.16: the same model, prompts, rewards and loss, for machines that are larger.
+
+What TRL's defaults would do otherwise is written out; what its ``GRPOTrainer`` cannot do is refused in a sentence. The
+script records what it trains, so that it opens in the window.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from grpo_core.config import LanguageTask, Objective, Settings
+from grpo_core.errors import SettingsError
+from grpo_core.lm.problems import Prompt
+from grpo_core.lm.rewards import PromptSource
+from grpo_core.text import tr
+
+PROMPTS = 2000
+"""Prompts that are drawn for the script where they are drawn by rule."""
+LOSSES: dict[tuple[str, str, str], str] = {
+    ("clip", "sequence", "token"): "grpo",
+    ("clip", "sequence", "sequence"): "grpo",
+    ("clip", "token", "token"): "dapo",
+    ("clip", "token", "sequence"): "dapo",
+    ("clip", "constant", "token"): "dr_grpo",
+    ("clip", "constant", "sequence"): "dr_grpo",
+    ("clip", "sequence_sum", "sequence"): "luspo",
+    ("cispo", "token", "token"): "cispo",
+    ("sapo", "sequence", "token"): "sapo",
+    ("vespo", "token", "token"): "vespo",
+}
+"""(surrogate, reduction, level) -> ``loss_type`` of TRL."""
+SCALES = {"sample": "group", "batch": "batch", "none": "none"}
+"""The spread that advantages are divided by -> ``scale_rewards`` of TRL."""
+
+
+def script(settings: Settings) -> str:
+    """The script.
+
+    Raises:
+        SettingsError: TRL's ``GRPOTrainer`` cannot do it; the setting is named.
+    """
+    refuse_what_trl_cannot(settings)
+    arguments = "\n".join(f"        {name}={value!r}," for name, value in config(settings).items())
+    return _TEMPLATE.format(
+        model=settings.model.folder, seed=settings.seed, arguments=arguments, adapter=_adapter(settings),
+        imports="from peft import LoraConfig\n" * bool(settings.model.adapter_rank), prompts=_prompts(settings),
+        reward=_reward(settings.language), rows=_rows(settings),
+    )  # fmt: skip
+
+
+def config(settings: Settings) -> dict[str, Any]:
+    """Arguments of ``trl.GRPOConfig`` under which it does what these settings say.
+
+    Raises:
+        SettingsError: there are none.
+    """
+    objective, learner, optimizer = settings.objective, settings.learner, settings.optimizer
+    made: dict[str, Any] = {
+        "loss_type": LOSSES[(objective.surrogate, objective.reduction, objective.level)],
+        "scale_rewards": SCALES[objective.std],
+        "importance_sampling_level": objective.level,
+        "epsilon": objective.clip_low,
+        "epsilon_high": objective.clip_high,
+        "delta": objective.dual_clip,
+        "beta": objective.beta,
+        "use_bias_correction_kl": objective.kl_importance,
+        "entropy_coef": objective.entropy_bonus,
+        "num_generations": learner.group_size,
+        "num_iterations": learner.mu,
+        "temperature": learner.temperature,
+        "top_k": 0,
+        "top_p": 1.0,
+        "repetition_penalty": 1.0,
+        "generation_kwargs": {"min_p": None},
+        "max_completion_length": settings.language.max_tokens,
+        "learning_rate": optimizer.learning_rate,
+        "lr_scheduler_type": "constant",
+        "adam_beta1": optimizer.adam_beta1,
+        "adam_beta2": optimizer.adam_beta2,
+        "adam_epsilon": optimizer.adam_epsilon,
+        "weight_decay": optimizer.weight_decay,
+        "max_grad_norm": 0.0 if optimizer.max_grad_norm is None else optimizer.max_grad_norm,
+        "disable_dropout": True,
+        "bf16": settings.model.precision == "bfloat16",
+        "gradient_checkpointing": False,
+        "seed": settings.seed,
+    }
+    if objective.surrogate == "sapo":
+        made |= {name: getattr(objective, name) for name in ("sapo_temperature_pos", "sapo_temperature_neg")}
+    if objective.surrogate == "vespo":
+        knobs = ("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg")
+        made |= {name: getattr(objective, name) for name in knobs}
+    return made
+
+
+def refuse_what_trl_cannot(settings: Settings) -> None:
+    """Nothing, if TRL's ``GRPOTrainer`` can do what the settings say.
+
+    Raises:
+        SettingsError: naming the first setting that it cannot do.
+    """
+    if not settings.is_language or not settings.model.folder:
+        raise SettingsError("model.folder", "", tr("TRL trains a model from a folder; choose one"))
+    objective = settings.objective
+    for field, fits in _CAN.items():
+        if not fits(objective):
+            raise SettingsError(
+                f"objective.{field}", getattr(objective, field), tr("TRL's GRPOTrainer has no such thing")
+            )
+    if (objective.surrogate, objective.reduction, objective.level) not in LOSSES:
+        raise SettingsError(
+            "objective.reduction",
+            objective.reduction,
+            tr(
+                "TRL's GRPOTrainer has no loss with surrogate {surrogate}, reduction {reduction} and level {level}"
+            ).format(surrogate=objective.surrogate, reduction=objective.reduction, level=objective.level),
+        )
+    if settings.learner.critic:
+        raise SettingsError("learner.critic", True, tr("TRL's GRPOTrainer has no critic"))
+    if settings.learner.resample_dead:
+        raise SettingsError("learner.resample_dead", True, tr("TRL's GRPOTrainer does not draw groups again"))
+    if settings.optimizer.kind != "adam":
+        raise SettingsError("optimizer.kind", settings.optimizer.kind, tr("the script steps with AdamW"))
+
+
+_CAN: dict[str, Callable[[Objective], bool]] = {
+    "baseline": lambda o: o.baseline == "group_mean",
+    "std": lambda o: o.std in SCALES,
+    "std_epsilon": lambda o: o.std == "none" or o.std_epsilon == 1e-4,
+    "kl": lambda o: o.beta == 0 or o.kl == "k3",
+    "kl_in": lambda o: o.beta == 0 or o.kl_in == "loss",
+    "log_ratio_limit": lambda o: o.log_ratio_limit is None,
+    "max_tokens": lambda o: o.reduction != "constant" or o.max_tokens is not None,
+}
+"""Field of the objective -> whether TRL has what it says."""
+
+
+def _adapter(settings: Settings) -> str:
+    if not settings.model.adapter_rank:
+        return "None"
+    return (
+        f"LoraConfig(r={settings.model.adapter_rank}, lora_alpha={settings.model.adapter_alpha:g}, lora_dropout=0.0, "
+        'target_modules=["q_proj", "k_proj", "v_proj", "o_proj"], task_type="CAUSAL_LM")'
+    )
+
+
+def _rows(settings: Settings) -> int:
+    return settings.language.prompts * settings.learner.group_size
+
+
+def _prompts(settings: Settings) -> str:
+    task = settings.language
+    source = PromptSource(task, None)
+    numbers = np.random.default_rng(settings.seed)
+    drawn: list[Prompt] = []
+    while len(drawn) < PROMPTS:
+        drawn += source.drawn(numbers)
+    rows = [{"prompt": [{"role": "user", "content": p.text}], "answer": p.answer} for p in drawn[:PROMPTS]]
+    return json.dumps(rows, ensure_ascii=False).replace("}, {", "},\n    {")
+
+
+def _reward(task: LanguageTask) -> str:
+    rule = task.checker if task.from_file else "number"
+    right = {
+        "exact": "text.strip() == answer",
+        "number": "bool(numbers) and math.isclose(float(numbers[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)",
+        "regex": "re.search(answer, text) is not None",
+    }[rule]
+    return _REWARD.format(right=right, answer=task.answer_weight, form=task.form, form_weight=task.form_weight)
+
+
+_REWARD = """def reward(completions, answer, **_):
+    paid = []
+    for completion, answer in zip(completions, answer):
+        text = completion[0]["content"]
+        numbers = re.findall(r"-?\\d+(?:\\.\\d+)?", text.rpartition("=")[2])
+        right = {right}
+        formed = re.search({form!r}, text) is not None
+        paid.append({answer!r} * right + {form_weight!r} * formed)
+    return paid"""
+
+_TEMPLATE = '''"""Trains with TRL 1.16 what GRPO Lab trains under these settings, and records it: the folder
+RUN opens there.
+
+    accelerate launch train.py            on every GPU of this machine
+    python train.py --vllm                with vLLM as the sampler: its log-probabilities differ a little
+
+What differs from TRL's own defaults is written out below: its loss_type would be "dapo", its top_k that of the model,
+its learning rate would decay, and use_bias_correction_kl would be on.
+"""
+
+import argparse
+import math
+import re
+from pathlib import Path
+
+from datasets import Dataset
+{imports}from trl import GRPOConfig, GRPOTrainer
+
+MODEL, RUN, ROWS = {model!r}, "runs/trl", {rows}
+PROMPTS = {prompts}
+
+
+{reward}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--vllm", action="store_true")
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--model", default=MODEL)
+    options = parser.parse_args()
+    config = GRPOConfig(
+        output_dir=RUN + "-checkpoints",
+        max_steps=options.steps,
+        per_device_train_batch_size=ROWS,
+        use_vllm=options.vllm,
+        report_to="none",
+        save_strategy="no",
+{arguments}
+    )
+    trainer = GRPOTrainer(
+        model=options.model, args=config, reward_funcs=reward, train_dataset=Dataset.from_list(PROMPTS),
+        peft_config={adapter},
+    )
+    try:
+        from trl_recorder import record  # a copy of grpo_core/runs/recorders/trl.py beside this script
+    except ImportError:
+        print("trl_recorder.py is not beside this script: nothing is recorded.")
+    else:
+        record(trainer, RUN)
+    trainer.train()
+'''

@@ -1,0 +1,98 @@
+"""Tasks in words, for a model that reads any text: what is asked and paid, what to watch, how it may be gamed."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.config import LanguageTask
+from grpo_core.errors import GrpoError
+from grpo_core.lm.patterns import matcher
+from grpo_core.lm.problems import Prompt
+from grpo_core.text import tr
+
+REWARD_NAMES = (tr("right answer"), tr("form"), tr("brevity"))
+"""(K,) the parts of the reward, in the order of :attr:`LanguageTask.part_weights`."""
+LARGEST = 9
+"""Numbers of a sum run from 1 to this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a person should know of a task before it is trained.
+
+    Attributes:
+        watch: what to look at while it is learned.
+        gamed: how the reward can be earned without what was meant.
+    """
+
+    watch: str
+    gamed: str
+
+
+ABOUT: dict[str, About] = {
+    "sums": About(
+        watch=tr(
+            "The last number of the answer is compared. Watch the model stop talking about the question and begin to "
+            "calculate, and the answers become shorter before they become right."
+        ),
+        gamed=tr(
+            "Any text may stand before the last number: the bare number that was asked for is not what is paid. A "
+            "model that never draws it cannot learn it."
+        ),
+    ),
+    "form": About(
+        watch=tr("Right answer and form are paid apart: watch which of the two is learned first."),
+        gamed=tr("Where the form pays more than the answer, a wrong number in the right form is worth writing."),
+    ),
+    "questions": About(
+        watch=tr("Watch groups whose answers are all right or all wrong: nothing is learned from these."),
+        gamed=tr(
+            "An exact comparison pays one spelling alone, the last number pays whatever stands before it, and a "
+            "regular expression pays everything it is found in: read the answers, not the curve."
+        ),
+    ),
+}
+"""Every problem in words by its name in the settings."""
+
+_QUESTIONS = {
+    "sums": "What is {a} plus {b}? Reply with the number only.",
+    "form": "What is {a} plus {b}? Reply in exactly this form: Answer: <number>",
+}
+
+
+def drawn(problem: str, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
+    """A random sum in words; one in eight is held out, and no prompt is both held out and trained on.
+
+    Raises:
+        KeyError: the problem's prompts are not drawn by rule.
+    """
+    while True:
+        a, b = (int(number) for number in numbers.integers(1, LARGEST + 1, 2))
+        if (zlib.crc32(f"{a}+{b}".encode()) % 8 == 0) == held_out:
+            return Prompt(_QUESTIONS[problem].format(a=a, b=b), str(a + b))
+
+
+def read(problem: str, text: str) -> Prompt:
+    """The prompt that reads ``text``, with its answer.
+
+    Raises:
+        GrpoError: it is none of the problem's.
+    """
+    numbers = range(1, LARGEST + 1)
+    sums = {_QUESTIONS[problem].format(a=a, b=b): a + b for a in numbers for b in numbers}
+    if text not in sums:
+        raise GrpoError(tr("“{text}” is not among the prompts of this task.").format(text=text[:60]))
+    return Prompt(text, str(sums[text]))
+
+
+def other_parts(task: LanguageTask, text: str, tokens: int) -> tuple[float, float]:
+    """Form and brevity of an answer of so many tokens; a part that is not paid for is not looked at.
+
+    Raises:
+        GrpoError: the form is no regular expression, or takes too long.
+    """
+    formed = bool(task.form) and bool(task.form_weight or task.problem == "form") and matcher().found(task.form, text)
+    return float(formed), 1.0 - min(tokens / task.max_tokens, 1.0)

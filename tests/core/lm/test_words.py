@@ -1,0 +1,78 @@
+"""Tasks in words: sums with their answers, and parts of a reward."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grpo_core.config import LanguageTask, Settings, folder_settings, language_settings
+from grpo_core.errors import GrpoError, SettingsError
+from grpo_core.lm import rewards, words
+from grpo_core.lm.problems import Prompt
+from grpo_core.lm.rewards import PromptSource
+
+DRAWN = ("sums", "form")
+
+
+@pytest.mark.parametrize("problem", DRAWN)
+def test_no_prompt_is_both_held_out_and_trained_on(problem: str) -> None:
+    numbers = np.random.default_rng(0)
+    trained = {words.drawn(problem, numbers).text for _ in range(400)}
+    held_out = {words.drawn(problem, numbers, held_out=True).text for _ in range(100)}
+    assert len(trained) > 50
+    assert len(held_out) > 5
+    assert not trained & held_out
+
+
+@pytest.mark.parametrize("problem", DRAWN)
+def test_a_prompt_is_read_back_with_its_answer(problem: str) -> None:
+    prompt = words.drawn(problem, np.random.default_rng(1))
+    assert PromptSource(LanguageTask(problem=problem), None).prompt(prompt.text) == prompt
+    with pytest.raises(GrpoError, match="not among the prompts"):
+        words.read(problem, "What is love?")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [("7 + 5 = 12.", (1, 0)), ("12", (1, 0)), ("Answer: 12", (1, 1)), ("Answer: 13", (0, 1)), ("twelve", (0, 0))],
+)
+def test_answer_and_form_are_paid_apart(text: str, parts: tuple[int, int]) -> None:
+    task = LanguageTask(problem="form", form_weight=0.5)
+    found = rewards.parts(task, Prompt("What is 7 plus 5?", "12"), text, 6)
+    assert found == (*parts, 1 - 6 / task.max_tokens)
+    assert rewards.rewards(task, np.array([found])) == pytest.approx([parts[0] + 0.5 * parts[1]])
+
+
+def test_a_form_that_never_ends_is_refused_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = LanguageTask(problem="form", form="(", form_weight=1.0)
+    with pytest.raises(GrpoError, match="could not be scored: it is no regular expression"):
+        rewards.parts(task, Prompt("What is 7 plus 5?", "12"), "12", 1)
+
+
+def test_own_questions_may_hold_any_text(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"prompt": "Wie heißt die Hauptstadt von Österreich?", "answer": "Wien"}\n', encoding="utf-8")
+    source = PromptSource(LanguageTask(problem="questions", file=str(path)), None)
+    (prompt,) = source.held_out()
+    assert rewards.parts(source.task, prompt, " Wien ", 1)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "field"),
+    [(language_settings(), {"task.problem": "sums"}, "task.problem"),
+     (folder_settings("here"), {"task.problem": "arithmetic"}, "task.problem"),
+     (folder_settings("here"), {"task.problem": "questions"}, "task.file")],
+)  # fmt: skip
+def test_what_a_model_cannot_do_is_refused(base: Settings, changes: dict[str, object], field: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        base.replace(changes)
+    assert error.value.field == field
+
+
+def test_every_task_in_words_says_what_to_watch_and_how_it_may_be_gamed() -> None:
+    from grpo_core.config.language import IN_WORDS
+
+    assert set(words.ABOUT) == set(IN_WORDS)
+    assert all(about.watch and about.gamed for about in words.ABOUT.values())
