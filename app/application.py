@@ -21,6 +21,7 @@ from app.controllers.first_steps import FirstSteps
 from app.controllers.layouts import LayoutsController
 from app.controllers.lessons import LessonController
 from app.controllers.message_place import MessagePlace
+from app.controllers.model_folders import ModelFolders
 from app.controllers.panel_requests import PanelRequests
 from app.controllers.panels import PanelsController
 from app.controllers.presenter import Presenter
@@ -68,8 +69,8 @@ class Application(QObject):
         window, messages: the main window and its message bar.
         actions: the commands as actions.
         panels, layouts, runs, recorded_runs, run_files, recent_files, session_files, exporter, exports,
-        background_runs, breakpoints, first_steps, lessons, lesson_recovery, presenter, prompts, structural, zooming,
-        startup, shutdown: what the commands do, by subject.
+        background_runs, breakpoints, first_steps, lessons, lesson_recovery, presenter, prompts, model_folders,
+        structural, zooming, startup, shutdown: what the commands do, by subject.
     """
 
     def __init__(
@@ -150,9 +151,10 @@ class Application(QObject):
         self.recorded_runs = RecordedRuns(
             workspace, self.run_manager, self.layouts, self.recent_files, self.messages, paths.cache / "recorded", self
         )
+        self.model_folders = ModelFolders(window, self.messages, lambda settings: self.runs.new_run_of(settings), self)
         self.runs = RunsController(
             window, workspace, self.run_manager, self.layouts, self.recent_files, self.run_files,
-            self.session_files, self.prompts, self.structural, self.recorded_runs,
+            self.session_files, self.prompts, self.structural, self.recorded_runs, self.model_folders,
         )  # fmt: skip
         self.first_steps = FirstSteps(window, workspace, self.player, self.run_manager, self.layouts, self.runs, self)
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
@@ -189,6 +191,7 @@ class Application(QObject):
         closers = (
             self.background_runs.close, self.startup.close, self.prompts.close, self.run_files.close,
             self.session_files.close, self.exporter.close, self.presenter.close, self.recorded_runs.close,
+            self.model_folders.close,
         )  # fmt: skip
         self.shutdown = ShutdownController(
             self.window, self.workspace, self.controller, self.player, self.lessons.player, self.preferences,

@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         "--present", metavar="LESSON|FILE",
         help="full screen, for a projector: a lesson by its number or id, a session or a run",
     )  # fmt: skip
+    parser.add_argument("--model", type=Path, help="a model of your own to train: a folder, or a GGUF file")
     parser.add_argument("--reset-layout", action="store_true", help="start with every panel where it stood at first")
     parser.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
     parser.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
@@ -124,7 +125,9 @@ def _windowed(options: argparse.Namespace) -> int:
     interrupt.requested.connect(program.shutdown.close)
     for sentence in (*sentences, marker.sentence):
         program.messages.say(sentence)
-    program.startup.open(options.files, options.present, last_run=not (safe or options.new))
+    program.startup.open(options.files, options.present, last_run=not (safe or options.new or options.model))
+    if options.model is not None:
+        program.model_folders.open(options.model)
     app.open_with(program.runs.open_path)
     if marker.crashed_before and not safe:  # in safe mode no file of the runs' folder is read
         program.lesson_recovery.offer()

@@ -23,6 +23,8 @@ def file_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("Start a bandit with ten actions, in the layout for it.")),
         Command(id="new_language_run", text=tr("New language model"), menu=FILE, run=runs.new_language_run,
                 tip=tr("Start a small transformer that learns arithmetic, in the layout for it.")),
+        Command(id="new_folder_run", text=tr("New language model from a folder…"), menu=FILE, run=runs.ask_model_folder,
+                tip=tr("Train a small model of your own: config.json, safetensors and tokenizer.json in one folder.")),
         Command(id="open_run", text=tr("Open run…"), menu=FILE, run=runs.ask_open, shortcuts=("Ctrl+O",), icon="open",
                 tip=tr("Open a run file; training goes on.")),
         Command(id="open_recorded", text=tr("Open folder of another trainer…"), menu=FILE, run=runs.ask_open_folder,

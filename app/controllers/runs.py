@@ -11,6 +11,7 @@ from typing import Any
 from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.layouts import LayoutsController
+from app.controllers.model_folders import ModelFolders, is_model
 from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
 from app.controllers.recorded_runs import RecordedRuns
@@ -44,12 +45,12 @@ class RunsController:
     def __init__(
         self, window: MainWindow, workspace: Workspace, run_manager: RunManager, layouts: LayoutsController,
         recent_files: RecentFiles, files: RunFiles, session_files: SessionFiles, prompts: PromptReading,
-        structural: StructuralChanges, recorded_runs: RecordedRuns,
+        structural: StructuralChanges, recorded_runs: RecordedRuns, model_folders: ModelFolders,
     ) -> None:  # fmt: skip
         self._window, self._workspace, self._run_manager = window, workspace, run_manager
         self._layouts, self._recent_files, self._files = layouts, recent_files, files
         self._session_files, self._prompts, self._structural = session_files, prompts, structural
-        self._recorded_runs = recorded_runs
+        self._recorded_runs, self._model_folders = recorded_runs, model_folders
 
     # -- begin -------------------------------------------------------------------------------------------------------
 
@@ -68,6 +69,10 @@ class RunsController:
             self._window.messages.say(NO_TORCH)
         else:
             self.new_run_of(language_settings())
+
+    def ask_model_folder(self) -> None:
+        """Ask for the folder of a model, and begin a run of it."""
+        self._model_folders.ask()
 
     def new_run_of(self, settings: Settings) -> None:
         """A run under ``settings``, but from the seed that the controls show, in the layout made for its kind.
@@ -142,8 +147,11 @@ class RunsController:
             self.open_path(Path(name))
 
     def open_path(self, path: Path) -> None:
-        """Open a run file, a session, or a run that another program recorded, beside the window, or say why not."""
-        if path.suffix.lower() == SUFFIX:
+        """Open a run file, a session, or a run that another program recorded, beside the window, or say why not; of a
+        model's folder begin a run."""
+        if exists(path) and is_model(path):
+            self._model_folders.open(path)
+        elif path.suffix.lower() == SUFFIX:
             self._session_files.open(path)
         elif path.suffix.lower() != OWN_SUFFIX and exists(place_of(path)):
             self._recorded_runs.open(path, self._open_own)

@@ -1,0 +1,81 @@
+"""A model from a folder of the user's: chosen, looked at beside the window, and trained as a language model's run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from app.messages.message import Severity
+from app.messages.message_bar import MessageBar
+from app.sessions.file_task import FileTasks, TaskPoll
+from grpo_core.config import Settings, folder_settings
+from grpo_core.hf.folder import ModelFiles, look, texts_of
+from grpo_core.hf.memory import need, require_room
+from grpo_core.hf.refusal import NO_TRANSFORMERS
+from grpo_core.lm.words import ABOUT
+from grpo_core.text import tr
+
+LOOKING = "model-folder"
+
+
+class ModelFolders(QObject):
+    """Begins runs of models from folders; what the model is and needs is said before it is loaded."""
+
+    def __init__(
+        self, window: QWidget, messages: MessageBar, begin: Callable[[Settings], None], parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._window, self._messages, self._begin = window, messages, begin
+        self._tasks = FileTasks(messages, LOOKING, self, abandon=True)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a model is being looked at."""
+        return self._tasks.busy
+
+    def ask(self) -> None:
+        """Ask for the folder of a model, and begin a run of it."""
+        name = QFileDialog.getExistingDirectory(self._window, tr("Choose the folder of a model"), str(Path.home()))
+        if name:
+            self.open(Path(name))
+
+    def open(self, path: Path) -> None:
+        """Begin a run of the model at ``path``, a folder or a GGUF file, or say why it cannot be used."""
+        if any(find_spec(name) is None for name in ("torch", "transformers", "peft")):
+            self._messages.say(NO_TRANSFORMERS)
+            return
+        title = tr("Looking at the model in {name}").format(name=path.name)
+        self._tasks.start(title, partial(_looked_at, path), self._on_looked_at)
+
+    def _on_looked_at(self, files: ModelFiles) -> None:
+        settings = _settings(files)
+        self._begin(settings)
+        sentences = (files.description, need(files, settings).sentence, ABOUT[settings.language.problem].watch)
+        self._messages.say(" ".join(sentences), Severity.INFO)
+
+    def close(self) -> None:
+        """Give up what is being looked at; nothing follows."""
+        self._tasks.close()
+
+
+def is_model(path: Path) -> bool:
+    """Whether ``path`` looks like a model rather than a recorded run: a GGUF file, or a folder with a configuration."""
+    if path.suffix.lower() == ".gguf":
+        return True
+    return (path / "config.json").is_file() and ((path / "tokenizer.json").is_file() or any(path.glob("*.safetensors")))
+
+
+def _looked_at(path: Path, poll: TaskPoll) -> ModelFiles:
+    files = look(path)
+    texts_of(str(files.path), files.digest)  # so that the window need not wait for them
+    require_room(files, _settings(files))
+    return files
+
+
+def _settings(files: ModelFiles) -> Settings:
+    return folder_settings(str(files.path), files.digest)
