@@ -261,7 +261,7 @@ class Application(QObject):
         self.transport.dress(self.look.scale)
         self.workspace.set_look(self.look.theme, self.look.scale)
         self.zooming.adapt()
-        if not self.presenter.active:
+        if not self.presenter.active and self.presenter.maximizer.panel is None:
             self.preferences.change(theme=self.look.choice, scale=self.look.scale)
 
     @Slot()

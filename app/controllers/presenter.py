@@ -67,7 +67,7 @@ class Presenter(QObject):
         self.active = False
         self._lesson = False
         self._awake = Awake()
-        self.maximizer = Maximizer(window, window.docks)
+        self.maximizer = Maximizer(window, window.docks, look)
         self.blank, self.ring, self.counter = Blank(window), PointerRing(window), StepCounter(window, PIPELINE.id)
         self.speaker = SpeakerWindow(window)
         self.speaker.set_presenting(False)
@@ -135,7 +135,7 @@ class Presenter(QObject):
         self._window.menuBar().show()
         self.speaker.set_presenting(False)
         self.speaker.hide()
-        self._look.set(self._before.choice, self._before.scale)
+        self._look.set(self._before.choice, self._before.scale, legible=0)
         self._window.setWindowState(Qt.WindowState.WindowNoState)
         self._window.setGeometry(self._before.box)  # first: it says on which screen the next state is
         self._window.setWindowState(self._before.state)
@@ -162,7 +162,7 @@ class Presenter(QObject):
     def maximize(self, panel: str | None) -> None:
         """One panel in the place of all; all again if one is."""
         if not self.maximizer.restore() and panel is not None and panel in self._window.docks:
-            self.maximizer.maximize(panel)
+            self.maximizer.maximize(panel, enlarge=not self._lesson)  # a lesson's page is sized by its room
         self._workspace.request_frame()
 
     def toggle_blank(self) -> None:
@@ -186,7 +186,7 @@ class Presenter(QObject):
             assert self._before is not None
             needed = screens.LESSON_ROOM if self._lesson else screens.ROOM
             scale = max(screens.fitting_scale(shown.geometry(), needed), self._before.scale)
-            self._look.set("projector", scale)
+            self._look.set("projector", scale, legible=screens.least_type(shown.geometry().height()))
             screens.fill(self._window, shown)
         screens.put_beside(self.speaker, screens.speaker_screen(there, shown) if self.active else None, there)
 
@@ -212,6 +212,8 @@ class Presenter(QObject):
     @Slot()
     def _arrange(self) -> None:
         """The docks, now that the window has its size and the panels theirs."""
+        if self.active:
+            self._look.set(legible=screens.least_type(self._window.height()))
         if self.active and self.maximizer.panel is None:
             self._window.show_layout("Present")
             self.counter.settle_anew()

@@ -50,7 +50,7 @@ class Zooming(QObject):
         """Arrange the docks for the size of type that there is now, if another one wants them otherwise."""
         window, scale, size = self._window, self._look.scale, self._window.size()
         before, wanted = size_class(size, self._scale), size_class(size, scale)
-        if scale == self._scale:
+        if scale == self._scale or self._presenter.maximizer.panel is not None:
             return
         if self._presenter.active and not self._lessons.is_open:
             self._presenter.arrange_later()

@@ -147,7 +147,7 @@ class Options(Input):
             inside = row.adjusted(self.line * 0.9, 0, -self.line * 0.2, 0)
             elided = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(inside.width()))
             painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, elided)
-            painter.setFont(theme.font("small", self.factor))
+            painter.setFont(theme.font("digits", self.factor))
             painter.setPen(theme.ink("muted"))
             number = QRectF(row.left(), row.top(), self.line * 0.9, row.height())
             painter.drawText(number, Qt.AlignmentFlag.AlignCenter, str(place + 1))

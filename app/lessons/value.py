@@ -85,7 +85,7 @@ class Value(Input):
             self._paint_mark(painter, self.guess, tr("you") if self.value is not None else "", below=True)
         elif self.open:
             painter.setPen(theme.ink("muted"))
-            painter.setFont(theme.font("small", self.factor))
+            painter.setFont(theme.font("digits", self.factor))
             painter.drawText(self.rect().adjusted(0, 2, -8, 0), Qt.AlignmentFlag.AlignRight, tr("drag, ▲ ▼, or type"))
         self.ring(painter)
 
@@ -93,7 +93,7 @@ class Value(Input):
         theme, (low, high) = self.theme, self._track()
         painter.setPen(QPen(theme.colour("muted"), max(theme.line_width, 1.2 * self.factor)))
         painter.drawLine(low, high)
-        painter.setFont(theme.font("small", self.factor))
+        painter.setFont(theme.font("digits", self.factor))
         metrics = QFontMetrics(painter.font())
         for tick in ticks(self.low, self.high, 6):
             at = self._at(tick)

@@ -36,6 +36,7 @@ class Panel(QWidget):
         plans: it shows settings of the next update.
         films: it shows the film within a stage.
         controls_are_content: what can be operated in it is what it shows, so that pictures of it hold it.
+        large: it needs most of the middle while it is in front, the panels below it little.
         row_height: the height of a low panel that needs no more; 0 for all others.
 
     Signals:
@@ -47,6 +48,7 @@ class Panel(QWidget):
     plans = True
     films = False
     controls_are_content = False
+    large = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)

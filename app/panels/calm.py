@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QWheelEvent
 from PySide6.QtWidgets import QAccessibleWidget, QComboBox, QSlider, QWidget
 
@@ -40,11 +40,20 @@ class CalmBox(QComboBox):
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
+    def sizeHint(self) -> QSize:
+        """Under a stylesheet Qt asks for a few pixels less than the widest text takes."""
+        return super().sizeHint() + QSize(self.fontMetrics().averageCharWidth() // 2, 0)
+
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self.hasFocus():
             super().wheelEvent(event)
         else:
             event.ignore()
+
+
+def in_percent(position: int) -> str:
+    """What a screen reader says of a slider from 0 to 100 %."""
+    return f"{position} %"
 
 
 class _SpokenSlider(QAccessibleWidget):

@@ -76,7 +76,7 @@ class MetricCard(QWidget):
 
     def sizeHint(self) -> QSize:
         small = self.fontMetrics().height()
-        return QSize(round(small * 6.5), round(small * 4.1))
+        return QSize(round(small * 6.5), round(small * 3.75))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, self.sizeHint().height())

@@ -140,8 +140,9 @@ class PipelinePanel(Panel):
                 arrow.setObjectName("muted")
                 top.addWidget(arrow)
             top.addWidget(button)
+        top.addSpacing(12)
+        top.addWidget(self.which)  # not at the end, where the counter lies before a class
         top.addStretch(1)
-        top.addWidget(self.which)
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 6, 12, 4)
         column.setSpacing(4)

@@ -95,12 +95,12 @@ class PlacedStrip(QWidget):
     @property
     def _line(self) -> float:
         assert self._theme is not None
-        return QFontMetricsF(self._theme.font("small", self._scale)).height()
+        return QFontMetricsF(self._theme.font("digits", self._scale)).height()
 
     def _paint_tokens(self, painter: QPainter, area: QRectF) -> None:
         assert self._theme is not None and self._answer is not None
         theme, answer, line = self._theme, self._answer, self._line
-        small = theme.font("small", self._scale)
+        small = theme.font("digits", self._scale)
         metrics = QFontMetricsF(small)
         left = metrics.horizontalAdvance("likeliest") + 10
         needed = metrics.horizontalAdvance("−0.000") + 8
@@ -128,7 +128,7 @@ class PlacedStrip(QWidget):
         painter.fillRect(bar, theme.colour("policy"))
         if not numbers:
             return
-        painter.setFont(theme.font("small", self._scale))
+        painter.setFont(theme.font("digits", self._scale))
         painter.setPen(theme.colour("text"))
         painter.drawText(
             cell.adjusted(0, cell.height() - 2 * line, 0, 0), _TOP, shown(logp) if -logp >= CERTAIN else "≈ 0"
@@ -143,7 +143,7 @@ class PlacedStrip(QWidget):
         """Hollow below zero, filled above; under each place the reward that leads there, and how often."""
         assert self._theme is not None
         theme, line, dot = self._theme, self._line, 3.2 * self._scale
-        painter.setFont(theme.font("small", self._scale))
+        painter.setFont(theme.font("digits", self._scale))
         metrics = QFontMetricsF(painter.font())
         label = metrics.horizontalAdvance("R −0.000 ×00") / 2 + 12
         reach = max(float(np.abs(self._advantages).max(initial=0.0)), 1e-9)

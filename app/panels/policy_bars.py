@@ -47,7 +47,7 @@ class PolicyBarsPanel(Panel):
         self.choice = CalmBox()
         self.choice.setAccessibleName(tr("Context"))
         self.choice.activated.connect(self._on_context)
-        self.plot = policy_chart()
+        self.plot = policy_chart(headed=False)
         self.plot.picked.connect(self._on_chosen)
         self.plot.activated.connect(self._on_explained)
         self.plot.dragged.connect(self._on_dragged)
@@ -93,6 +93,7 @@ class PolicyBarsPanel(Panel):
         self.twin.set_look(view.theme, view.scale)
         self.twin.legend.set_entries(LEGEND_WITH_EARLIER if earlier.names else LEGEND)
         show_policy(self.plot, shown, view.selection.action)
+        self.twin.show_headline(self.plot.picture.sentence)
         self.twin.set_summary(self.summary(view))
         self.twin.refresh()
 

@@ -55,9 +55,9 @@ SMALLEST = 5e-5
 """A change of less has no digits in the picture."""
 
 
-def policy_chart() -> LaneChart:
-    """A chart for :func:`policy_picture`, in which rewards can be dragged."""
-    return LaneChart(tr("Policy over actions"), drag="diamond")
+def policy_chart(*, headed: bool = True) -> LaneChart:
+    """A chart for :func:`policy_picture`, in which rewards can be dragged; ``headed`` by the picture's sentence."""
+    return LaneChart(tr("Policy over actions"), drag="diamond", headed=headed)
 
 
 def policy_picture(what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None) -> LanePicture:
@@ -102,7 +102,7 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
         series = REWARD.with_heights(bright, values=rewards), UNDRAWN.with_heights(dim)
     mean = None if drawn is None else drawn.mean
     return Lane(
-        key=REWARDS, title=tr("Reward R(a)"), hint=tr("drag a diamond"), weight=74,
+        key=REWARDS, title=tr("Reward R(a)"), hint=tr("drag a diamond"), symbol="R", weight=74,
         picture=_bars(what, *series, reach=1.0),
         level=mean, level_share=mean_share(what.stage, what.progress),
         level_text="" if mean is None else tr("mean of the draws {mean}").format(mean=shown(mean)),
@@ -117,7 +117,9 @@ def _samples(what: PolicyPicture) -> Lane:
         counts = landed(what.draws, what.stage, what.progress)
         hint = tr("{count} draws").format(count=len(what.draws.order))
     series = DRAWN.with_heights(counts, values=counts if what.draws is not None else np.empty(0))
-    return Lane(key=SAMPLES, title=tr("Samples"), hint=hint, weight=34, ruled=False, picture=_bars(what, series))
+    return Lane(
+        key=SAMPLES, title=tr("Samples"), hint=hint, symbol="n", weight=34, ruled=False, picture=_bars(what, series)
+    )
 
 
 def _policy(what: PolicyPicture, here: int | None, highest: float) -> Lane:
@@ -137,7 +139,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float) -> Lane:
         kept=(likeliest,) if here is None else (likeliest, here),
     )  # fmt: skip
     return Lane(
-        key=POLICY, title=tr("Policy π(a)"), hint=tr("on its own scale"), weight=92, cap=1.0, noted=True,
+        key=POLICY, title=tr("Policy π(a)"), hint=tr("on its own scale"), symbol="π", weight=92, cap=1.0, noted=True,
         picture=picture, ghosts=what.earlier.probabilities,
     )  # fmt: skip
 
@@ -154,8 +156,8 @@ def _change(what: PolicyPicture, farthest: float) -> Lane:
         kept=(int(np.abs(what.change).argmax()),),
     )  # fmt: skip
     return Lane(
-        key=CHANGE, title=tr("Change Δπ"), hint=tr("by this update"), weight=76, symmetric=True, noted=True,
-        picture=picture,
+        key=CHANGE, title=tr("Change Δπ"), hint=tr("by this update"), symbol="Δπ", weight=76, symmetric=True,
+        noted=True, picture=picture,
     )  # fmt: skip
 
 
@@ -176,8 +178,8 @@ def _advantages(what: PolicyPicture) -> Lane:
         kept=tuple(np.flatnonzero(np.isfinite(gained)).tolist()),
     )  # fmt: skip
     return Lane(
-        key=ADVANTAGE, title=tr("Advantage A"), hint=tr("of the draws"), weight=76, symmetric=True, noted=True,
-        picture=picture,
+        key=ADVANTAGE, title=tr("Advantage A"), hint=tr("of the draws"), symbol="A", weight=76, symmetric=True,
+        noted=True, picture=picture,
     )  # fmt: skip
 
 

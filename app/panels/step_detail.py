@@ -164,17 +164,9 @@ class StepDetailPanel(Panel):
     def _fit_columns(self) -> None:
         """Show as many columns as have room, in the order of :data:`KEPT`, so that nothing is scrolled sideways."""
         order = sorted(range(len(self._columns)), key=lambda n: KEPT.index(self._columns[n].name))
-        widths = [self.table.full_width(n) for n in range(len(self._columns))]
         bar = self.table.verticalScrollBar().sizeHint().width()  # its room is kept: no column comes and goes with it
-        room, fitting = self.table.width() - 2 * self.table.frameWidth() - bar, set[int]()
-        for n in order:
-            if fitting and widths[n] > room:
-                break
-            fitting.add(n)
-            room -= widths[n]
-        for n in range(len(self._columns)):
-            self.table.setColumnHidden(n, n not in fitting)
-        names = [column.title for n, column in enumerate(self._columns) if n not in fitting]
+        hidden = self.table.fit_columns(order, self.table.width() - 2 * self.table.frameWidth() - bar)
+        names = [self._columns[n].title for n in hidden]
         self.wider.setText(tr("+ {count} columns").format(count=len(names)) if names else "")
         self.wider.setToolTip(
             plain_tip(tr("In a wider panel: {names}.").format(names=", ".join(names)) if names else "")

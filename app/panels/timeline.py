@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPointF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QFontMetrics,
     QKeyEvent,
@@ -188,6 +188,7 @@ class TimelinePanel(Panel):
         row.addWidget(self.track, 1)
         row.addWidget(self.behind)
         row.addWidget(self.next_button)
+        self._fit_height()
 
     def draw(self, view: View) -> None:
         verb = VERBS[0] if view.following else VERBS[1]
@@ -198,7 +199,6 @@ class TimelinePanel(Panel):
         )
         self._keep_widths(view)
         self.track.show_view(view)
-        self.setFixedHeight(round(self.fontMetrics().height() * 1.7))
         behind = (
             ""
             if view.at_head or view.run.is_recorded
@@ -229,6 +229,15 @@ class TimelinePanel(Panel):
         self.next_button.setFixedSize(following, round(metrics.height() * 1.5))
         room = self.width() - place - behind - following - GAPS
         self.behind.setVisible(room >= SHORTEST * view.scale)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another size of type: the row has its height at once, and docks are restored below it."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fit_height()
+
+    def _fit_height(self) -> None:
+        self.setFixedHeight(round(self.fontMetrics().height() * 1.7))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -163,7 +163,7 @@ class TrainingHistoryPanel(Panel):
                     curve.series = view.run.series[curve.key]
         self._offer(view.run)
         for box in self.boxes.values():
-            box.setFont(view.theme.font("small", view.scale))
+            box.setFont(view.theme.font("digits", view.scale))
         self._fit_boxes()
         self._draw_trials(view)
         results = self.repeats.results

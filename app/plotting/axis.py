@@ -49,7 +49,7 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
     """
 
     def __init__(self, orientation: str, scale: Scale) -> None:
-        self._reach, self._spacing = 0.0, 60.0
+        self._reach, self._spacing, self._line = 0.0, 60.0, 14.0
         self.number_of: Callable[[int], int | None] | None = None
         super().__init__(orientation, showValues=True, maxTickLength=0)
         self.what = scale
@@ -58,7 +58,7 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
 
     def dress(self, theme: Theme, scale: float, *, grid: bool) -> None:
         """Colours and sizes of ``theme`` at ``scale``."""
-        font = theme.font("small", scale)
+        font = theme.font("digits", scale)
         self.setTickFont(font)
         self.setTextPen(theme.colour("muted"))
         self.setPen(pg.mkPen(None))
@@ -70,8 +70,8 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
             self.label.setFont(font)
         else:
             self.showLabel(False)
-        self._spacing = (34.0 if self.orientation == "left" else 64.0) * scale
-        line = font.pixelSize() * 1.3
+        self._spacing = (34.0 if self.orientation == "left" else 64.0) * theme.type_unit(scale)
+        line = self._line = font.pixelSize() * 1.3
         if self.orientation == "left":
             self.setWidth(round(font.pixelSize() * 3.4 + 6 + (line if self.what.text else 0)))
         else:
@@ -96,6 +96,8 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
             return found
         low, high = sorted((minVal, maxVal))
         values = ticks(low, high, max(int(size / self._spacing) + 1, 2), whole=self.what.whole)
+        if self.orientation == "left" and size * (values[-1] - values[0] if values else 0) < self._line * (high - low):
+            values = values[-1:]  # so low that the digits of two would touch
         return [(values[1] - values[0] if len(values) > 1 else 1.0, values)]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:

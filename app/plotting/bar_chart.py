@@ -142,17 +142,19 @@ class BarChart(PlaceChart):
     def _x_ticks(self, axes: Axes) -> list[Tick]:
         picture = self.picture
         if picture.edges is None:
-            metrics = QFontMetricsF(self.theme.font("small", self.factor))
+            metrics = QFontMetricsF(self.theme.font("digits", self.factor))
             return named_ticks(picture.names, metrics, axes.area.width() / (axes.x[1] - axes.x[0]))
         low, high = float(picture.edges[0]), float(picture.edges[-1])
-        found = round_ticks(low, high, axes.area.width(), 64.0 * self.factor)
+        found = round_ticks(low, high, axes.area.width(), 64.0 * self.theme.type_unit(self.factor))
         return [(0.5 + (value - low) / (high - low) * picture.count, text) for value, text in found]
 
     def _y_ticks(self, axes: Axes) -> list[Tick]:
         if self.picture.y_ticks is not None:
             return list(self.picture.y_ticks)
         low, high = axes.y
-        return round_ticks(low, high, axes.area.height(), 34.0 * self.factor, whole=self.picture.y.whole)
+        return round_ticks(
+            low, high, axes.area.height(), 34.0 * self.theme.type_unit(self.factor), whole=self.picture.y.whole
+        )
 
     def _paint_hover(self, painter: QPainter, axes: Axes, place: int) -> None:
         x = axes.at_x(place + 1.0)

@@ -204,9 +204,12 @@ def tally_dots(count: int, pitch: float, factor: float) -> int:
 
 
 def _paint_tally(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
-    """Up to three dots a place, and from the third on (or where there is no room for more than one) their number."""
+    """Up to three dots a place, and from the third on (or where there is no room for more than one) their number.
+
+    Where not even the number has room beside a dot, it stands in the dot's place.
+    """
     pitch = axes.area.width() / (axes.x[1] - axes.x[0])
-    painter.setFont(theme.font("small", factor))
+    painter.setFont(theme.font("digits", factor))
     metrics, middle, half = QFontMetricsF(painter.font()), axes.area.center().y(), TALLY_DOT / 2 * factor
     for place, number in enumerate(series.heights.tolist()):
         count, x = int(number), axes.at_x(place + 1.0)
@@ -215,12 +218,18 @@ def _paint_tally(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme,
         painter.setBrush(theme.colour(series.meaning if count else "border"))
         if not count:
             painter.drawEllipse(QPointF(x, middle), half / 3, half / 3)
+        baseline, text = middle + metrics.ascent() - metrics.height() / 2, f"×{count}"
+        right = x + tally_shift(count, count, pitch, factor) + half + 3 * factor
+        told = count > shown or count >= TALLY_DOTS
+        if told and right + metrics.horizontalAdvance(text) > x + pitch - half:  # it would lie over the next place
+            painter.setPen(theme.ink("text"))
+            painter.drawText(QPointF(x - metrics.horizontalAdvance(str(count)) / 2, baseline), str(count))
+            continue
         for rank in range(shown):
             painter.drawEllipse(QPointF(x + tally_shift(rank, count, pitch, factor), middle), half, half)
-        if count > shown or count >= TALLY_DOTS:
+        if told:
             painter.setPen(theme.ink("text"))
-            right = x + tally_shift(count, count, pitch, factor) + half + 3 * factor
-            painter.drawText(QPointF(right, middle + metrics.ascent() - metrics.height() / 2), f"×{count}")
+            painter.drawText(QPointF(right, baseline), text)
 
 
 def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: float) -> list[tuple[int, str, QPointF]]:
@@ -251,7 +260,7 @@ def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: fl
 
 
 def _paint_notes(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:
-    painter.setFont(theme.font("small", factor))
+    painter.setFont(theme.font("digits", factor))
     painter.setPen(theme.ink("text"))
     metrics = QFontMetricsF(painter.font())
     for place, text, at in notes_of(picture, axes, metrics, factor):

@@ -45,7 +45,7 @@ class Words(QGraphicsItem):
         self._box = QRectF()
 
     def dress(self, theme: Theme, scale: float) -> None:
-        self._theme, self._font = theme, theme.font("small", scale)
+        self._theme, self._font = theme, theme.font("digits", scale)
         self.update()
 
     def width(self, text: str) -> float:
@@ -140,7 +140,7 @@ READ_OUT_PAD = 6.0
 
 def read_out_box(lines: Sequence[tuple[str, str]], theme: Theme, factor: float) -> QRectF:
     """The box that (text, meaning) lines need, its upper left corner at 0."""
-    metrics, pad = QFontMetricsF(theme.font("small", factor)), READ_OUT_PAD * factor
+    metrics, pad = QFontMetricsF(theme.font("digits", factor)), READ_OUT_PAD * factor
     widest = max((metrics.horizontalAdvance(text) for text, _ in lines), default=0.0)
     return QRectF(0, 0, widest + 2 * pad, metrics.height() * len(lines) + 1.4 * pad)
 
@@ -160,7 +160,7 @@ def paint_read_out(painter: QPainter, lines: Sequence[tuple[str, str]], theme: T
     painter.setPen(theme.colour("border"))
     painter.setBrush(ground)
     painter.drawRoundedRect(read_out_box(lines, theme, factor).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
-    painter.setFont(theme.font("small", factor))
+    painter.setFont(theme.font("digits", factor))
     metrics, pad = QFontMetricsF(painter.font()), READ_OUT_PAD * factor
     for n, (text, meaning) in enumerate(lines):
         painter.setPen(theme.ink(meaning))

@@ -42,12 +42,16 @@ class LaneChart(PlaceChart):
     A lane's axis widens as soon as its data leave it and says what it was until the next moment; it narrows only once
     they fill less than 40 % of it.
 
+    Args:
+        headed: whether the picture's sentence stands above the lanes; else whoever holds the chart shows it.
+
     Attributes:
         picture: what is drawn.
     """
 
-    def __init__(self, title: str, *, drag: str = "", parent: QWidget | None = None) -> None:
+    def __init__(self, title: str, *, drag: str = "", headed: bool = True, parent: QWidget | None = None) -> None:
         super().__init__(title, drag=drag, parent=parent)
+        self._headed = headed
         self.picture = NOTHING
         self._ranges: dict[str, tuple[float, float]] = {}
         self._earlier: dict[str, tuple[object, float]] = {}
@@ -98,8 +102,10 @@ class LaneChart(PlaceChart):
 
     def places(self) -> LanePlaces:
         """Where the lanes lie in the widget."""
-        line = QFontMetricsF(self.theme.font("small", self.factor)).height()
-        return places_of(self.picture, QSizeF(self.size()), self._ranges, line, self.factor)
+        line = QFontMetricsF(self.theme.font("digits", self.factor)).height()
+        unit = self.theme.type_unit(self.factor)
+        headed = self._headed and bool(self.picture.sentence)
+        return places_of(self.picture, QSizeF(self.size()), self._ranges, line, self.factor, unit, headed=headed)
 
     def drag_axes(self) -> Axes:
         """The axes of the first lane that has diamonds, else of the first lane."""
@@ -144,12 +150,13 @@ class LaneChart(PlaceChart):
             self._paint_column(painter, places)
             for lane in self.picture.lanes:
                 axes = places.axes[lane.key]
-                paint_title(painter, lane, places.titles[lane.key], self._hint(lane.key, lane.hint), theme, self.factor)
+                room, hint = places.titles[lane.key], self._hint(lane.key, lane.hint)
+                paint_title(painter, lane, room, hint, theme, self.factor, wide=places.wide)
                 paint_lane_axes(painter, lane, axes, theme, self.factor)
+                paint_level(painter, lane, axes, theme, self.factor)  # below the diamonds
                 paint_picture(painter, lane.picture, axes, theme, self.factor)
                 if lane.ghosts:
                     paint_ghosts(painter, self._outline(lane, axes), axes, theme, self.factor)
-                paint_level(painter, lane, axes, theme, self.factor)
             for mark in self.picture.marks:
                 paint_mark(painter, mark, places, theme, self.factor)
             self._paint_words(painter, places)
@@ -189,10 +196,12 @@ class LaneChart(PlaceChart):
         """The sentence above the lanes, and the names of the places below them."""
         axes = next(iter(places.axes.values()))
         painter.setPen(self.theme.ink("text"))
-        painter.setFont(self.theme.font("small", self.factor))
+        painter.setFont(self.theme.font("digits", self.factor))
         metrics = QFontMetricsF(painter.font())
-        if self.picture.sentence:  # a longer one is cut at the edge; its whole text is in the description
-            painter.drawText(QPointF(8 * self.factor, 2 * self.factor + metrics.ascent()), self.picture.sentence)
+        if self._headed and self.picture.sentence:  # the whole text of a longer one is in the description
+            room = round(self.width() - 12 * self.factor)
+            text = metrics.elidedText(self.picture.sentence, Qt.TextElideMode.ElideRight, room)
+            painter.drawText(QPointF(8 * self.factor, 2 * self.factor + metrics.ascent()), text)
         baseline = places.bottom + 3 * self.factor + metrics.ascent()
         ink, muted = self.theme.ink("text"), self.theme.ink("muted")
         for value, text in named_ticks(self.picture.names, metrics, axes.area.width() / (axes.x[1] - axes.x[0])):

@@ -18,6 +18,7 @@ class Lane:
         key: its name in code, which marks refer to.
         title: what it shows.
         hint: a few more words below the title.
+        symbol: what it shows in one or two letters, for a chart that has no room for titles.
         weight: its share of the height, beside the other lanes' weights.
         picture: the marks over the places; of its ``y`` the ends are ignored, a lane's axis follows its data in steps
             of 1, 2 and 5.
@@ -36,6 +37,7 @@ class Lane:
     title: str
     picture: BarPicture
     hint: str = ""
+    symbol: str = ""
     weight: float = 1.0
     symmetric: bool = False
     cap: float | None = None

@@ -19,12 +19,16 @@ from app.theme.tokens import Theme
 
 GUTTER, TICKS, RIGHT = 92.0, 40.0, 10.0
 """Pixels at 100 % for the titles of the lanes, for the digits of their axes, and right of the data."""
+NARROW_GUTTER = 16.0
+"""Pixels at 100 % for the symbols that stand beside the lanes where their titles have no room."""
 WIDE = 440.0
 """Pixels of a chart at 100 % from which on titles stand beside their lanes."""
 BETWEEN = 8.0
 """Pixels between two lanes at 100 %."""
 DIGITS = 12.0
 """Pixels at 100 % between two lines of digits that do not touch."""
+DIAMOND = 5.0
+"""Half of a diamond's width in pixels at 100 %."""
 HANG = 11.0
 """Pixels by which a dot hangs below a diamond."""
 GHOST, GHOST_STRENGTH = 0.8, 0.55
@@ -39,13 +43,15 @@ class LanePlaces:
 
     Attributes:
         axes: of each lane, by its key.
-        titles: the room for each lane's title and hint; of no width where they do not fit.
+        titles: the room for each lane's title and hint, or in a narrow chart for its symbol.
+        wide: whether titles have room.
         top: height of the line above the lanes.
         bottom: where the names of the places begin.
     """
 
     axes: Mapping[str, Axes]
     titles: Mapping[str, QRectF]
+    wide: bool
     top: float
     bottom: float
 
@@ -57,12 +63,25 @@ class LanePlaces:
 
 
 def places_of(
-    picture: LanePicture, size: QSizeF, ranges: Mapping[str, tuple[float, float]], line: float, factor: float
-) -> LanePlaces:
-    """The lanes of ``picture`` one below the other in a widget of ``size``; ``line`` is a text line's height."""
-    wide = size.width() >= WIDE * factor
-    left = (GUTTER if wide else 0.0) * factor + TICKS * factor
-    top, bottom = (line + 8 * factor if picture.sentence else 4 * factor), size.height() - line - 8 * factor
+    picture: LanePicture, size: QSizeF, ranges: Mapping[str, tuple[float, float]], line: float, factor: float,
+    unit: float, *, headed: bool,
+) -> LanePlaces:  # fmt: skip
+    """The lanes of ``picture`` one below the other in a widget of ``size``.
+
+    Args:
+        picture: what is drawn.
+        size: of the widget in pixels.
+        ranges: of each lane's axis.
+        line: height of a line of text in pixels.
+        factor: times the lengths at 100 %.
+        unit: times the type at 100 %, which is larger before a class.
+        headed: whether a sentence stands above the lanes.
+    """
+    wide = size.width() >= WIDE * unit
+    named = any(lane.symbol for lane in picture.lanes)
+    gutter = (GUTTER if wide else NARROW_GUTTER if named else 0.0) * unit
+    left = gutter + TICKS * unit
+    top, bottom = (line + 8 * factor if headed else 4 * factor), size.height() - line - 8 * factor
     gap = BETWEEN * factor
     room = max(bottom - top - gap * len(picture.lanes), 1.0)
     weights = sum(lane.weight for lane in picture.lanes)
@@ -70,24 +89,26 @@ def places_of(
     for lane in picture.lanes:
         height = room * lane.weight / weights
         area = QRectF(left, y, max(size.width() - left - RIGHT * factor, 1.0), max(height, 1.0))
-        titles[lane.key] = QRectF(8 * factor, y, GUTTER * factor if wide else 0.0, height)
+        titles[lane.key] = QRectF((8 if wide else 2) * factor, y, gutter, height)
         if lane.noted:
-            area.adjust(0, min(line, height / 4), 0, -min(line, height / 4) if lane.symmetric else 0)
+            area.adjust(0, min(line, height / (4 if lane.symmetric else 3)), 0, 0)
+            area.adjust(0, 0, 0, -min(line, height / 4) if lane.symmetric else 0)
         span = lane.picture.x_range
         pad = min((7.0 if lane.ruled else 0.0) * factor, area.height() / 6)
         axes[lane.key] = Axes(area=area, x=span, y=ranges[lane.key], pad=1.0 if lane.noted else pad)
         y += height + gap
-    return LanePlaces(axes=axes, titles=titles, top=top, bottom=bottom)
+    return LanePlaces(axes=axes, titles=titles, wide=wide, top=top, bottom=bottom)
 
 
 def paint_lane_axes(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, factor: float) -> None:
     """Grid and digits of a lane, the line at 0 of a symmetric one, and its level."""
     if lane.ruled:
         low, high = axes.y
-        most = max(int(axes.area.height() / (22.0 * factor)) + 1, 3 if lane.symmetric else 2)
+        unit = theme.type_unit(factor)
+        most = max(int(axes.area.height() / (22.0 * unit)) + 1, 3 if lane.symmetric else 2)
         values = lane_ticks(low, high, most)
         spacing = values[1] - values[0] if len(values) > 1 else 1.0
-        apart = (axes.at_y(0.0) - axes.at_y(spacing)) / (DIGITS * factor)
+        apart = (axes.at_y(0.0) - axes.at_y(spacing)) / (DIGITS * unit)
         ticks = []
         for value in values:  # where digits would meet, those below 0 go first, then the one at 0
             shown = apart >= 1 or value > 0 or (value < 0 and 2 * apart >= 1) or (value == 0 and not lane.symmetric)
@@ -100,17 +121,42 @@ def paint_lane_axes(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, fac
         painter.drawLine(QPointF(axes.area.left(), y), QPointF(axes.area.right(), y))
 
 
+def level_box(lane: Lane, axes: Axes, metrics: QFontMetricsF, line: float, factor: float) -> QRectF:
+    """Where the text of a lane's level stands: clear above or below the line, which is ``line`` pixels wide, at the
+    left or the right end; the first of these places within the lane that covers the fewest diamonds."""
+    y, clear, area = axes.at_y(lane.level or 0.0), line / 2 + 2 * factor, axes.area
+    wide, high = metrics.horizontalAdvance(lane.level_text), metrics.height()
+    room = area.adjusted(0, -3 * factor, 0, BETWEEN * factor)
+    lefts = (area.left() + 4 * factor, area.right() - wide - 4 * factor)
+    boxes = [QRectF(left, top, wide, high) for left in lefts for top in (y - clear - high, y + clear)]
+    diamonds = [
+        axes.at(place + 1.0, height)
+        for series in lane.picture.series if series.style == "diamond"
+        for place, height in enumerate(series.heights.tolist()) if height == height
+    ]  # fmt: skip
+    reach = DIAMOND * factor
+
+    def covered(box: QRectF) -> int:
+        return sum(box.adjusted(-reach, -reach, reach, reach).contains(at) for at in diamonds)
+
+    return min([box for box in boxes if room.contains(box)] or boxes[1:2], key=covered)
+
+
 def paint_level(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, factor: float) -> None:
     """The dashed line of a lane as far as it has been drawn; its text when it has arrived."""
     if lane.level is None or lane.level_share <= 0:
         return
     y, area = axes.at_y(lane.level), axes.area
-    painter.setPen(theme.pen("reward", 3.0 if theme.bold else 1.4 * factor, Qt.PenStyle.DashLine))
-    painter.drawLine(QPointF(area.left(), y), QPointF(area.left() + lane.level_share * area.width(), y))
+    line = 3.0 if theme.bold else 1.4 * factor
     if lane.level_share >= 1:
-        painter.setFont(theme.font("small", factor))
+        painter.setFont(theme.font("digits", factor))
+        metrics = QFontMetricsF(painter.font())
+        box = level_box(lane, axes, metrics, line, factor)
+        painter.fillRect(box, theme.colour("ground"))  # no line of the grid strikes it through
         painter.setPen(theme.ink("reward"))
-        painter.drawText(QPointF(area.left() + 4 * factor, y - 3 * factor), lane.level_text)
+        painter.drawText(QPointF(box.left(), box.top() + metrics.ascent()), lane.level_text)
+    painter.setPen(theme.pen("reward", line, Qt.PenStyle.DashLine))
+    painter.drawLine(QPointF(area.left(), y), QPointF(area.left() + lane.level_share * area.width(), y))
 
 
 def ghost_outlines(ghosts: tuple[np.ndarray, ...], axes: Axes) -> QPainterPath:
@@ -142,16 +188,16 @@ def paint_ghosts(painter: QPainter, outlines: QPainterPath, axes: Axes, theme: T
     painter.restore()
 
 
-def paint_title(painter: QPainter, lane: Lane, room: QRectF, hint: str, theme: Theme, factor: float) -> None:
-    """What the lane shows, and a few words below it, where there is a gutter for them."""
-    if room.width() <= 0:
-        return
-    painter.setFont(theme.font("section", factor))
+def paint_title(
+    painter: QPainter, lane: Lane, room: QRectF, hint: str, theme: Theme, factor: float, *, wide: bool
+) -> None:
+    """What the lane shows and a few words below it, or in a chart that is not ``wide`` its symbol."""
+    painter.setFont(theme.font("heading", factor))
     metrics = QFontMetricsF(painter.font())
     painter.setPen(theme.ink("text"))
-    painter.drawText(QPointF(room.left(), room.top() + metrics.ascent()), lane.title)
-    if hint and room.height() >= 1.7 * metrics.height():
-        painter.setFont(theme.font("small", factor))
+    painter.drawText(QPointF(room.left(), room.top() + metrics.ascent()), lane.title if wide else lane.symbol)
+    if wide and hint and room.height() >= 1.7 * metrics.height():
+        painter.setFont(theme.font("digits", factor))
         painter.setPen(theme.ink("muted"))
         painter.drawText(QPointF(room.left(), room.top() + metrics.ascent() + metrics.height()), hint)
 
@@ -195,7 +241,7 @@ def _paint_ceiling(painter: QPainter, mark: Ceiling, axes: Axes, theme: Theme, f
     painter.setBrush(QBrush(Qt.BrushStyle.NoBrush))
     painter.setPen(frame_pen(theme, "text", 1.6 * factor))
     painter.drawLine(at - QPointF(half, 0), at + QPointF(half, 0))
-    painter.setFont(theme.font("small", factor))
+    painter.setFont(theme.font("digits", factor))
     metrics = QFontMetricsF(painter.font())
     painter.setPen(theme.ink(meaning))
     over = axes.at_y(mark.over)

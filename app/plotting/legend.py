@@ -48,12 +48,12 @@ class Legend(QWidget):
         """Other colours, another size."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
-            self.setFont(theme.font("small", scale))
+            self.setFont(theme.font("digits", scale))
             self.updateGeometry()
             self.update()
 
     def sizeHint(self) -> QSize:
-        self.setFont(self.theme.font("small", self.factor))
+        self.setFont(self.theme.font("digits", self.factor))
         wide = sum(self._width(entry) for entry in self._entries)
         return QSize(round(wide), self.fontMetrics().height() + 2)
 

@@ -63,7 +63,7 @@ def axes_in(
     size: QSizeF, theme: Theme, factor: float, x: tuple[float, float], y: tuple[float, float], labels: tuple[str, str]
 ) -> Axes:
     """Axes that fill a widget of ``size``, with room for ticks and for the labels of x and y where there are any."""
-    font = theme.font("small", factor).pixelSize()
+    font = theme.font("digits", factor).pixelSize()
     line = font * 1.3
     left = 2 + round(font * 3.4 + 6 + (line if labels[1] else 0))
     below = 2 + round(line + 10 * factor + (line if labels[0] else 0))
@@ -91,7 +91,7 @@ def paint_axes(
     labels: tuple[str, str],
 ) -> None:  # fmt: skip
     """Grid lines at the ticks of y, the texts of both, and the labels of x and y."""
-    painter.setFont(theme.font("small", factor))
+    painter.setFont(theme.font("digits", factor))
     metrics, area = QFontMetricsF(painter.font()), axes.area
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     painter.setPen(QPen(theme.colour("border"), 1))

@@ -138,6 +138,19 @@ class TableTwin(QTableView):
         title = QFontMetrics(self.theme.font("small", self.factor)).horizontalAdvance(what.title) + small
         return round(max(what.chars * self.cell_metrics.horizontalAdvance("0"), title) + 2 * small * 0.7)
 
+    def fit_columns(self, order: Sequence[int], room: int) -> list[int]:
+        """Show as many columns as ``room`` pixels hold, those first in ``order`` first, so that nothing is scrolled
+        sideways; the places of the hidden ones."""
+        fitting = set[int]()
+        for n in order:
+            if fitting and self.full_width(n) > room:
+                break
+            fitting.add(n)
+            room -= self.full_width(n)
+        for n in range(len(self.table.columns)):
+            self.setColumnHidden(n, n not in fitting)
+        return [n for n in range(len(self.table.columns)) if n not in fitting]
+
     def paintEvent(self, event: QPaintEvent) -> None:
         """All cells in one loop, a column at a time: half of what a delegate's call for each of them costs."""
         if not self._plain:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
+from app.plotting.headline import Headline
 from app.plotting.legend import Entry, Legend
 from app.plotting.place_chart import PlaceChart
 from app.plotting.plot import Plot
@@ -21,6 +22,7 @@ class TwinStack(QWidget):
 
     Attributes:
         plot: lines, bars or lanes; ``refresh`` draws them.
+        headline: a sentence above the plot, None where there is none.
         table: its twin, filled from ``plot.table()`` while it is the one shown.
 
     Signals:
@@ -37,6 +39,7 @@ class TwinStack(QWidget):
         self.title.setObjectName("section")
         self.title.setMinimumWidth(1)  # a narrow panel cuts the title rather than grow
         self.legend = Legend(legend)
+        self.headline: Headline | None = None
         self.button = QToolButton()
         self.button.setProperty("quiet", True)
         self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -70,6 +73,8 @@ class TwinStack(QWidget):
         self.plot.set_look(theme, scale)
         self.table.set_look(theme, scale)
         self.legend.set_look(theme, scale)
+        if self.headline is not None:
+            self.headline.set_look(theme, scale)
         self._dress()
 
     def hide_header(self) -> None:
@@ -78,6 +83,16 @@ class TwinStack(QWidget):
             widget.hide()
         self._bare = True
         self._dress()
+
+    def show_headline(self, text: str) -> None:
+        """Say ``text`` in the header, left of the legend."""
+        if self.headline is None:
+            self.headline = Headline()
+            if self._look is not None:
+                self.headline.set_look(*self._look)
+            self._row.insertWidget(self._row.indexOf(self.legend), self.headline, 1)
+            self._row.setStretchFactor(self.legend, 0)
+        self.headline.say(text)
 
     def add_to_header(self, widget: QWidget) -> None:
         """Put a widget, such as a choice, at the left end of the header."""
@@ -124,7 +139,7 @@ class TwinStack(QWidget):
         edge = round(12 * self.plot.factor)
         self._row.setContentsMargins(edge, round(4 * self.plot.factor), edge, 0)
         self._row.setSpacing(round(8 * self.plot.factor))
-        font = self.plot.theme.font("small", self.plot.factor)
+        font = self.plot.theme.font("digits", self.plot.factor)
         self.button.setFont(font)
         # Both words fit, so the header does not move when they change places.
         self.button.setMinimumWidth(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QRect, Qt
@@ -16,6 +17,8 @@ ROOM = (1180, 720)
 """Width and height, in pixels, that the layout Present fills well at 100 %."""
 LESSON_ROOM = (1080, 610)
 """Width and height, in pixels, that a lesson fills well at 100 %: fewer things stand around it."""
+LEGIBLE = 0.02
+"""Least size of the type in pictures, as a share of the height of the screen."""
 
 
 def screens() -> list[QScreen]:
@@ -59,6 +62,11 @@ def fitting_scale(room: QRect, needed: tuple[int, int] = ROOM) -> float:
     """The largest scale at which what takes ``needed`` at 100 % is complete on a screen of this size."""
     most = min(room.width() / needed[0], room.height() / needed[1])
     return max((scale for scale in SCALES if scale <= most), default=SCALES[0])
+
+
+def least_type(height: int) -> int:
+    """Pixels of type that the back row reads on a screen of ``height`` pixels: 2 % of it."""
+    return math.ceil(LEGIBLE * height)
 
 
 def fill(window: QWidget, screen: QScreen) -> None:

@@ -56,7 +56,9 @@ def _high_contrast(app: QApplication) -> bool:
         return False
 
 
-def apply(app: QApplication, choice: str = "system", scale: float = 1.0, *, sheet: bool = True) -> Theme:
+def apply(
+    app: QApplication, choice: str = "system", scale: float = 1.0, *, legible: int = 0, sheet: bool = True
+) -> Theme:
     """Dress the application and return the theme, with its font families filled in.
 
     Fusion style, palette, fonts and, with ``sheet``, one stylesheet. Plots and painted widgets take the theme and the
@@ -69,7 +71,7 @@ def apply(app: QApplication, choice: str = "system", scale: float = 1.0, *, shee
     if choice != "system":
         hints.setColorScheme(Qt.ColorScheme.Dark if theme.dark else Qt.ColorScheme.Light)
     sans, mono = families()
-    theme = dataclasses.replace(theme, sans=sans, mono=mono)
+    theme = dataclasses.replace(theme, sans=sans, mono=mono, legible=legible)
     scale = clamp(scale)
     if not app.property(FUSION):  # under a stylesheet the style no longer knows its own name, and setting it costs much
         app.setStyle("Fusion")
@@ -107,6 +109,7 @@ class Look(QObject):
         choice: one of ``CHOICES``.
         theme: what that means now.
         scale: 0.8 to 2.5.
+        legible: pixels that words and digits within pictures have at least.
 
     Signals:
         changed: theme or scale are different now.
@@ -119,7 +122,7 @@ class Look(QObject):
     ) -> None:
         super().__init__(parent)
         self._app = app
-        self.choice, self.scale = choice, clamp(scale)
+        self.choice, self.scale, self.legible = choice, clamp(scale), 0
         self.theme = apply(app, self.choice, self.scale, sheet=False)
         app.styleHints().colorSchemeChanged.connect(self._on_scheme)
 
@@ -128,13 +131,17 @@ class Look(QObject):
         self._app.setStyleSheet(stylesheet(self.theme, self.scale))
         put_font_on_all(self._app)
 
-    def set(self, choice: str | None = None, scale: float | None = None) -> None:
-        """Choose another theme or scale."""
-        wanted = (self.choice if choice is None else choice, self.scale if scale is None else clamp(scale))
-        if wanted == (self.choice, self.scale):
+    def set(self, choice: str | None = None, scale: float | None = None, *, legible: int | None = None) -> None:
+        """Choose another theme or scale, or another least size of the type in pictures."""
+        wanted = (
+            self.choice if choice is None else choice,
+            self.scale if scale is None else clamp(scale),
+            self.legible if legible is None else legible,
+        )
+        if wanted == (self.choice, self.scale, self.legible):
             return
         choose(self._app, wanted[0])
-        self.choice, self.scale = wanted
+        self.choice, self.scale, self.legible = wanted
         self._apply()
 
     def zoom(self, steps: int) -> None:
@@ -143,7 +150,7 @@ class Look(QObject):
         self.set(scale=SCALES[min(max(nearest + steps, 0), len(SCALES) - 1)] if steps else 1.0)
 
     def _apply(self) -> None:
-        self.theme = apply(self._app, self.choice, self.scale)
+        self.theme = apply(self._app, self.choice, self.scale, legible=self.legible)
         self.changed.emit()
 
     @Slot()

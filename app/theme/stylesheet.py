@@ -93,7 +93,7 @@ QSlider::handle:horizontal:disabled {{ border-color: {dead}; }}
 QTabWidget::pane {{ border: 0; border-top: 1px solid {border}; }}
 QTabBar {{ background: {ground}; qproperty-drawBase: 0; }}
 QTabBar::tab {{ background: transparent; color: {muted}; border: 0; border-bottom: {s2}px solid transparent;
-  padding: {s6}px {s2}px {s4}px {s2}px; margin: 0 {s8}px; }}
+  padding: {s6}px {s2}px {s4}px {s2}px; margin: 0 {s6}px; }}
 QTabBar::tab:selected {{ color: {text}; border-bottom-color: {accent}; }}
 QTabBar::tab:hover {{ color: {text}; }}
 QTabBar::tab:focus {{ border-bottom-color: {selection}; }}

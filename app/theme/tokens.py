@@ -51,13 +51,17 @@ CUES: dict[str, Cue] = {
 ROLES: dict[str, tuple[int, QFont.Weight]] = {
     "small": (11, QFont.Weight.Normal),
     "section": (11, QFont.Weight.DemiBold),
+    "digits": (11, QFont.Weight.Normal),
+    "heading": (11, QFont.Weight.DemiBold),
     "body": (13, QFont.Weight.Normal),
     "strong": (13, QFont.Weight.DemiBold),
     "mono": (13, QFont.Weight.Normal),
     "number": (20, QFont.Weight.DemiBold),
     "counter": (28, QFont.Weight.DemiBold),
 }
-"""Four sizes in pixels at 100 %, and the weights they come in."""
+"""Four sizes in pixels at 100 %, and the weights they come in; "digits" and "heading" are those within pictures."""
+IN_PICTURES = ("digits", "heading")
+"""Roles that are never smaller than ``Theme.legible``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +73,7 @@ class Theme:
         dark: light marks on a dark ground.
         bold: wide lines and rings, for a projector, or for weak eyes.
         sans, mono: font families; empty means the system's.
+        legible: pixels that words and digits within pictures have at least, so that the back row reads them.
     """
 
     name: str
@@ -89,6 +94,7 @@ class Theme:
     muted: str
     sans: str = ""
     mono: str = ""
+    legible: int = 0
 
     def hex(self, meaning: str) -> str:
         """The token of ``meaning``.
@@ -151,9 +157,14 @@ class Theme:
         return QBrush(self.colour(meaning), Qt.BrushStyle.BDiagPattern)
 
     def font(self, role: str, scale: float = 1.0) -> QFont:
-        """A font of the type scale ("small", "section", "body", "strong", "mono", "number", "counter"), tabular."""
+        """A font of the type scale, by its role (``ROLES``), with digits of one width."""
         family = self.mono if role == "mono" else self.sans
-        return QFont(_font(family, role, max(round(ROLES[role][0] * scale), 1)))
+        least = self.legible if role in IN_PICTURES else 1
+        return QFont(_font(family, role, max(round(ROLES[role][0] * scale), least, 1)))
+
+    def type_unit(self, scale: float) -> float:
+        """How many times as large as at 100 % the words and digits within pictures are."""
+        return self.font("digits", scale).pixelSize() / ROLES["digits"][0]
 
 
 @lru_cache(maxsize=256)
@@ -174,7 +185,7 @@ SAME_AS = {
     "push_up": "policy", "accent": "policy", "selection": "text", "clipped": "push_down", "push": "text", "": "text",
 }  # fmt: skip
 """Meanings that share another's colour and differ by their second cue."""
-TOKENS = {field.name for field in fields(Theme)} - {"name", "dark", "bold", "sans", "mono"}
+TOKENS = {field.name for field in fields(Theme)} - {"name", "dark", "bold", "sans", "mono", "legible"}
 
 LIGHT = Theme(
     name="light",

@@ -191,7 +191,6 @@ class Dock(QDockWidget):
         window, shown = self.parent(), self.titleBarWidget()
         if not isinstance(window, QMainWindow):
             return
-        dress_tabs(window)
         tabbed = bool(window.tabifiedDockWidgets(self)) and not self.isFloating()
         wanted = self._blank if tabbed or self.bare else self._title
         if wanted is not shown:
@@ -200,10 +199,8 @@ class Dock(QDockWidget):
             wanted.setVisible(not tabbed)
 
 
-def dress_tabs(window: QMainWindow) -> None:
-    """Whole titles, and a name, for the tab bars that Qt makes whenever docks become tabs."""
-    for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-        if not bar.accessibleName():
-            bar.setAccessibleName(tr("Panels"))
-            bar.setElideMode(Qt.TextElideMode.ElideNone)
-            bar.setUsesScrollButtons(True)
+def dress_tabs(bar: QTabBar) -> None:
+    """Whole titles, and a name, for a tab bar that Qt has made because docks became tabs."""
+    bar.setAccessibleName(tr("Panels"))
+    bar.setElideMode(Qt.TextElideMode.ElideNone)
+    bar.setUsesScrollButtons(True)

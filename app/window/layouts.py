@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMainWindow, QStyle
 from app.panels.base import Panel, in_window
 from app.panels.registry import PANELS
 from app.panels.spec import Area, LayoutVariant, PanelSpec
-from app.window.docks import Dock, dress_tabs
+from app.window.docks import Dock
 from grpo_core.text import tr
 
 BANDIT, LANGUAGE, RECORDED, COMPARE, PRESENT = "Bandit", "Language model", "Recorded run", "Compare", "Present"
@@ -38,17 +38,18 @@ _KINDS = {
 }
 """For a bandit's run and for a language model's."""
 
-THREE_COLUMNS, TWO_PICTURES = 1100, 560
-"""Width from which the right side need not join the bottom tabs, and height that two pictures need, at 100 %."""
+THREE_COLUMNS, TWO_PICTURES, FORMULA = 1100, 560, 480
+"""Width from which the right side need not join the bottom tabs, height that two pictures need, and height that the
+formula above one picture needs, at 100 %."""
 
 RIGHT = 368
 """Width of the right side at 100 %: the columns of a bandit's step detail."""
 
 
 def size_class(size: QSize, scale: float) -> int:
-    """Which arrangement a layout has in a window of ``size``: 0, 1, 2 with ever larger type, or ever less room."""
+    """Which arrangement a layout has in a window of ``size``: 0 to 3 with ever larger type, or ever less room."""
     if size.height() / scale < TWO_PICTURES:
-        return 2
+        return 2 if size.height() / scale >= FORMULA else 3
     return int(size.width() / scale < THREE_COLUMNS)
 
 
@@ -103,9 +104,9 @@ def arrangement(
     halved = layout in HALVES
     if room or name in ONE_COLUMN:
         bottom, right = (right + bottom if halved else bottom + right), ()
-    if room == 2 or (halved and room):  # so large that only one picture has room beside the controls
+    if room >= 2 or (halved and room):  # so large that only one picture has room beside the controls
         centre, bottom = (), centre + bottom
-    if room == 2:
+    if room == 3:  # nor has the formula above it
         strip, bottom = strip[:1], bottom + strip[1:]
     hidden = {spec.id: spec.area for spec in docked if layout not in spec.shown}
     return Arrangement(
@@ -140,7 +141,6 @@ def arrange(
         docks[front].raise_()
     for dock in docks.values():
         dock.refresh_title()
-    dress_tabs(window)
     _share_out(window, docks, plan, name, scale)
 
 
@@ -192,7 +192,7 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
         window.resizeDocks(under, [round(room * 0.64), round(room * 0.36)], Qt.Orientation.Vertical)
         pictures, heights = [docks[plan.centre[0]]], [*heights, room]
     elif plan.centre:
-        share = 0.42 if name == COMPARE else 0.4
+        share = 0.42 if name == COMPARE else 0.38
         pictures = [docks[plan.centre[0]], docks[plan.bottom[0]]]
         heights += [round(room * (1 - share)), round(room * share)]
     else:  # a large scale: the cards, and all the rest for the one picture

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from PySide6.QtCore import QEvent, Qt, Signal, Slot
+from PySide6.QtCore import QChildEvent, QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.messages.message_bar import MessageBar
 from app.messages.overlay import MessageOverlay
 from app.panels.base import Panel, in_window
 from app.panels.registry import EXPLAIN, PANELS, TIMELINE
 from app.panels.spec import Area, PanelSpec
-from app.window.docks import Dock
+from app.window.docks import Dock, dress_tabs
 from app.window.explain_homes import ExplainHomes
 from app.window.layouts import arrange, arrangement, layout_for
 from app.window.panel_set import PanelSet
+from app.window.picture_room import PictureRoom
 from app.window.saved_docks import SavedDocks
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
@@ -67,6 +68,8 @@ class MainWindow(QMainWindow):
             if spec.eager:
                 self.panels.of(spec)
         self.saved_docks = SavedDocks(self, self.docks)
+        self._room = PictureRoom(self, self.docks)
+        self.arranged.connect(self._room.forget)
         self.messages = MessageBar(self)
         self.overlay = MessageOverlay(self, self.messages, lambda: workspace.scale)
         workspace.frame.connect(self.overlay.lift)
@@ -101,6 +104,30 @@ class MainWindow(QMainWindow):
         """Id of the panel that was brought to the front since the focus last moved, while it is shown."""
         id, focus = self._opened
         return id if id and focus is QApplication.focusWidget() and in_window(self.docks[id]) else None
+
+    def childEvent(self, event: QChildEvent) -> None:
+        """Qt makes a tab bar whenever docks become tabs."""
+        super().childEvent(event)
+        if event.type() == QEvent.Type.ChildPolished and isinstance(bar := event.child(), QTabBar):
+            dress_tabs(bar)
+            bar.tabBarClicked.connect(self._on_tab)
+            bar.currentChanged.connect(self._on_current_tab)
+
+    @Slot(int)
+    def _on_tab(self, place: int) -> None:
+        """A click brings a panel to the front as a menu does."""
+        bar = self.sender()
+        assert isinstance(bar, QTabBar)
+        titles = {dock.windowTitle(): id for id, dock in self.docks.items()}
+        if (id := titles.get(bar.tabText(place))) is not None:
+            self.note_opened(id)
+
+    @Slot(int)
+    def _on_current_tab(self, place: int) -> None:
+        """The arrow keys, on a tab bar that has the focus, bring panels to the front."""
+        bar = self.sender()
+        if isinstance(bar, QTabBar) and bar.hasFocus():
+            self._on_tab(place)
 
     @Slot()
     def _on_explained(self) -> None:

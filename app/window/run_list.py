@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSignalBlocker, Qt
 from PySide6.QtWidgets import QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from app.panels.calm import CalmBox
 from app.theme.labels import plain_tip
 from app.workspace.run_handle import RunHandle
 from grpo_core.runs.export_words import differing
@@ -40,14 +41,13 @@ class _Line(QStyledItemDelegate):
             option.text = f"{option.text}   {more}"
 
 
-class RunList(QComboBox):
+class RunList(CalmBox):
     """A combo box of runs; descriptions are made when it is opened, because they change with every update."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._runs: tuple[RunHandle, ...] = ()
         self.setAccessibleName(tr("Run"))
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # chosen by mouse, the keys go on moving the run
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.setItemDelegate(_Line(self))
 

@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from app.examples import is_example
+from app.panels.calm import CalmBox
 from app.panels.controls.restraints import Restrainable, restraint_menu
 from app.plotting.numbers import in_bytes
 from app.theme.labels import Label, plain_tip
@@ -32,7 +33,7 @@ LENGTHS: tuple[tuple[str, int | None], ...] = (
 
 
 MARGIN = 12
-"""Pixels at both ends of the toolbar."""
+"""Pixels at both ends of the toolbar at 100 %."""
 RUN_TEXTS = (tr("Run"), tr("Pause"))
 
 
@@ -59,14 +60,15 @@ class Transport(QToolBar):
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._spare: list[QAction] = []
         self._of_training: list[QAction] = []
+        self._short: dict[QToolButton, int] = {}
+        """Button that shows its icon alone -> pixels that its text would take."""
         self.dress(1.0)
         self._player, self._run_manager, self._workspace = player, run_manager, workspace
         self._button(actions["step_back"], icon_only=True)
-        for name in ("step", "stage"):
-            self._button(actions[name])
+        step, stage = (self._button(actions[name]) for name in ("step", "stage"))
         self._run = self._button(actions["run"])
         self._run.setProperty("primary", True)
-        self._button(actions["run_n"])
+        self._shrinking = (self._button(actions["run_n"]), stage, step)
         self.seed = self._add_seed(actions)
         self.speed = self._choice(tr("Speed"), [text for text, _ in SPEEDS], self._on_speed)
         self.length = self._choice(tr("Stop after"), [text for text, _ in LENGTHS], self._on_length)
@@ -103,9 +105,10 @@ class Transport(QToolBar):
         return label
 
     def _fit(self) -> None:
-        """Leave out words until the list of runs has room at the right end; a wait for the model is always said.
+        """Leave out words, then the texts of buttons, until the list of runs has room at the right end.
 
-        Seed, speed and length belong to training: a run that another program trained has none of them.
+        A wait for the model is always said. Seed, speed and length belong to training: a run that another program
+        trained has none of them.
         """
         run = self._workspace.run
         out = set(self._of_training) if run is not None and run.is_recorded else set()
@@ -118,13 +121,27 @@ class Transport(QToolBar):
         widths = {action: _width_of(self.widgetForAction(action)) for action in shown}
         layout = self.layout()
         gap = MARGIN if layout is None else layout.spacing()
-        needed = sum(widths.values()) + gap * len(widths) + 2 * MARGIN
+        needed = sum(widths.values()) + sum(self._short.values()) + gap * len(widths) + 2 * self._margin
         for action in spare:
             short = needed > self.width()
             action.setVisible(not short)
             needed -= (widths[action] + gap) * short
+        for button in self._shrinking:
+            needed -= self._shorten(button, needed > self.width())
         if layout is not None:
             layout.activate()  # another text must not be drawn in the room of the one before
+
+    def _shorten(self, button: QToolButton, short: bool) -> int:
+        """Show a button's icon alone, or its text too; pixels that this saves."""
+        styles = Qt.ToolButtonStyle
+        if short and button not in self._short:
+            full = button.sizeHint().width()
+            button.setToolButtonStyle(styles.ToolButtonIconOnly)
+            self._short[button] = full - button.sizeHint().width()
+        elif not short and button in self._short:
+            del self._short[button]
+            button.setToolButtonStyle(styles.ToolButtonTextBesideIcon)
+        return self._short.get(button, 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -172,8 +189,7 @@ class Transport(QToolBar):
 
     def _choice(self, name: str, texts: list[str], slot: object) -> QComboBox:
         self._label(name)
-        box = QComboBox()
-        box.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # chosen by mouse, the keys go on moving the run
+        box = CalmBox()
         box.setAccessibleName(name)
         box.setToolTip(plain_tip(name))
         box.addItems(texts)
@@ -191,6 +207,7 @@ class Transport(QToolBar):
 
     def dress(self, scale: float) -> None:
         """Icons as large as the text."""
+        self._margin = round(MARGIN * scale)
         self.setIconSize(QSize(round(14 * scale), round(14 * scale)))
         if hasattr(self, "_run"):
             self._keep_run_width()
@@ -207,6 +224,8 @@ class Transport(QToolBar):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "_run"):
             self._keep_run_width()
+            for button in self._shrinking:  # another font has other widths
+                self._shorten(button, False)
 
     @Slot(int)
     def _on_run(self, index: int) -> None:

@@ -46,6 +46,11 @@ PICTURES = {"kl": (tr("KL from reference"), 2.5), "reward": (tr("Expected reward
 LEGEND = (Entry(tr("theory π ∝ π_ref exp(r/β)"), "reference", "line"), Entry(tr("mean of 16 runs"), "text", "dot"))
 
 
+def _spoken_beta(place: int) -> str:
+    """What a screen reader says of the slider."""
+    return f"{BETAS[place]:g}"
+
+
 def over_beta(
     theory: np.ndarray, curves: Mapping[str, np.ndarray], high: float, place: int, guess: float | None = None
 ) -> LinePicture:
@@ -108,6 +113,7 @@ class BetaSweep(Interactive):
         self.slider.setRange(0, len(BETAS) - 1)
         self.slider.setPageStep(1)
         self.slider.setAccessibleName(tr("KL weight β"))
+        self.slider.spoken = _spoken_beta
         self.slider.valueChanged.connect(self._on_slid)
         self.beta, self.here, self.foot = Label(), note_label(), note_label("muted")
         row = QHBoxLayout()

@@ -152,7 +152,7 @@ class BillPicture(QWidget):
 
     def _paint_name(self, painter: QPainter, block: Block, area: QRectF, fill: QColor) -> None:
         """The part's name in its block, where there is room; an estimate says so on a ground of its own."""
-        painter.setFont(self.theme.font("small", self.factor))
+        painter.setFont(self.theme.font("digits", self.factor))
         metrics = painter.fontMetrics()
         part = WORDS.get(block.part, block.part)
         text = tr("{part} (estimate)").format(part=part) if block.estimate else part

@@ -92,6 +92,7 @@ class Clip(Interactive):
         self.sides = {1: LineChart(tr("Praised, A > 0")), -1: LineChart(tr("Blamed, A < 0"))}
         self.slider = CalmSlider()
         self.slider.setAccessibleName(tr("Inner pass"))
+        self.slider.spoken = self._spoken_pass
         self.slider.setRange(1, 1)
         self.slider.valueChanged.connect(self._on_slid)
         self.name, self.foot = Label(tr("Inner pass")), Label()
@@ -114,6 +115,9 @@ class Clip(Interactive):
         return {
             "quadrants": tuple(self.sides.values()), "words": (self.foot,), "pass": (self.name, self.slider),
         }  # fmt: skip
+
+    def _spoken_pass(self, position: int) -> str:
+        return tr("{passed} of {passes}").format(passed=position, passes=self.slider.maximum())
 
     # -- what it shows -------------------------------------------------------------------------------------------------
 

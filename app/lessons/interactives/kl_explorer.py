@@ -160,7 +160,7 @@ class KlExplorer(Interactive):
                 both=shown(divergence.both[0]), both2=shown(divergence.both[1])
             )
         )
-        self.note.setFont(view.theme.font("small", view.scale))
+        self.note.setFont(view.theme.font("digits", view.scale))
         self.note.setText(self._note_text(what))
 
     def _draw_below(self, what: str, names: list[str]) -> None:

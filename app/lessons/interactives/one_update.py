@@ -31,14 +31,14 @@ QUANTITIES = {
 }  # fmt: skip
 """What is new at a stage."""
 COLUMNS = (
-    Column("sample", tr("Sample"), chars=6, kind="text"),
-    Column("reward", "R", chars=7, meaning="reward", help=tr("Its reward.")),
+    Column("sample", tr("Sample"), chars=4, kind="text"),
+    Column("reward", "R", chars=6, meaning="reward", help=tr("Its reward.")),
     Column("advantage", "A", chars=8, kind="push", help=tr("Advantage: its reward, compared with its group.")),
-    Column("ratio", "r", chars=7, help=tr("Ratio: how much likelier the policy makes it now than when it was drawn.")),
+    Column("ratio", "r", chars=6, help=tr("Ratio: how much likelier the policy makes it now than when it was drawn.")),
     Column(
         "surrogate",
         tr("min"),
-        chars=10,
+        chars=8,
         kind="signed",
         help=tr("The smaller of ratio times advantage and its clipped version."),
     ),
@@ -50,6 +50,8 @@ LENGTHS = (
     Column("sample", tr("Tokens"), chars=8, decimals=0, help=tr("Length of the completion.")), *COLUMNS[1:3],
 )  # fmt: skip
 REDUCED = (Column("name", tr("Reduction"), chars=14, kind="text"), Column("loss", tr("Loss, first pass"), chars=12))
+TABLE = 0.7
+"""Largest share of the width for the table beside the formula."""
 REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
 
 
@@ -91,7 +93,7 @@ class OneUpdate(Interactive):
         self._below.setSpacing(16)
         self._below.addWidget(self.table, 3)
         self._below.addLayout(right, 2)
-        self.lay_out((self.bars, 2), (self._below, 3), spacing=6)
+        self.lay_out((self.bars, 1), (self._below, 1), spacing=6)
 
     def _reached(self, stage: str) -> bool:
         return SHOWS.index(stage) <= SHOWS.index(self.shows)
@@ -124,6 +126,9 @@ class OneUpdate(Interactive):
         narrow, low = self.width() < 600 * scale, self.height() < 380 * scale
         directions = QBoxLayout.Direction
         self._below.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
+        columns = sum(self.table.full_width(n) for n in range(len(self.table.table.columns)))
+        bar = self.table.verticalScrollBar().sizeHint().width() + 4
+        self.table.setMinimumWidth(1 if narrow else min(columns + bar, round(TABLE * self.width())))
         about_bars = self.shows in ("sample", "bars")
         self.bars.setVisible(bars and (about_bars or not low))
         self.table.setVisible(not (low and about_bars))

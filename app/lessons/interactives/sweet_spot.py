@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.experiments.runner import Poll
 from app.lessons.interactives.base import Interactive, note_label
-from app.panels.calm import CalmSlider
+from app.panels.calm import CalmSlider, in_percent
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet
@@ -64,6 +64,7 @@ class SweetSpot(Interactive):
         self.slider = CalmSlider()
         self.slider.setRange(0, 100)
         self.slider.setAccessibleName(tr("Chance of a right answer"))
+        self.slider.spoken = in_percent
         self.slider.valueChanged.connect(self._on_slid)
         self.name, self.foot = Label(tr("Chance of a right answer p")), note_label()
         self.name.setObjectName("muted")

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.help.hover import explain_on_hover
 from app.theme.labels import Label
 from grpo_core.config import About
+from grpo_core.config.words import headed
 from grpo_core.text import tr
 
 
@@ -89,5 +90,8 @@ def usual(about: About) -> str:
         if about.usual is None
         else [tr("Usual: {low:g} to {high:g}.").format(low=about.usual[0], high=about.usual[1])]
     )
-    parts.append(tr("Allowed: {allowed}.").format(allowed=about.allowed))
+    if about.choices:
+        parts.append(tr("Choices: {choices}.").format(choices=", ".join(headed(choice) for choice in about.choices)))
+    else:
+        parts.append(tr("Allowed: {allowed}.").format(allowed=about.allowed))
     return " ".join(parts)

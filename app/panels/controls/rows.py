@@ -32,6 +32,7 @@ class NumberRow(Row):
         super().__init__(paths, about, parent)
         self._whole = whole
         self._shown = ""
+        self._value: float | None = None
         self.field = QLineEdit()
         self.field.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.field.setObjectName("valueField")
@@ -67,6 +68,7 @@ class NumberRow(Row):
     def show_value(self, value: Any) -> None:
         text = shown(value)
         self._shown = text
+        self._value = None if value is None else float(value)
         if not self.field.hasFocus() or not self.field.isModified():
             self.field.setText(text)
         if self.slider is not None and value is not None:
@@ -74,8 +76,10 @@ class NumberRow(Row):
                 self.slider.setValue(self._scale.position(float(value)))
 
     def _spoken(self, position: int) -> str:
-        """A position of the slider as the value that it stands for, with the unit."""
-        return f"{shown(self._scale.value(position))} {self.about.unit}".rstrip()
+        """What a screen reader says of the slider: the value in force where it stands for that, with the unit."""
+        here = self._value is not None and self._scale.position(self._value) == position
+        value = self._value if here else self._scale.value(position)
+        return f"{shown(value)} {self.about.unit}".rstrip()
 
     @Slot()
     def _on_pressed(self) -> None:

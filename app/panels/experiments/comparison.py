@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -19,7 +19,7 @@ from app.panels.experiments.race.run_row import RunRow
 from app.panels.experiments.race.standing import RaceStanding
 from app.plotting.line_chart import LineChart
 from app.plotting.twin_stack import TwinStack
-from app.theme.labels import Label
+from app.theme.labels import Label, plain_tip
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -28,6 +28,8 @@ from grpo_core.text import tr
 
 SETTLE_MS = 150
 """After an edit of the run's settings it races again once no other has followed for so long."""
+SPACIOUS = 330
+"""Height at 100 % from which the terms of the race stand above it, and what they mean below it."""
 FIRST_LANE = "GRPO (DeepSeekMath)"
 EMPTY = tr("Several algorithms over the same seeds appear here. Press Race.")
 COMING = tr("The algorithms appear here as they come in.")
@@ -46,13 +48,14 @@ class ComparisonPanel(Panel):
     """
 
     run_wanted = Signal(object, str)
+    large = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.controller = RaceController(workspace.jobs, self)
         self.place: int | None = None
         self._lane = FIRST_LANE
-        self._picked = False
+        self._picked = self._spacious = False
         self._source = ""
         self._opened: list[tuple[Settings, Settings]] = []
         self._shown: tuple[object, ...] = ()
@@ -190,7 +193,7 @@ class ComparisonPanel(Panel):
         results, wanted = self.controller.results, self.planned()
         self.twin.set_look(view.theme, view.scale)
         self.standing.set_look(view.theme, view.scale)
-        self.split.arrange(self.size(), view.scale)
+        self._arrange(self.size(), view.scale)
         self.twin.button.setFont(view.theme.font("small", view.scale))
         self.choices.show_state(len(wanted.base.bandit.levels), busy=self.controller.busy)
         of = len(self.controller.asked.names) if self.controller.asked is not None else 0
@@ -204,6 +207,8 @@ class ComparisonPanel(Panel):
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.setText(result)
         self.headline.setVisible(bool(result))
+        self.says.setVisible(self._spacious or not result)
+        self.headline.setToolTip(plain_tip(self.says.text()))
         self.says.setText(
             words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self._settle.isActive())
         )
@@ -256,4 +261,11 @@ class ComparisonPanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.split.arrange(event.size(), self.workspace.scale)
+        self._arrange(event.size(), self.workspace.scale)
+
+    def _arrange(self, room: QSize, scale: float) -> None:
+        """Picture, standing and the terms of the race, as there is room."""
+        self._spacious = room.height() >= SPACIOUS * scale
+        self.choices.set_spacious(self._spacious)
+        self.split.arrange(room, scale)
+        self.standing.fit()

@@ -43,6 +43,7 @@ class KlOverBetaPanel(Panel):
 
     run_wanted = Signal(object, str)
     queue_wanted = Signal(str, str)
+    large = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

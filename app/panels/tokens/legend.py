@@ -51,7 +51,7 @@ class TintLegend(QWidget):
         theme, painter = self._theme, QPainter(self)
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setFont(theme.font("small", self._scale))
+        painter.setFont(theme.font("digits", self._scale))
         metrics = painter.fontMetrics()
         low, high, extent = self._text
         height = self.height()

@@ -11,7 +11,7 @@ from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.tokens.tints import TINTS
 from app.panels.what_if.question import AS_IT_RAN
-from app.theme.labels import Label, plain_tip
+from app.theme.labels import Label, plain_tip, wrapped_tip
 from grpo_core.config import PRESETS
 from grpo_core.text import tr
 
@@ -78,7 +78,7 @@ class WhatIfHeader(QWidget):
                 name = self.preset.itemData(place)
                 self.preset.setItemText(place, f"{name} *" if changed and name == preset else name)
             self.preset.setCurrentIndex(self.preset.findData(preset))
-        self.preset.setToolTip(plain_tip(f"<p>{tip}</p>" if tip else ""))
+        self.preset.setToolTip(wrapped_tip(tip))
 
     def show_passes(self, count: int, passed: int) -> None:
         """How many passes there are to look at, and which is shown."""

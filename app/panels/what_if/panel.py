@@ -33,6 +33,8 @@ AT_START = tr("Update 0 has no batch; move to an update to see what other settin
 class WhatIfPanel(Panel):
     """Both sides of one update: settings that differ, numbers, tokens or samples, and the policy after it."""
 
+    large = True
+
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.question = WhatIfQuestion()

@@ -6,7 +6,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -15,8 +16,10 @@ from app.plotting.bar_data import BarPicture, BarSeries
 from app.plotting.export import Paper, drawn
 from app.plotting.lane_chart import LaneChart
 from app.plotting.lane_data import Ceiling, Dot, Lane, LanePicture, Spot
-from app.plotting.lane_painter import spot_at
+from app.plotting.lane_painter import level_box, spot_at
+from app.plotting.painted_axes import Axes
 from app.theme.tokens import LIGHT
+from tests.app.painted import painted_words
 
 NAMES = ("1", "2", "3")
 
@@ -141,3 +144,29 @@ def test_an_empty_chart_takes_no_keys_and_no_clicks(qtbot: QtBot) -> None:
     QTest.keyClick(made, Qt.Key.Key_Right)
     assert places == []
     assert made.table() == ([], [])
+
+
+def test_a_narrow_chart_names_its_lanes_by_symbols(qtbot: QtBot) -> None:
+    named = lanes(lane("reward", 0.0, 1.0, 0.5, symbol="R"), lane("policy", 0.1, 0.12, 0.08, symbol="π"))
+    made = chart(qtbot, named)
+
+    def words() -> list[str]:
+        return [text for text, *_ in painted_words(made)]
+
+    assert {"reward", "policy"} <= set(words()) and "π" not in words()
+    made.resize(200, 300)
+    assert {"R", "π"} <= set(words()) and "policy" not in words()
+    symbols = list(made.places().titles.values())
+    assert all(room.right() <= made.places().column.left() for room in symbols)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.95])
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_the_words_of_a_level_touch_neither_their_line_nor_a_diamond(level: float, factor: float) -> None:
+    rewards = lane("reward", 0.0, 0.5, 1.0, style="diamond", level=level, level_text="mean of the draws")
+    axes = Axes(area=QRectF(40, 10, 640 * factor, 80 * factor), x=(0.5, 3.5), y=(0.0, 1.0), pad=7.0 * factor)
+    metrics = QFontMetricsF(LIGHT.font("digits", factor))
+    box = level_box(rewards, axes, metrics, 1.4 * factor, factor)
+    assert not box.top() - 1 <= axes.at_y(level) <= box.bottom() + 1
+    diamonds = [axes.at(place + 1.0, height) for place, height in enumerate((0.0, 0.5, 1.0))]
+    assert not [at for at in diamonds if box.adjusted(-5, -5, 5, 5).contains(at)]

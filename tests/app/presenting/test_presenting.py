@@ -6,19 +6,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.panels.base import in_window
 from app.panels.registry import KL_OVER_BETA, STEP_DETAIL
+from app.plotting.place_chart import PlaceChart
+from app.plotting.plot import Plot
 from app.presenting import screens
 from app.presenting.counter import seen_controls
+from app.presenting.maximize import scale_alone
 from app.settings.preferences import load_preferences
 from app.window.saved_docks import put_back
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver, make, take_down
+from tests.app.painted import painted_words
 from tests.app.presenting.hands import places, settle, stage_of, start
 from tests.app.stories.hands import activate, drag, panel, press
 
@@ -115,8 +120,55 @@ def test_a_panel_is_maximized_and_every_dock_comes_back_exactly(driver: Driver) 
         assert driver.program.actions["maximize_panel"].isChecked()
         press(driver, Key.Key_F12)
         driver.settle()
-        assert places(driver) == before
+        driver.qtbot.waitUntil(lambda: places(driver) == before, timeout=5000)
     assert not driver.program.actions["maximize_panel"].isChecked()
+
+
+def test_a_panel_alone_has_larger_type_which_is_no_preference(driver: Driver) -> None:
+    driver.program.window.resize(1366, 768)
+    driver.program.look.set(scale=1.1)
+    activate(driver)
+    press(driver, Key.Key_F12)
+    driver.settle()
+    assert driver.program.look.scale == 1.5
+    transport = driver.program.transport
+    assert transport.runs.isVisible() and transport.runs.geometry().right() < transport.width()
+    press(driver, Key.Key_F12)
+    driver.settle()
+    assert (driver.program.look.scale, driver.program.preferences.current.scale) == (1.1, 1.1)
+    press(driver, Key.Key_F12)
+    driver.program.layouts.choose("Compare")
+    assert driver.program.look.scale == 1.1
+
+
+@pytest.mark.parametrize(
+    ("size", "id", "scale", "alone"),
+    [
+        ((1366, 768), "policy_bars", 1.0, 1.5), ((1366, 768), "controls", 1.0, 1.0),
+        ((1366, 768), "policy_bars", 2.0, 2.0), ((1920, 1080), "step_detail", 1.0, 1.5),
+    ],
+)  # fmt: skip
+def test_a_panel_alone_is_enlarged_as_far_as_it_and_the_toolbar_have_room(
+    size: tuple[int, int], id: str, scale: float, alone: float
+) -> None:
+    assert scale_alone(QSize(*size), id, scale) == alone
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_a_tab_that_was_brought_to_the_front_is_the_panel_that_is_maximized(driver: Driver, by_key: bool) -> None:
+    activate(driver)
+    window, maximizer = driver.program.window, driver.program.presenter.maximizer
+    bars = [bar for bar in window.findChildren(QTabBar) if bar.isVisible()]
+    bar = next(bar for bar in bars if bar.tabText(0) == window.docks["policy_bars"].windowTitle())
+    assert bar.accessibleName() == "Panels"
+    if by_key:
+        bar.setFocus()
+        press(driver, Key.Key_Right)
+    else:
+        QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(1).center())
+    driver.settle()
+    press(driver, Key.Key_F12)
+    assert maximizer.panel == KL_OVER_BETA.id
 
 
 def test_a_layout_chosen_while_a_panel_is_maximized_counts(driver: Driver) -> None:
@@ -173,6 +225,27 @@ def test_the_counter_lies_over_no_control_until_a_hand_puts_it_there(driver: Dri
         middle = row.mapTo(window, row.rect().center()).y()
         driver.qtbot.waitUntil(lambda: abs(counter.geometry().center().y() - middle) <= 2, timeout=5000)
     assert window.rect().contains(presenter.counter.geometry())
+
+
+@pytest.mark.parametrize("size", [(1024, 768), (1366, 768), (1920, 1080)])
+def test_every_word_in_a_plot_is_at_least_two_percent_of_the_height(driver: Driver, size: tuple[int, int]) -> None:
+    driver.run(5)
+    start(driver)
+    window = driver.program.window
+    window.setWindowState(Qt.WindowState.WindowNoState)
+    window.resize(*size)
+    driver.program.look.set("projector", screens.fitting_scale(window.rect()))
+    settle(driver)
+    driver.program.presenter.arrange_later()
+    settle(driver)
+    plots = [plot for plot in window.findChildren(QWidget) if isinstance(plot, Plot | PlaceChart)]
+    words = [word for plot in plots if in_window(plot) for word in painted_words(plot)]
+    texts = {word.text for word in words}
+    assert {"entropy", "Samples", "0"} <= texts and len(words) > 30
+    assert [word for word in words if word.pixels < 0.02 * size[1]] == []
+    driver.program.presenter.stop()
+    settle(driver)
+    assert driver.program.look.legible == 0
 
 
 def test_a_maximized_window_becomes_a_plain_one_before_it_fills_a_screen(driver: Driver) -> None:

@@ -35,6 +35,26 @@ def test_a_slider_speaks_its_value(driver: Driver, path: str) -> None:
     assert interface.role() is QAccessible.Role.Slider
 
 
+def test_a_slider_says_the_value_in_force_where_its_steps_are_coarser(driver: Driver) -> None:
+    row = row_of(driver, "optimizer.learning_rate")
+    driver.settle()
+    assert spoken(row.slider) == row.field.text() == "0.3"
+
+
+def test_choices_are_said_by_the_names_that_the_list_shows(driver: Driver) -> None:
+    row = row_of(driver, "task.landscape")
+    said = row.box.accessibleDescription()
+    assert "Choices: Single peak, Double peak" in said
+    assert "_" not in said
+
+
+def test_a_presets_tip_in_what_if_shows_no_markup(driver: Driver) -> None:
+    driver.run(1)
+    header = panel(driver, "what_if").header
+    driver.settle()
+    assert "2503.14476" in header.preset.toolTip() and "&lt;" not in header.preset.toolTip()
+
+
 @pytest.mark.parametrize("language", [False, True])
 def test_everything_that_can_be_reached_has_a_name_and_no_markup(driver: Driver, language: bool) -> None:
     if language:

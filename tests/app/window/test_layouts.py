@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from PySide6.QtCore import QSize
 
 from app.panels.base import Panel
 from app.panels.registry import PANELS
 from app.panels.spec import Area, DockPlace, LayoutVariant, PanelSpec
-from app.window.layouts import LAYOUTS, Arrangement, arrangement
+from app.window.layouts import LAYOUTS, Arrangement, arrangement, size_class
 from app.workspace.workspace import Workspace
 
 ALL = {spec.id for spec in PANELS if spec.area is not Area.TOP}
@@ -21,7 +22,7 @@ def placed(plan: Arrangement) -> list[str]:
 
 @pytest.mark.parametrize("name", [*LAYOUTS, "A layout of my own"])
 @pytest.mark.parametrize("language", [False, True])
-@pytest.mark.parametrize("room", [0, 1, 2])
+@pytest.mark.parametrize("room", [0, 1, 2, 3])
 def test_every_panel_stands_in_one_place(name: str, language: bool, room: int) -> None:
     plan = arrangement(name, language=language, room=room)
     assert sorted(placed(plan)) == sorted(ALL)
@@ -83,9 +84,27 @@ def test_layouts_made_for_one_kind_of_run_do_not_follow_the_run() -> None:
 
 def test_in_little_room_the_pictures_share_one_place() -> None:
     plan = arrangement("Bandit", language=False, room=2)
+    assert plan.strip == ("metrics", "pipeline")
+    assert plan.bottom[0] == plan.picture == "policy_bars"
+    assert not plan.centre
+
+
+def test_in_the_least_room_the_formula_is_a_tab_too() -> None:
+    plan = arrangement("Bandit", language=False, room=3)
     assert plan.strip == ("metrics",)
     assert plan.bottom[0] == plan.picture == "policy_bars"
     assert plan.bottom[-1] == "pipeline"
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "scale", "room"),
+    [
+        (1366, 768, 1.0, 0), (1366, 768, 1.1, 0), (1366, 768, 1.25, 1), (1366, 768, 1.5, 2), (1366, 768, 2.0, 3),
+        (1280, 680, 1.0, 0), (1920, 1080, 1.5, 0), (1920, 1080, 2.0, 2),
+    ],
+)  # fmt: skip
+def test_the_arrangement_follows_the_room_that_type_leaves(width: int, height: int, scale: float, room: int) -> None:
+    assert size_class(QSize(width, height), scale) == room
 
 
 def test_a_new_row_finds_its_place_in_every_layout() -> None:

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QSplitter, QVBo
 
 from grpo_core.text import tr
 
-PICTURE, TABLE, ROW = 146, 130, 640
+PICTURE, TABLE, ROW = 130, 130, 640
 """Least height of the picture, and of the standing below it; least width of both side by side. Pixels at 100 %."""
 
 

@@ -66,7 +66,7 @@ class RaceChoices(QWidget):
     def __init__(self, table: QWidget, parent: QWidget | None = None) -> None:
         """``table`` is the button that shows the picture as a table."""
         super().__init__(parent)
-        self.race, self.entries, self.peaks = QPushButton(), PresetMenu(), QCheckBox()
+        self.race, self.entries, self.peaks, self.setup = QPushButton(), PresetMenu(), QCheckBox(), QPushButton()
         self.fairness = self._box(
             tr("What is equal"), [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
         )
@@ -86,18 +86,27 @@ class RaceChoices(QWidget):
         self.updates.setCurrentIndex(UPDATES.index(200))
         self._busy = False
         self._dress()
+        self._terms = (self.fairness, self.seeds, self.updates, self.constant, self.prompts, self.peaks)
         line = Wrap(self)
         line.setContentsMargins(12, 4, 8, 2)
         line.setSpacing(8)
-        for widget in (
-            self.race, self.entries, self.fairness, self.seeds, self.updates, self.constant, self.prompts, self.peaks,
-            self.measure, self.axis, table,
-        ):  # fmt: skip
+        for widget in (self.race, self.entries, self.measure, self.axis, self.setup, table, *self._terms):
             line.addWidget(widget)
         table.show()
         self._connect()
+        self.set_spacious(True)
+
+    def set_spacious(self, on: bool) -> None:
+        """Whether there is room for the terms of the race; else a button shows and hides them."""
+        self.setup.setVisible(not on)
+        for widget in self._terms:
+            widget.setVisible(on or self.setup.isChecked())
 
     def _dress(self) -> None:
+        self.setup.setText(tr("Set up"))
+        self.setup.setCheckable(True)
+        self.setup.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setup.setToolTip(plain_tip(tr("What is equal, how many seeds and updates, and what the landscape pays")))
         self.race.setProperty("primary", True)
         self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves Space to the run
         self.peaks.setText(tr("Two peaks"))
@@ -107,6 +116,7 @@ class RaceChoices(QWidget):
     def _connect(self) -> None:
         self.race.clicked.connect(self._on_race)
         self.entries.changed.connect(self.changed)
+        self.setup.toggled.connect(self._on_setup)
         self.peaks.toggled.connect(self.changed)
         for box in (self.fairness, self.seeds, self.updates, self.constant, self.prompts):
             box.currentIndexChanged.connect(self.changed)
@@ -181,6 +191,11 @@ class RaceChoices(QWidget):
             else tr("Over the same seeds on this landscape (Ctrl+R)")
         )
         self.race.setToolTip(plain_tip(tip))
+
+    @Slot(bool)
+    def _on_setup(self, on: bool) -> None:
+        for widget in self._terms:
+            widget.setVisible(on)
 
     @Slot()
     def _on_race(self) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from app.panels.experiments.race.results import COLUMNS
 from app.plotting.table_twin import TableTwin
+from app.theme.labels import plain_tip
 from grpo_core.text import tr
 
 
 class RaceStanding(TableTwin):
-    """The summary of a race.
+    """The summary of a race, with as many columns as have room.
 
     Signals:
         opened: Return or a double click on a row of the data.
@@ -21,8 +22,19 @@ class RaceStanding(TableTwin):
     opened = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(COLUMNS, tr("RaceStanding of the race"), parent)
+        super().__init__(COLUMNS, tr("Standing of the race"), parent)
         self.doubleClicked.connect(self._on_twice)
+
+    def fit(self) -> None:
+        """Show the columns that have room, from the left; the tip names the others."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        hidden = self.fit_columns(range(len(COLUMNS)), self.width() - 2 * self.frameWidth() - bar)
+        names = ", ".join(COLUMNS[n].title for n in hidden)
+        self.setToolTip(plain_tip(tr("In a wider panel: {names}.").format(names=names) if names else ""))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
 
     def explain_current(self) -> None:
         """Nothing: these numbers belong to many runs; one of them can be opened."""

@@ -98,7 +98,7 @@ class SweepChoices(QWidget):
         self.slider = CalmSlider()
         self.slider.setAccessibleName(tr("Value, drag to train at others"))
         self.slider.spoken = self._spoken
-        self.slider.setMinimumWidth(60)
+        self.slider.setMinimumWidth(44)
         self.slider.setMaximumWidth(220)
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)

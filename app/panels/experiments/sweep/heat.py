@@ -145,7 +145,7 @@ class HeatTable(QTableView):
 
     def show_results(self, results: SweepResults | None, measure: str, theme: Theme, scale: float) -> None:
         """Show the final medians of a sweep over two settings."""
-        self.setFont(theme.font("small", scale))
+        self.setFont(theme.font("digits", scale))
         self.horizontalHeader().setMinimumSectionSize(self.fontMetrics().horizontalAdvance("00.000"))
         self.verticalHeader().setMinimumSectionSize(self.fontMetrics().height() + 2)
         self.setAccessibleName(tr("Final {titles} over two settings").format(titles=TITLES[measure]))

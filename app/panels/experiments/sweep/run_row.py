@@ -21,7 +21,7 @@ LISTED = 256
 LONG = (tr("Show REINFORCE with exact KL"), tr("Back to this run’s settings"))
 SHORT = (tr("Exact KL"), tr("Back"))
 """What the buttons say where there is room, and where there is none."""
-NARROW = 620
+NARROW = 700
 """Width at 100 % below which there is none."""
 
 

@@ -1,0 +1,97 @@
+"""What a window in some state loses: texts cut, things scrolled sideways, words over other words."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractScrollArea,
+    QComboBox,
+    QLabel,
+    QPlainTextEdit,
+    QStyle,
+    QStyleOptionComboBox,
+    QToolButton,
+    QWidget,
+)
+
+from app.panels.base import Panel, in_window
+from app.plotting.place_chart import PlaceChart
+from app.plotting.plot import Plot
+from tests.app.painted import painted_words
+
+TOUCH = 2.5
+"""Pixels by which the boxes of two words may meet: a box is higher than its letters."""
+
+
+def box_of(widget: QWidget) -> QRect:
+    """Where a widget lies in its window."""
+    return QRect(widget.mapTo(widget.window(), QPoint()), widget.size())
+
+
+def losses(window: QWidget) -> list[str]:
+    """Sentences on everything that is lost in ``window``; none where nothing is."""
+    shown = [widget for widget in window.findChildren(QWidget) if widget.isVisible() and in_window(widget)]
+    found = [sentence for widget in shown for sentence in _of(widget)]
+    panels = [widget for widget in shown if isinstance(widget, Panel) and widget.id]
+    found += [
+        f"{one.id} lies over {other.id}"
+        for one, other in combinations(panels, 2)
+        if box_of(one).intersects(box_of(other)) and not (one.isAncestorOf(other) or other.isAncestorOf(one))
+    ]
+    return found + [f"{panel.id} leaves the window" for panel in panels if not window.rect().contains(box_of(panel))]
+
+
+def _of(widget: QWidget) -> list[str]:
+    if isinstance(widget, QAbstractScrollArea) and not isinstance(widget, QPlainTextEdit | Plot):
+        beyond = widget.horizontalScrollBar().maximum()
+        return [f"{_name(widget)} is scrolled sideways by {beyond}"] if beyond else []
+    if isinstance(widget, Plot | PlaceChart):
+        return _of_words(widget)
+    if isinstance(widget, QLabel) and widget.text() and not widget.visibleRegion().isEmpty():
+        return _of_label(widget)
+    if isinstance(widget, QComboBox) and not widget.visibleRegion().isEmpty():
+        option = QStyleOptionComboBox()
+        widget.initStyleOption(option)
+        part = QStyle.SubControl.SC_ComboBoxEditField
+        room = widget.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, widget).width()
+        short = widget.fontMetrics().horizontalAdvance(widget.currentText()) - room
+        return [f"{_name(widget)} cuts “{widget.currentText()}” by {short}"] if short > 0 else []
+    if isinstance(widget, QAbstractButton) and not widget.visibleRegion().isEmpty():
+        return _of_button(widget)
+    return []
+
+
+def _of_label(label: QLabel) -> list[str]:
+    if label.wordWrap():
+        low = label.heightForWidth(label.width()) - label.height()
+        return [f"{_name(label)} shows too few lines of “{label.text()}”"] if low > 1 else []
+    fixed = label.minimumWidth() == label.maximumWidth()  # its size is that of the longest text that it may have
+    short = 0 if fixed else label.sizeHint().width() - label.width()
+    return [f"{_name(label)} cuts “{label.text()}” by {short}"] if short > 1 else []
+
+
+def _of_button(button: QAbstractButton) -> list[str]:
+    if isinstance(button, QToolButton) and button.objectName() == "qt_toolbar_ext_button":
+        return ["the toolbar has no room for all of its buttons"]
+    if isinstance(button, QToolButton) and button.toolButtonStyle() is Qt.ToolButtonStyle.ToolButtonIconOnly:
+        return []
+    short = button.sizeHint().width() - button.width()
+    return [f"{_name(button)} cuts “{button.text()}” by {short}"] if button.text() and short > 1 else []
+
+
+def _of_words(plot: Plot | PlaceChart) -> list[str]:
+    words = painted_words(plot)
+    room = plot.rect().adjusted(-2, -2, 2, 2)
+    found = [f"“{word.text}” leaves {plot.title}" for word in words if not room.contains(word.box.toAlignedRect())]
+    for one, other in combinations(words, 2):
+        both = one.box.intersected(other.box)
+        if min(both.width(), both.height()) > TOUCH:
+            found.append(f"“{one.text}” lies over “{other.text}” in {plot.title}")
+    return found
+
+
+def _name(widget: QWidget) -> str:
+    return widget.accessibleName() or f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}"

@@ -1,0 +1,92 @@
+"""A dozen named states of the window: nothing is cut, lies over another thing, or is scrolled sideways."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from app.examples import example
+from app.presenting.screens import ROOM, fitting_scale
+from tests.app.conftest import Driver
+from tests.app.geometry import losses
+from tests.app.lessons.held import lesson_of
+from tests.app.presenting.hands import settle as settle_class
+from tests.app.presenting.hands import start
+from tests.app.stories.hands import panel
+
+SIZES = [
+    (1280, 680, 1.0, "light"), (1366, 768, 1.0, "dark"), (1366, 768, 1.1, "light"), (1366, 768, 1.25, "light"),
+    (1366, 768, 1.5, "light"), (1920, 1080, 1.0, "projector"), (1366, 768, 1.0, "contrast"),
+]  # fmt: skip
+FEW = [SIZES[0], SIZES[3]]
+
+
+def arranged(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
+    """A window of this size and look, with its docks as the layout has them."""
+    driver.program.look.set(theme, scale)
+    driver.program.window.resize(width, height)
+    driver.program.layouts.reset()
+    driver.settle()
+    QApplication.processEvents()
+    driver.settle()
+
+
+@pytest.mark.parametrize(("width", "height", "scale", "theme"), SIZES)
+def test_a_bandit_loses_nothing(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
+    driver.run(20)
+    arranged(driver, width, height, scale, theme)
+    assert losses(driver.program.window) == []
+
+
+@pytest.mark.parametrize(("width", "height", "scale", "theme"), SIZES[3:4])
+def test_a_language_model_loses_nothing(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
+    driver.program.run_manager.open(example())
+    arranged(driver, width, height, scale, theme)
+    assert losses(driver.program.window) == []
+
+
+@pytest.mark.parametrize(("width", "height", "scale", "theme"), FEW[:1])
+@pytest.mark.parametrize("id", ["comparison", "kl_over_beta", "what_if"])
+def test_a_comparison_loses_nothing_and_has_room(
+    driver: Driver, id: str, width: int, height: int, scale: float, theme: str
+) -> None:
+    driver.run(3)
+    arranged(driver, width, height, scale, theme)
+    shown = panel(driver, id)
+    driver.qtbot.waitUntil(lambda: not getattr(shown, "busy", False), timeout=60_000)
+    driver.settle()
+    driver.settle()
+    assert losses(driver.program.window) == []
+    below = driver.program.window.docks["training_history"]
+    assert shown.height() > 2 * below.height()
+    if id == "comparison":
+        assert shown.frame.verticalScrollBar().maximum() == 0
+    narrow = below.height()
+    panel(driver, "policy_bars")
+    driver.qtbot.waitUntil(lambda: below.height() > narrow + 20, timeout=5000)
+
+
+@pytest.mark.parametrize(("width", "height", "scale", "theme"), FEW)
+def test_a_lesson_loses_nothing(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
+    arranged(driver, width, height, scale, theme)
+    player = driver.program.lessons.player
+    player.reveal.moves = False
+    player.open(lesson_of("one_update"), 5)
+    driver.qtbot.waitUntil(lambda: not player.busy, timeout=20_000)
+    player.predict(1.1)
+    driver.settle()
+    assert losses(driver.program.window) == []
+
+
+@pytest.mark.parametrize("size", [(1024, 768)])
+def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, int]) -> None:
+    driver.run(20)
+    start(driver)
+    window = driver.program.window
+    window.setWindowState(Qt.WindowState.WindowNoState)
+    window.resize(*size)
+    driver.program.look.set("projector", fitting_scale(window.rect(), ROOM))
+    driver.program.presenter.arrange_later()
+    settle_class(driver)
+    assert losses(window) == []
