@@ -228,7 +228,16 @@ def arrived(program: Application) -> None:
         ready = page is None or page.interactive is None or page.interactive.ready
         if ready and not program.lessons.player.busy:
             break
-    settle(150)
+    before: list[tuple[int, int]] = []
+    while time.monotonic() < until and (now := _sizes(program)) != before:  # what arrives late is laid out anew
+        before = now
+        settle(150)
+
+
+def _sizes(program: Application) -> list[tuple[int, int]]:
+    """Of every label that is shown."""
+    labels = program.window.findChildren(QLabel)
+    return [(label.width(), label.height()) for label in labels if label.isVisible()]
 
 
 if __name__ == "__main__":
