@@ -142,6 +142,5 @@ class TwinStack(QWidget):
         font = self.plot.theme.font("digits", self.plot.factor)
         self.button.setFont(font)
         # Both words fit, so the header does not move when they change places.
-        self.button.setMinimumWidth(
-            self.button.fontMetrics().horizontalAdvance(tr("Table")) + round(18 * self.plot.factor)
-        )
+        both = self.button.fontMetrics().horizontalAdvance(tr("Table")) + round(18 * self.plot.factor)
+        self.button.setMinimumWidth(max(both, self.button.sizeHint().width()))  # a headline gives way, not the button
