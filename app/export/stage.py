@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from app.build import this_build
 from app.panels.base import Panel
 from app.panels.spec import PanelSpec
+from app.plotting.lane_chart import LaneChart
 from app.theme.labels import Label
 from app.theme.look import families
 from app.theme.tokens import THEMES, Theme
@@ -94,7 +95,10 @@ def without_controls(panel: Panel) -> Iterator[None]:
     areas = [(area, area.horizontalScrollBarPolicy(), area.verticalScrollBarPolicy())
              for area in panel.findChildren(QAbstractScrollArea)]  # fmt: skip
     off = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+    charts = panel.findChildren(LaneChart)
     try:
+        for chart in charts:
+            chart.on_paper = True
         for widget in hidden:
             widget.hide()
         for area, _, _ in areas:
@@ -110,6 +114,8 @@ def without_controls(panel: Panel) -> Iterator[None]:
             area.setVerticalScrollBarPolicy(down)
         for widget in hidden:
             widget.show()
+        for chart in charts:
+            chart.on_paper = False
         settle(panel)
 
 

@@ -102,7 +102,7 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
         series = REWARD.with_heights(bright, values=rewards), UNDRAWN.with_heights(dim)
     mean = None if drawn is None else drawn.mean
     return Lane(
-        key=REWARDS, title=tr("Reward R(a)"), hint=tr("drag a diamond"), symbol="R", weight=74,
+        key=REWARDS, title=tr("Reward R(a)"), hint=tr("drag a diamond"), invites=True, symbol="R", weight=74,
         picture=_bars(what, *series, reach=1.0),
         level=mean, level_share=mean_share(what.stage, what.progress),
         level_text="" if mean is None else tr("mean of the draws {mean}").format(mean=shown(mean)),

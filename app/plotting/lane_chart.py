@@ -47,12 +47,14 @@ class LaneChart(PlaceChart):
 
     Attributes:
         picture: what is drawn.
+        on_paper: whether it is drawn for an exported picture, on which nobody can drag.
     """
 
     def __init__(self, title: str, *, drag: str = "", headed: bool = True, parent: QWidget | None = None) -> None:
         super().__init__(title, drag=drag, parent=parent)
         self._headed = headed
         self.picture = NOTHING
+        self.on_paper = False
         self._ranges: dict[str, tuple[float, float]] = {}
         self._earlier: dict[str, tuple[object, float]] = {}
         """Lane -> the moment at which its axis changed, and where it ended before."""
@@ -150,7 +152,7 @@ class LaneChart(PlaceChart):
             self._paint_column(painter, places)
             for lane in self.picture.lanes:
                 axes = places.axes[lane.key]
-                room, hint = places.titles[lane.key], self._hint(lane.key, lane.hint)
+                room, hint = places.titles[lane.key], self._hint(lane)
                 paint_title(painter, lane, room, hint, theme, self.factor, wide=places.wide)
                 paint_lane_axes(painter, lane, axes, theme, self.factor)
                 paint_level(painter, lane, axes, theme, self.factor)  # below the diamonds
@@ -167,11 +169,11 @@ class LaneChart(PlaceChart):
             self.paint_empty(painter)
         self.paint_focus(painter)
 
-    def _hint(self, key: str, hint: str) -> str:
+    def _hint(self, lane: Lane) -> str:
         """The lane's own words, or, at the moment at which its axis has changed, where that ended before."""
-        moment, high = self._earlier.get(key, (None, 0.0))
+        moment, high = self._earlier.get(lane.key, (None, 0.0))
         if moment is None or moment != self.picture.moment:
-            return hint
+            return "" if self.on_paper and lane.invites else lane.hint
         return tr("scale was {high}").format(high=tick_text(high, high))
 
     def _outline(self, lane: Lane, axes: Axes) -> QPainterPath:

@@ -18,6 +18,7 @@ class Lane:
         key: its name in code, which marks refer to.
         title: what it shows.
         hint: a few more words below the title.
+        invites: whether they ask for an action, which cannot be done on an exported picture: they are left out there.
         symbol: what it shows in one or two letters, for a chart that has no room for titles.
         weight: its share of the height, beside the other lanes' weights.
         picture: the marks over the places; of its ``y`` the ends are ignored, a lane's axis follows its data in steps
@@ -38,6 +39,7 @@ class Lane:
     picture: BarPicture
     hint: str = ""
     symbol: str = ""
+    invites: bool = False
     weight: float = 1.0
     symmetric: bool = False
     cap: float | None = None

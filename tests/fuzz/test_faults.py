@@ -38,7 +38,7 @@ def test_a_disk_that_fills_while_training_stops_the_run_and_loses_nothing_on_it(
     assert run is not None
     with largest_file(run.path.with_name(run.path.name + "-wal").stat().st_size + 40_000):
         driver.program.player.run_n(400)
-        driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.FAILED, timeout=20_000)
+        driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.FAILED)
         driver.settle()
         assert any("cannot be written" in text for text in driver.messages)
         reached = driver.head
@@ -63,7 +63,7 @@ def test_a_run_whose_file_is_deleted_while_it_trains_stops_and_is_saved_under_an
     assert run is not None
     run.path.unlink()
     driver.program.player.run_n(400)
-    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.FAILED, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.FAILED)
     driver.settle()
     (told,) = [text for text in driver.messages if "is not there any more" in text]
     (saved,) = run.path.parent.glob("*(saved).grpo")
@@ -169,7 +169,7 @@ def test_folders_that_become_read_only_are_told_and_the_run_goes_on_once_they_ar
         folder.chmod(0o500)
     try:
         program.player.run_n(5)
-        driver.qtbot.waitUntil(lambda: program.controller.state is State.FAILED, timeout=20_000)
+        driver.qtbot.waitUntil(lambda: program.controller.state is State.FAILED)
         driver.settle()
         program.preferences.save()
         program.messages.say(program.layout_files.save(program.window, "Mine"))

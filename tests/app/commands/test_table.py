@@ -115,7 +115,7 @@ def test_every_command_runs_in_a_window_without_complaint(driver: Driver, monkey
 
 def test_quit_closes_the_window(driver: Driver) -> None:
     driver.program.actions["quit"].trigger()
-    driver.qtbot.waitUntil(lambda: driver.program.window.may_close, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: driver.program.window.may_close)
 
 
 def test_a_command_that_cannot_run_says_why_and_does_not(driver: Driver) -> None:

@@ -155,7 +155,7 @@ def test_a_queue_is_made_watched_and_opened_in_the_panel(driver: Driver) -> None
     shown.table.setCurrentIndex(table.index(1, 0))
     before = program.workspace.run
     QTest.keyClick(shown.table, Qt.Key.Key_Return)
-    driver.qtbot.waitUntil(lambda: program.workspace.run is not before, timeout=20_000)  # it is read beside the window
+    driver.qtbot.waitUntil(lambda: program.workspace.run is not before)  # it is read beside the window
     run = program.workspace.run
     assert run is not None and run.head == 2 and run.origin.settings.objective.beta == 0.5
     (found, _) = runs.results(shown.background.folder)
@@ -179,7 +179,7 @@ def test_closing_the_program_ends_the_process_and_the_next_start_offers_the_rest
 
     second = make(qtbot, tmp_path)
     second.program.background_runs.offer()
-    qtbot.waitUntil(lambda: bool(second.messages), timeout=10_000)
+    qtbot.waitUntil(lambda: bool(second.messages))
     line = message(second, "Runs in the background are not finished: “2026 beta”.")
     background = second.program.background_runs.background
     button(line, "Show").click()

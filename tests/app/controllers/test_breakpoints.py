@@ -55,7 +55,7 @@ def test_one_that_is_added_while_it_runs_acts_and_one_that_is_off_does_not(drive
     program.workspace.breakpoints.add(Breakpoint(series="loss", relation="above", value=-1e9, on=False))
     program.player.set_length(None)
     program.actions["run"].trigger()
-    driver.qtbot.waitUntil(lambda: driver.head > 30, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: driver.head > 30)
     assert program.controller.state is State.RUNNING
     program.workspace.breakpoints.switch(0, True)  # which is true all the time, and so never becomes true
     program.workspace.editing.edit({"objective.beta": 0.5}, "Pull back")

@@ -298,7 +298,15 @@ def test_a_sequence_can_be_cancelled_and_the_window_closed_meanwhile(driver: Dri
     choice = PictureChoice(panel="policy_bars", steps=range(1, 5))
     driver.program.exporter.sequence(tmp_path / "one", choice)
     driver.program.exporter.cancel()
-    driver.qtbot.waitUntil(lambda: not driver.program.exporter.busy, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: not driver.program.exporter.busy)
     assert "cancelled" in driver.messages[-1]
     driver.program.exporter.sequence(tmp_path / "two", choice)
     assert driver.program.exporter.busy  # the fixture closes the window
+
+
+def test_a_picture_of_the_policy_asks_nobody_to_drag(driver: Driver, tmp_path: Path) -> None:
+    driver.run(2)
+    shown = panel(driver, "policy_bars")
+    driver.program.exporter.picture(shown, tmp_path / "a.svg", PictureChoice(panel="policy_bars"))
+    assert "Reward" in texts(tmp_path / "a.svg")
+    assert "drag" not in texts(tmp_path / "a.svg")

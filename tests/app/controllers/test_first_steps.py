@@ -68,7 +68,7 @@ def test_whoever_pauses_has_the_controls(driver: Driver) -> None:
     program = driver.program
     program.player.set_speed(30.0)
     program.first_steps.begin(PULL_BACK)
-    driver.qtbot.waitUntil(lambda: driver.head > 0, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: driver.head > 0)
     program.player.toggle()
     driver.rest()
     driver.qtbot.waitUntil(lambda: program.first_steps.playing is None)
@@ -78,7 +78,7 @@ def test_whoever_pauses_has_the_controls(driver: Driver) -> None:
 def test_whoever_shows_another_run_is_not_taken_back(driver: Driver) -> None:
     program = driver.program
     program.first_steps.begin(PULL_BACK)
-    driver.qtbot.waitUntil(lambda: driver.head > 0, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: driver.head > 0)
     other = program.run_manager.new_run(Settings())
     driver.qtbot.waitUntil(lambda: program.first_steps.playing is None)
     assert program.workspace.run is other

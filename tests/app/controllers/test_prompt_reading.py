@@ -99,7 +99,7 @@ def test_reading_is_given_up_when_asked_and_nothing_follows(
     done: list[bool] = []
     reading.ready(own(prompt_file(tmp_path / "mine.csv", 5_000_000)), lambda: done.append(True))
     messages: MessageBar = driver.program.window.messages
-    driver.qtbot.waitUntil(lambda: any(line.message.id == READING for line in messages.lines), timeout=10_000)
+    driver.qtbot.waitUntil(lambda: any(line.message.id == READING for line in messages.lines))
     line = next(line for line in messages.lines if line.message.id == READING)
     line.buttons[0].click()
     assert not reading.busy

@@ -29,10 +29,10 @@ SOURCES = DATA.parent / "sources"
 def opened(driver: Driver, path: Path) -> RecordedRun:
     """Open a recorded run and wait until its series are there."""
     driver.program.runs.open_path(path)
-    driver.qtbot.waitUntil(lambda: isinstance(shown(driver.program.workspace), RecordedRun), timeout=20_000)
+    driver.qtbot.waitUntil(lambda: isinstance(shown(driver.program.workspace), RecordedRun))
     run = shown(driver.program.workspace)
     assert isinstance(run, RecordedRun)
-    driver.qtbot.waitUntil(lambda: run.computed == run.head, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: run.computed == run.head)
     driver.settle()
     return run
 
@@ -93,7 +93,7 @@ def test_another_run_of_a_database_is_offered_and_opened(
     monkeypatch.setattr(QInputDialog, "getItem", choose)
     line = next(line for line in driver.program.window.messages.lines if line.message.id == "recorded notes")
     line.message.actions[0].run()
-    driver.qtbot.waitUntil(lambda: shown(driver.program.workspace) is not newest, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: shown(driver.program.workspace) is not newest)
     run = shown(driver.program.workspace)
     assert isinstance(run, RecordedRun) and run.title == "first" and run.head == 2
     assert offered == [[sibling.name for sibling in newest.source.siblings]]
@@ -152,7 +152,7 @@ def test_what_was_computed_of_a_run_is_there_when_it_is_opened_again(
 ) -> None:
     monkeypatch.setattr(recorded_follower, "LEAST_KEPT", 1)
     run = opened(driver, DATA / "grpo")
-    driver.qtbot.waitUntil(lambda: not driver.program.recorded_runs.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not driver.program.recorded_runs.busy)
     before = run.series["loss"].values.copy()
     driver.program.runs.close_run()
     again = opened(driver, DATA / "grpo")
@@ -180,7 +180,7 @@ def test_a_step_that_is_written_meanwhile_appears(driver: Driver, tmp_path: Path
     index.write_text(whole)
     follower = driver.program.recorded_runs._followers[run.id]
     follower.look()
-    driver.qtbot.waitUntil(lambda: run.computed == 4, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: run.computed == 4)
     assert driver.program.workspace.cursor.step == 4  # it was followed
 
 
@@ -193,7 +193,7 @@ def test_a_run_that_was_started_again_from_an_earlier_step_begins_anew(driver: D
     index = home / "attempt1/index.jsonl"
     index.write_text("".join(index.read_text().splitlines(keepends=True)[:3]))
     driver.program.recorded_runs._followers[run.id].look()
-    driver.qtbot.waitUntil(lambda: shown(driver.program.workspace) is not run, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: shown(driver.program.workspace) is not run)
     fresh = shown(driver.program.workspace)
     assert isinstance(fresh, RecordedRun) and fresh.head == 3 and run not in driver.program.workspace.runs
     assert any("started again" in message for message in driver.messages)
@@ -231,7 +231,7 @@ def test_a_file_that_is_none_of_them_is_refused_in_a_sentence(driver: Driver, tm
     path = tmp_path / "notes.txt"
     path.write_text("no run")
     driver.program.runs.open_path(path)
-    driver.qtbot.waitUntil(lambda: bool(driver.messages), timeout=20_000)
+    driver.qtbot.waitUntil(lambda: bool(driver.messages))
     assert "notes.txt" in driver.messages[0]
 
 
@@ -248,5 +248,5 @@ def test_files_that_are_opened_while_another_is_read_are_each_refused_in_a_sente
 def test_a_folder_without_a_run_names_the_formats_that_are_known(driver: Driver, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     driver.program.runs.open_path(tmp_path / "empty")
-    driver.qtbot.waitUntil(lambda: bool(driver.messages), timeout=20_000)
+    driver.qtbot.waitUntil(lambda: bool(driver.messages))
     assert "trackio" in driver.messages[0] and "verl" in driver.messages[0]

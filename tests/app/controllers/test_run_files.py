@@ -55,7 +55,7 @@ def test_the_window_trains_and_draws_while_a_slow_disk_is_waited_for(
     first, second = a_run(tmp_path / "first.grpo"), a_run(tmp_path / "second.grpo", 5)
     driver.program.runs.open_path(first)
     driver.program.runs.open_path(second)
-    driver.qtbot.waitUntil(lambda: "Opening first.grpo …" in driver.messages, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: "Opening first.grpo …" in driver.messages)
     driver.run(4)
     assert driver.head == 4
     disk.answers.set()
@@ -77,11 +77,11 @@ def test_a_disk_that_never_answers_is_left_behind_after_some_seconds_and_the_nex
     tasks = driver.program.run_files.tasks
     tasks._deaf.setInterval(50)
     driver.program.runs.open_path(path)
-    driver.qtbot.waitUntil(disk.asked.is_set, timeout=20_000)
+    driver.qtbot.waitUntil(disk.asked.is_set)
     tasks.say_at_work()
     cancel = driver.program.window.messages.lines[-1].buttons[0]
     cancel.click()
-    driver.qtbot.waitUntil(lambda: not driver.program.run_files.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not driver.program.run_files.busy)
     assert any("was left behind; perhaps the disk does not answer" in text for text in driver.messages)
     monkeypatch.undo()
     driver.open(a_run(tmp_path / "here.grpo", 2))
@@ -96,9 +96,9 @@ def test_the_program_ends_though_a_disk_does_not_answer(
 ) -> None:
     monkeypatch.setattr(file_task.FileTask.wait, "__defaults__", (0.05,))
     driver.program.runs.open_path(a_run(tmp_path / "remote.grpo"))
-    driver.qtbot.waitUntil(disk.asked.is_set, timeout=20_000)
+    driver.qtbot.waitUntil(disk.asked.is_set)
     driver.program.shutdown.close()
-    driver.qtbot.waitUntil(lambda: driver.program.window.may_close, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: driver.program.window.may_close)
 
 
 def test_opening_can_be_cancelled_between_two_series_and_says_how_far_it_is(

@@ -25,7 +25,7 @@ def test_the_run_that_was_interrupted_is_offered_and_a_hostile_one_is_left_aside
     changed(folder / "good.grpo", statements("UPDATE meta SET value = 0 WHERE key = 'ended'"))
     changed(folder / "hostile.grpo", endless_view("tail", "i"))
     driver.program.startup.offer_unfinished()
-    driver.qtbot.waitUntil(lambda: any("Interrupted" in text for text in driver.messages), timeout=10_000)
+    driver.qtbot.waitUntil(lambda: any("Interrupted" in text for text in driver.messages))
     assert any("left aside: hostile.grpo holds something that no run file has" in text for text in driver.messages)
     driver.run(1)
     assert driver.head == 1
@@ -36,4 +36,4 @@ def test_a_search_that_is_going_on_when_the_window_closes_is_given_up(driver: Dr
         a_run(driver.program.paths.runs / f"{number}.grpo", str(number))
     driver.program.startup.offer_unfinished()
     driver.program.shutdown.close()
-    driver.qtbot.waitUntil(lambda: driver.program.window.may_close, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: driver.program.window.may_close)

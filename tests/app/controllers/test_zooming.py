@@ -18,7 +18,7 @@ SCREEN = QSize(1366, 768)
 def zoom(driver: Driver, scale: float) -> None:
     driver.program.look.set(scale=scale)
     driver.settle()
-    driver.qtbot.waitUntil(lambda: not driver.program.zooming.busy, timeout=5000)
+    driver.qtbot.waitUntil(lambda: not driver.program.zooming.busy)
     for _ in range(3):
         driver.settle()
 
@@ -81,11 +81,11 @@ def test_presenting_and_lessons_leave_docks_that_were_moved_where_they_are(drive
     window.docks["training_history"].hide()
     window.resize(1000, 600)  # less room, and the same type
     presenter.start()
-    driver.qtbot.waitUntil(lambda: not presenter._later.isActive(), timeout=5000)
+    driver.qtbot.waitUntil(lambda: not presenter._later.isActive())
     presenter.stop()
-    driver.qtbot.waitUntil(lambda: not presenter._later.isActive(), timeout=5000)
+    driver.qtbot.waitUntil(lambda: not presenter._later.isActive())
     driver.program.lessons.player.open(lesson_of("one_update"))
-    driver.qtbot.waitUntil(lambda: not driver.program.lessons.player.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not driver.program.lessons.player.busy)
     driver.program.lessons.player.leave()
     zoom(driver, 1.0)
     assert not window.docks["training_history"].isVisible()
@@ -96,7 +96,7 @@ def test_after_a_lesson_in_large_type_the_docks_have_room(driver: Driver) -> Non
     window, lesson_player = driver.program.window, driver.program.lessons.player
     window.resize(SCREEN)
     lesson_player.open(lesson_of("one_update"))
-    driver.qtbot.waitUntil(lambda: not lesson_player.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not lesson_player.busy)
     zoom(driver, 2.0)
     assert window.docks["lesson"].isVisible()
     lesson_player.leave()

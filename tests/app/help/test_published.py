@@ -123,7 +123,7 @@ def test_help_leads_to_what_is_reported_by_keyboard(driver: Driver) -> None:
     for _ in range(4):  # the fourth link at the top
         QTest.keyClick(browser, Qt.Key.Key_Tab)
     QTest.keyClick(browser, Qt.Key.Key_Return)
-    driver.qtbot.waitUntil(lambda: browser.verticalScrollBar().value() > 0, timeout=2000)
+    driver.qtbot.waitUntil(lambda: browser.verticalScrollBar().value() > 0)
 
 
 def test_claims_are_for_translators_too() -> None:

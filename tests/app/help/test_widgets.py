@@ -58,10 +58,10 @@ def test_the_definition_shows_after_the_keyboard_focus_has_rested(
     first, explained = pair
     QTest.keyClick(first, Qt.Key.Key_Tab)
     assert explained.hasFocus()
-    qtbot.waitUntil(QToolTip.isVisible, timeout=3000)
+    qtbot.waitUntil(QToolTip.isVisible)
     assert "Clip range" in QToolTip.text()
     QTest.keyClick(explained, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
-    qtbot.waitUntil(lambda: not QToolTip.isVisible(), timeout=3000)
+    qtbot.waitUntil(lambda: not QToolTip.isVisible())
 
 
 def test_typing_or_leaving_keeps_the_definition_away(pair: tuple[QLineEdit, QLineEdit]) -> None:

@@ -61,7 +61,7 @@ class Pupil:
     def open(self, id: str) -> None:
         """From the list, with Return."""
         self.driver.program.window.activateWindow()
-        self.driver.qtbot.waitUntil(self.driver.program.window.isActiveWindow, timeout=2000)
+        self.driver.qtbot.waitUntil(self.driver.program.window.isActiveWindow)
         self.driver.program.actions["lessons"].trigger()
         self.driver.settle()
         lessons = self.driver.program.lessons.panel

@@ -48,7 +48,7 @@ def test_a_wider_range_lets_ratios_grow_and_the_corners_stay_two(pupil: Pupil, c
     row = pupil.page.knobs.rows["objective.clip_high"]
     row.edited.emit(row.paths, 1.0, None)
     changed = pupil.driver.program.workspace.editing
-    pupil.driver.qtbot.waitUntil(lambda: changed.settings.objective.clip_high == 1.0, timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: changed.settings.objective.clip_high == 1.0)
     pupil.wait()
     assert clip.answer("largest_ratio") > before
     assert clip.answer("clipped_corners") == 2

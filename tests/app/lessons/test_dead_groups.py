@@ -52,7 +52,7 @@ def test_the_group_size_is_a_knob_and_makes_the_run_again(pupil: Pupil, groups: 
     before = groups.answer("dead")
     row = pupil.page.knobs.rows["learner.group_size"]
     row.edited.emit(row.paths, 16, None)
-    pupil.driver.qtbot.waitUntil(lambda: groups.settings.learner.group_size == 16, timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: groups.settings.learner.group_size == 16)
     pupil.wait()
     assert groups.answer("dead") < before
     assert pupil.driver.program.workspace.view.step.settings.learner.group_size == 16

@@ -27,6 +27,6 @@ def test_the_race_is_the_cores_own_and_a_knob_runs_it_again(pupil: Pupil) -> Non
     row = pupil.page.knobs.rows["learner.critic_rate"]
     row.edited.emit(row.paths, 0.01, None)
     wanted = pupil.driver.program.workspace.editing
-    pupil.driver.qtbot.waitUntil(lambda: wanted.settings.learner.critic_rate == 0.01, timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: wanted.settings.learner.critic_rate == 0.01)
     pupil.wait()
     assert shown.answer("behind_critic") > level + 0.1, "a critic that learns slowly falls behind"

@@ -66,9 +66,9 @@ def test_leaving_while_it_computes_stops_it_and_other_settings_begin_again(pupil
     assert picture.ready
     assert "40 updates: " in picture.note.text()
     pupil.lesson_player.turn({"optimizer.learning_rate": 0.1})
-    pupil.driver.qtbot.waitUntil(lambda: not picture.ready, timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: not picture.ready)
     assert np.isnan(picture.answer("samples_gain"))
-    pupil.driver.qtbot.waitUntil(lambda: "sizes done" in pupil.page.note.text() or picture.ready, timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: "sizes done" in pupil.page.note.text() or picture.ready)
     pupil.wait()
     assert picture.runs("updates")[2] is not before[2]
     pupil.lesson_player.turn({"optimizer.learning_rate": 0.2})
@@ -105,7 +105,7 @@ def test_a_task_without_rewards_of_its_actions_says_so(pupil: Pupil) -> None:
     for show in SHOWS:
         picture.show_step(LessonStep(text="", show=show, state={"kinds": 3}))
         picture.draw(workspace.view)
-    pupil.driver.qtbot.waitUntil(lambda: picture.ready, timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: picture.ready)
     assert "one decision" in picture.progress_text
     assert np.isnan(picture.answer("updates_gain"))
     picture.let_go()

@@ -126,7 +126,7 @@ def test_dragging_moves_the_point_and_leaves_the_curve(pupil: Pupil) -> None:
     plots = picture.plots["groups"]
     curve, before = plots[LIVE].picture.lines[0].y, picture.answer("live")
     pupil.lesson_player.turn({"learner.temperature": 2.0})
-    pupil.driver.qtbot.waitUntil(lambda: picture.answer("live") != before, timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: picture.answer("live") != before)
     pupil.wait()
     assert plots[LIVE].picture.lines[0].y is curve
     place = TEMPERATURES.index(2.0)
@@ -146,7 +146,7 @@ def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
     picture = pupil.picture
     assert isinstance(picture, Temperature)
     pupil.lesson_player.skip()
-    pupil.driver.qtbot.waitUntil(lambda: "temperatures done" in pupil.page.note.text(), timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: "temperatures done" in pupil.page.note.text())
     assert not picture.ready
     assert math.isnan(picture.answer("language_best"))
     pupil.lesson_player.leave()
@@ -155,7 +155,7 @@ def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
     assert pupil.lesson_player.lesson is None
     thread = picture.sampled._runner._thread
     assert thread is not None
-    pupil.driver.qtbot.waitUntil(lambda: not thread.is_alive(), timeout=20_000)
+    pupil.driver.qtbot.waitUntil(lambda: not thread.is_alive())
 
 
 def test_without_torch_the_sentence_says_so_and_the_lesson_goes_on(

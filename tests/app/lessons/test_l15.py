@@ -138,7 +138,7 @@ def test_another_task_says_so_and_leaving_stops_the_runs(pupil: Pupil) -> None:
         assert np.isnan(picture.answer("praised"))
     picture.show_step(replace(lesson_of("credit").steps[3], show="lengths"))
     picture.draw(workspace.view)
-    pupil.driver.qtbot.waitUntil(lambda: picture.ready, timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: picture.ready)
     assert "free length" in picture.progress_text
     assert np.isnan(picture.answer("wrong_growth"))
     picture.let_go()
@@ -164,7 +164,7 @@ def test_answers_are_walked_and_explained_and_the_reduction_is_turned(pupil: Pup
     pupil.press(Key.Key_S)
     grown = picture.answer("wrong_growth")
     pupil.lesson_player.turn({"objective.reduction": "token"})
-    pupil.driver.qtbot.waitUntil(lambda: not picture.ready, timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: not picture.ready)
     pupil.wait()
     assert picture.answer("wrong_growth") < grown / 2
     columns, rows = picture.plot.table()

@@ -133,7 +133,7 @@ def test_another_task_and_a_wrong_state_are_taken_in_a_sentence(pupil: Pupil) ->
     for show in ("race", "faulty"):
         picture.show_step(replace(first, show=show, state={"lanes": 3, "updates": -1}))
         picture.draw(workspace.view)
-        pupil.driver.qtbot.waitUntil(lambda: picture.ready, timeout=5000)
+        pupil.driver.qtbot.waitUntil(lambda: picture.ready)
         assert "chain" in picture.progress_text
         assert np.isnan(picture.answer("needed_ratio"))
     picture.let_go()
@@ -159,7 +159,7 @@ def test_a_longer_chain_is_turned_and_a_decision_is_explained(pupil: Pupil) -> N
     pupil.press(Key.Key_S)
     assert "outcome 29, process 22" in picture.foot.text()
     pupil.lesson_player.turn({"task.max_length": 2})
-    pupil.driver.qtbot.waitUntil(lambda: not picture.ready, timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: not picture.ready)
     pupil.wait()
     assert picture.answer("needed_ratio") < 1.2
     columns, rows = picture.plots["race"].table()

@@ -175,7 +175,7 @@ def test_the_cause_is_a_knob_that_heals_and_the_dials_have_tables(pupil: Pupil) 
     assert isinstance(picture, FlightDeck)
     ill = picture.answer("ill")
     pupil.lesson_player.turn({"objective.beta": 0.0})
-    pupil.driver.qtbot.waitUntil(lambda: not picture.ready, timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: not picture.ready)
     assert np.isnan(picture.answer("ill"))
     pupil.wait()
     assert picture.answer("ill") > ill + 0.5
@@ -209,7 +209,7 @@ def test_a_task_without_the_right_action_says_so(pupil: Pupil) -> None:
     pupil.driver.qtbot.addWidget(picture)
     picture.show_step(LessonStep(text="", show="remedies", state={"right": 99}))
     picture.draw(workspace.view)
-    pupil.driver.qtbot.waitUntil(lambda: picture.ready, timeout=5000)
+    pupil.driver.qtbot.waitUntil(lambda: picture.ready)
     assert "right action among its own" in picture.progress_text
     assert np.isnan(picture.answer("cause"))
     picture.let_go()

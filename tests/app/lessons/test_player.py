@@ -86,7 +86,7 @@ def test_the_user_finds_run_cursor_settings_and_layout_as_they_were(pupil: Pupil
     assert workspace.run is run
     assert (workspace.cursor, workspace.following, workspace.selection, workspace.editing.wanted) == before
     assert workspace.runs == [run]
-    pupil.driver.qtbot.waitUntil(lambda: set(program.paths.runs.glob("*.grpo")) == files, timeout=3000)
+    pupil.driver.qtbot.waitUntil(lambda: set(program.paths.runs.glob("*.grpo")) == files)
     for name, (visible, box) in docks.items():
         assert program.window.docks[name].isVisible() == visible, name
         assert place(program.window.docks[name]) == box, name
@@ -191,7 +191,7 @@ def test_the_keys_are_the_lessons_while_it_is_given_also_before_a_class(pupil: P
     program = pupil.driver.program
     pupil.open("one_update")
     program.presenter.toggle()
-    pupil.driver.qtbot.waitUntil(lambda: program.window.docks["lesson"].isVisible(), timeout=3000)
+    pupil.driver.qtbot.waitUntil(lambda: program.window.docks["lesson"].isVisible())
     pupil.press(Key.Key_PageDown)
     pupil.press(Key.Key_Space)
     assert pupil.lesson_player.place == 2
@@ -215,7 +215,7 @@ def test_closing_the_window_in_a_lesson_remembers_the_users_run(pupil: Pupil) ->
     assert own is not None
     pupil.open("one_update")
     program.window.close()
-    pupil.driver.qtbot.waitUntil(lambda: program.window.may_close, timeout=10_000)
+    pupil.driver.qtbot.waitUntil(lambda: program.window.may_close)
     assert program.preferences.current.last_run == str(own.path)
     assert list(program.paths.runs.glob("*.grpo")) == [own.path]
 
@@ -249,7 +249,7 @@ def test_a_lesson_that_diverges_says_so_and_can_be_left(pupil: Pupil) -> None:
     )  # fmt: skip
     lesson = Lesson(id="wild", number=9, title="?", start=wild, steps=(LessonStep(text="a", update=500),))
     pupil.lesson_player.open(lesson)
-    pupil.driver.qtbot.waitUntil(lambda: not pupil.lesson_player.busy, timeout=20_000)
+    pupil.driver.qtbot.waitUntil(lambda: not pupil.lesson_player.busy)
     pupil.press(Key.Key_Escape)
     assert pupil.lesson_player.lesson is None
     assert pupil.driver.head == 0

@@ -91,7 +91,7 @@ def test_the_first_lesson_climbs_past_the_ghost_that_was_dragged_in_the_picture(
     assert chart.heights["your prediction"][6] == pytest.approx(0.5, abs=0.02)
     player.reveal.moves, player.reveal.clock = True, clock
     QTest.keyClick(box, Qt.Key.Key_Return)
-    pupil.driver.qtbot.waitUntil(lambda: player.reveal.playing, timeout=10_000)
+    pupil.driver.qtbot.waitUntil(lambda: player.reveal.playing)
     heights = []
     for clock.now in (0.0, FILM_SECONDS / 2):
         player.reveal.tick()
@@ -122,7 +122,7 @@ def test_a_picture_changes_into_its_answer(pupil: Pupil) -> None:
     assert isinstance(box, Value)
     box.put(2.0)
     QTest.keyClick(box, Qt.Key.Key_Return)
-    pupil.driver.qtbot.waitUntil(lambda: player.reveal.playing, timeout=10_000)
+    pupil.driver.qtbot.waitUntil(lambda: player.reveal.playing)
     clock.now = CHANGE_SECONDS / 2
     player.reveal.tick()
     pupil.driver.settle()

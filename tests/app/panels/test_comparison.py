@@ -337,7 +337,7 @@ def panel(driver: Driver, front: Front) -> ComparisonPanel:
 
 
 def settle(driver: Driver, panel: ComparisonPanel) -> None:
-    driver.qtbot.waitUntil(lambda: not (panel.controller.busy or panel._settle.isActive()), timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not (panel.controller.busy or panel._settle.isActive()))
     driver.settle()
 
 

@@ -45,7 +45,7 @@ def panel(driver: Driver, front: Front) -> KlOverBetaPanel:
 
 def rest(driver: Driver, panel: KlOverBetaPanel) -> None:
     """Wait until nothing is computed any more, then draw."""
-    driver.qtbot.waitUntil(lambda: not panel.busy, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: not panel.busy)
     driver.settle()
 
 
@@ -253,7 +253,7 @@ def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaP
 
 def test_cancelling_keeps_what_was_done(driver: Driver, panel: KlOverBetaPanel) -> None:
     panel.choices.choose(over=Swept(path="learner.group_size", values=(2, 3, 4096)), updates=1000)
-    driver.qtbot.waitUntil(lambda: panel.controller.done == 1, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: panel.controller.done == 1)
     assert panel.choices.sweep.text() == "Cancel"
     panel.choices.sweep.click()
     assert not panel.controller.busy
@@ -301,7 +301,7 @@ def test_the_command_sweeps_and_a_chain_of_decisions_is_refused_in_a_sentence(
     driver.program.window.docks["training_history"].raise_()
     before = panel.controller.results
     driver.program.actions["sweep"].trigger()
-    driver.qtbot.waitUntil(lambda: panel.controller.results is not before and not panel.busy, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: panel.controller.results is not before and not panel.busy)
     assert panel.seen
     driver.program.runs.new_run()
     driver.program.workspace.editing.edit({"task.landscape": "chain"}, "Another task")
@@ -316,7 +316,7 @@ def test_closing_while_a_sweep_is_computed_is_clean(qtbot: QtBot, tmp_path_facto
     assert isinstance(one, KlOverBetaPanel)
     one.choices.choice = type(one.choices.choice)(over=FEW, seeds=256, updates=10_000)
     driver.program.window.docks["kl_over_beta"].raise_()
-    driver.qtbot.waitUntil(lambda: one.controller.busy, timeout=5000)
+    driver.qtbot.waitUntil(lambda: one.controller.busy)
     take_down(driver)
 
 

@@ -172,7 +172,7 @@ def test_repeats_fill_a_band_whose_runs_repeat_bit_for_bit(driver: Driver) -> No
     driver.run(3)
     panel = driver.program.window.panels.of(TRAINING_HISTORY)
     panel.trials.button.click()
-    driver.qtbot.waitUntil(lambda: panel.repeats.results is not None and not panel.repeats.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: panel.repeats.results is not None and not panel.repeats.busy)
     driver.settle()
     results = panel.repeats.results
     assert results is not None and results.complete and results.updates == FEWEST and len(results.seeds) == COUNT
@@ -194,7 +194,7 @@ def test_repeats_fill_a_band_whose_runs_repeat_bit_for_bit(driver: Driver) -> No
 def test_the_chip_of_the_repeats_hides_their_band(driver: Driver) -> None:
     panel = driver.program.window.panels.of(TRAINING_HISTORY)
     panel.repeat()
-    driver.qtbot.waitUntil(lambda: panel.repeats.results is not None and not panel.repeats.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: panel.repeats.results is not None and not panel.repeats.busy)
     driver.settle()
     band = panel.charts[0].bands["max_prob"]
     assert np.isfinite(band.extent()).all()

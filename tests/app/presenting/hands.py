@@ -18,7 +18,7 @@ def places(driver: Driver) -> dict[str, Any]:
 
 def settle(driver: Driver) -> None:
     presenter = driver.program.presenter
-    driver.qtbot.waitUntil(lambda: not presenter._later.isActive(), timeout=5000)
+    driver.qtbot.waitUntil(lambda: not presenter._later.isActive())
     driver.settle()
 
 
@@ -26,7 +26,7 @@ def start(driver: Driver) -> None:
     driver.program.actions["present"].trigger()
     settle(driver)
     driver.program.window.activateWindow()
-    driver.qtbot.waitUntil(driver.program.window.isActiveWindow, timeout=2000)
+    driver.qtbot.waitUntil(driver.program.window.isActiveWindow)
 
 
 def stage_of(driver: Driver) -> Stage:

@@ -22,7 +22,7 @@ def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_bl
     run_scale = program.look.scale
     assert not presenter.counter.isHidden()
     program.lessons.player.open(lesson_of("one_update"))
-    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
     settle(driver)
     assert presenter.counter.isHidden(), "it would lie over the lesson's buttons"
     assert program.look.scale >= run_scale
@@ -33,7 +33,7 @@ def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_bl
     def top() -> QWidget:
         return [one for one in program.window.children() if isinstance(one, QWidget)][-1]
 
-    driver.qtbot.waitUntil(lambda: top() is presenter.blank, timeout=5000)
+    driver.qtbot.waitUntil(lambda: top() is presenter.blank)
     presenter.toggle_blank()
     program.lessons.player.leave()
     settle(driver)
@@ -57,7 +57,7 @@ def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
 
     def begin_lesson() -> None:
         program.lessons.player.open(lesson_of("one_update"))
-        driver.qtbot.waitUntil(lambda: not program.lessons.player.busy, timeout=20_000)
+        driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
 
     coming = [begin_lesson, program.presenter.start]
     going = [program.lessons.player.leave, program.presenter.stop]
@@ -75,7 +75,7 @@ def test_a_class_sees_one_question_one_picture_and_one_number(driver: Driver) ->
     program.lessons.player.reveal.moves = False
     start(driver)
     program.lessons.player.open(lesson_of("build_group"), 1)
-    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
     settle(driver)
     page = program.lessons.panel.page
     assert page is not None
@@ -113,7 +113,7 @@ def test_before_a_class_type_is_at_least_two_percent_of_the_height_and_nothing_i
     window.setWindowState(Qt.WindowState.WindowNoState)
     window.resize(*size)
     program.lessons.player.open(lesson_of("one_update"), 5)
-    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
     program.look.set("projector", fitting_scale(window.rect(), LESSON_ROOM))
     settle(driver)
     page = program.lessons.panel.page
@@ -133,7 +133,7 @@ def test_the_speaker_reads_the_next_question_and_notes_for_every_step(driver: Dr
     lesson = lesson_of("one_update")
     program.actions["speaker"].trigger()
     program.lessons.player.open(lesson, 4)
-    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
     driver.settle()
     question = lesson.steps[5].predict
     assert question is not None

@@ -193,7 +193,7 @@ def test_the_ring_follows_the_pointer_and_lets_clicks_through(driver: Driver) ->
     driver.program.actions["present.ring"].trigger()
     handle = window.windowHandle()
     QTest.mouseMove(handle, QPoint(300, 200))
-    driver.qtbot.waitUntil(ring.isVisible, timeout=2000)
+    driver.qtbot.waitUntil(ring.isVisible)
     assert (ring.geometry().center() - QPoint(300, 200)).manhattanLength() <= 2
     assert ring.testAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
     image = ring.grab().toImage()
@@ -223,7 +223,7 @@ def test_the_counter_lies_over_no_control_until_a_hand_puts_it_there(driver: Dri
     )
     if size != (1024, 768):  # beside the formula, where there is room
         middle = row.mapTo(window, row.rect().center()).y()
-        driver.qtbot.waitUntil(lambda: abs(counter.geometry().center().y() - middle) <= 2, timeout=5000)
+        driver.qtbot.waitUntil(lambda: abs(counter.geometry().center().y() - middle) <= 2)
     assert window.rect().contains(presenter.counter.geometry())
 
 
@@ -307,7 +307,7 @@ def test_keys_of_a_remote_act_in_the_speaker_window_and_end_up_in_no_note(driver
     presenter = driver.program.presenter
     presenter.speaker.show()
     presenter.speaker.activateWindow()
-    driver.qtbot.waitUntil(presenter.speaker.isActiveWindow, timeout=2000)
+    driver.qtbot.waitUntil(presenter.speaker.isActiveWindow)
     driver.program.workspace.show_stage(Stage.SAMPLE)
     notes = presenter.speaker.notes
     notes.setFocus()

@@ -26,7 +26,7 @@ def panel(driver: Driver, name: str) -> Any:
 def activate(driver: Driver) -> None:
     """Make the window the active one, with the focus on the bars."""
     driver.program.window.activateWindow()
-    driver.qtbot.waitUntil(driver.program.window.isActiveWindow, timeout=2000)
+    driver.qtbot.waitUntil(driver.program.window.isActiveWindow)
     panel(driver, "policy_bars").focus_picture()
     driver.settle()
 

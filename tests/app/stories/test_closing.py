@@ -23,14 +23,14 @@ def idle(driver: Driver) -> None:
 def running(driver: Driver) -> None:
     driver.program.player.set_length(None)
     driver.program.player.run()
-    driver.qtbot.waitUntil(lambda: driver.head > 5, timeout=5000)
+    driver.qtbot.waitUntil(lambda: driver.head > 5)
 
 
 def waiting_for_the_next_update(driver: Driver) -> None:
     driver.program.player.set_speed(1.0)
     running_slowly = driver.program.player
     running_slowly.run()
-    driver.qtbot.waitUntil(lambda: driver.head > 0, timeout=5000)
+    driver.qtbot.waitUntil(lambda: driver.head > 0)
 
 
 def replaying(driver: Driver) -> None:

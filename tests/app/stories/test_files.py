@@ -100,7 +100,7 @@ def test_the_oldest_of_too_many_runs_go_only_when_asked(driver: Driver) -> None:
     driver.program.preferences.change(kept_runs=2)
     before = len(driver.program.window.messages.lines)
     driver.program.startup.offer_clean_up()
-    driver.qtbot.waitUntil(lambda: len(driver.program.window.messages.lines) > before, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: len(driver.program.window.messages.lines) > before)
     assert len(list(driver.program.paths.runs.glob("*.grpo"))) == 5
     line = driver.program.window.messages.lines[-1]
     line.buttons[0].click()

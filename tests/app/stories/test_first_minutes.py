@@ -88,6 +88,6 @@ def test_behind_the_head_run_replays_and_then_goes_live(driver: Driver) -> None:
     driver.program.workspace.move_to(2)
     driver.program.player.set_length(3)
     driver.program.player.run()
-    driver.qtbot.waitUntil(lambda: driver.head == 8, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: driver.head == 8)
     driver.rest()
     assert (driver.head, driver.program.workspace.cursor.step) == (8, 8)

@@ -20,14 +20,14 @@ def test_space_runs_and_pauses(driver: Driver) -> None:
     activate(driver)
     driver.program.player.set_length(None)
     press(driver, Qt.Key.Key_Space)
-    driver.qtbot.waitUntil(lambda: driver.head > 3, timeout=5000)
+    driver.qtbot.waitUntil(lambda: driver.head > 3)
     assert driver.program.actions["run"].text() == "Pause"
     press(driver, Qt.Key.Key_Space)
     driver.rest()
     assert driver.program.actions["run"].text() == "Run"
     head = driver.head
     press(driver, Qt.Key.Key_Space, CTRL)
-    driver.qtbot.waitUntil(lambda: driver.head > head, timeout=5000)
+    driver.qtbot.waitUntil(lambda: driver.head > head)
     press(driver, Qt.Key.Key_Space, CTRL)
     driver.rest()
 
@@ -113,14 +113,14 @@ def test_the_list_of_runs_switches_between_them(driver: Driver) -> None:
 def test_while_another_run_trains_the_button_says_run(driver: Driver) -> None:
     driver.program.player.set_length(None)
     driver.program.player.run()
-    driver.qtbot.waitUntil(lambda: driver.head > 3, timeout=5000)
+    driver.qtbot.waitUntil(lambda: driver.head > 3)
     driver.program.runs.new_run()
     driver.settle()
     assert driver.program.actions["run"].text() == "Run"
     assert driver.program.transport.status.text() == "Run 1 is training"
     driver.program.player.set_length(5)
     driver.program.actions["run"].trigger()
-    driver.qtbot.waitUntil(lambda: driver.head == 5, timeout=5000)
+    driver.qtbot.waitUntil(lambda: driver.head == 5)
     driver.rest()
     assert driver.program.transport.status.text().startswith("autosaved")
 

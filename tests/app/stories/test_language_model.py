@@ -83,7 +83,7 @@ def test_evolution_shows_how_answers_changed_and_jumps_there(driver: Driver) -> 
     shown = program.workspace.run
     assert shown is not None
     read = panel._evolutions
-    driver.qtbot.waitUntil(lambda: shown.id in read and panel._evolutions[shown.id].read == 8, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: shown.id in read and panel._evolutions[shown.id].read == 8)
     evolution = panel._evolutions[shown.id]
     assert len(evolution.prompts) == 8
     changed = [(place, change) for place, known in enumerate(evolution.changes) for change in known[1:]]
@@ -194,6 +194,6 @@ def test_closing_in_the_middle_of_an_update_is_clean(qtbot: QtBot, tmp_path: Pat
     quick(driver)
     driver.program.workspace.editing.edit({"task.prompts": 64, "learner.group_size": 64}, "Large")
     driver.program.player.run()
-    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.RUNNING, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.RUNNING)
     driver.program.window.close()
-    driver.qtbot.waitUntil(lambda: driver.program.window.may_close, timeout=10_000)
+    driver.qtbot.waitUntil(lambda: driver.program.window.may_close)

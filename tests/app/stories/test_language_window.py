@@ -94,9 +94,9 @@ def test_a_checkpoint_is_chosen_in_a_dialog_and_needs_a_new_run(
 ) -> None:
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("/models/mine.safetensors", ""))
     row_of(language, "model.checkpoint").browse.click()
+    assert language.program.workspace.editing.pending == {"model.checkpoint": "/models/mine.safetensors"}
     language.settle()
     assert row_of(language, "model.checkpoint").field.text() == "/models/mine.safetensors"
-    assert language.program.workspace.editing.pending == {"model.checkpoint": "/models/mine.safetensors"}
 
 
 # -- the first start, layouts ------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def test_reset_layout_goes_back_to_the_one_for_this_kind_of_run(language: Driver
 
 def test_keys_act_in_the_layout_for_language_models(language: Driver) -> None:
     language.program.window.activateWindow()
-    language.qtbot.waitUntil(language.program.window.isActiveWindow, timeout=2000)
+    language.qtbot.waitUntil(language.program.window.isActiveWindow)
     inspector = panel(language, "token_inspector")
     inspector.grid.setFocus()
     press(language, Qt.Key.Key_Comma)
@@ -269,7 +269,7 @@ def test_a_model_that_takes_its_time_is_said_to_be_loading(driver: Driver, loadi
     loading(True)
     assert LOADING not in status.text(), "a short wait is not worth a word"
     for dots in (DOTS[-1], DOTS[0], DOTS[1]):
-        driver.qtbot.waitUntil(partial(says, status, LOADING + dots), timeout=3000)
+        driver.qtbot.waitUntil(partial(says, status, LOADING + dots))
     loading(False)
     driver.settle()
     assert status.text() == "no update yet"
@@ -293,7 +293,7 @@ def test_while_a_model_loads_run_can_be_pressed_and_is_not_called_pause(
 def test_space_runs_a_new_language_model_and_opens_no_list(driver: Driver) -> None:
     program, window = driver.program, driver.program.window
     window.activateWindow()
-    driver.qtbot.waitUntil(window.isActiveWindow, timeout=2000)
+    driver.qtbot.waitUntil(window.isActiveWindow)
     program.runs.new_language_run()
     driver.settle()
     focus = QApplication.focusWidget()

@@ -113,14 +113,14 @@ def test_a_session_saved_in_a_lesson_gives_both_back(driver: Driver, tmp_path: P
     lesson = program.lessons.find("5")
     assert lesson is not None
     lesson_player.open(lesson, 1)
-    driver.qtbot.waitUntil(lambda: not lesson_player.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not lesson_player.busy)
     path = saved(driver, tmp_path / "x.grposession")
     manifest = read_manifest(path)
     assert [run.title for run in manifest.runs] == [mine.title]  # type: ignore[union-attr]
     assert (manifest.shown, manifest.step, manifest.lesson, manifest.lesson_step) == (0, 4, lesson.id, 1)
     lesson_player.leave()
     opened(driver, path)
-    driver.qtbot.waitUntil(lambda: lesson_player.lesson is not None and not lesson_player.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: lesson_player.lesson is not None and not lesson_player.busy)
     assert (lesson_player.lesson, lesson_player.place) == (lesson, 1)
     lesson_player.leave()
     assert workspace.run is not mine
@@ -167,7 +167,7 @@ def test_a_place_at_a_step_beyond_the_end_opens_the_last(driver: Driver) -> None
     lesson_player = driver.program.lessons.player
     assert lesson_player.lesson is not None
     assert lesson_player.place == len(lesson_player.lesson.steps) - 1
-    driver.qtbot.waitUntil(lambda: not lesson_player.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not lesson_player.busy)
     lesson_player.leave()
 
 
@@ -178,7 +178,7 @@ def test_a_lesson_that_is_asked_for_after_a_crash_stays(driver: Driver) -> None:
     (program.paths.data / FILE).write_text(json.dumps({"lesson": "clip", "step": 2, "runs": [stale.name]}))
     place = recovery(program)
     program.startup.present("3")
-    driver.qtbot.waitUntil(lambda: not lesson_player.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not lesson_player.busy)
     mine = program.workspace.run
     assert program.controller.commit(10)  # its file is there
     place.offer()
@@ -199,7 +199,7 @@ def test_a_lesson_is_presented_by_its_number_or_id(driver: Driver) -> None:
     assert lesson_player.lesson is not None
     assert lesson_player.lesson.number == 3
     assert program.presenter.active
-    driver.qtbot.waitUntil(lambda: not lesson_player.busy, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not lesson_player.busy)
     program.presenter.stop()
     lesson_player.leave()
 

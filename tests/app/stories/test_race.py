@@ -35,7 +35,7 @@ def finish(driver: Driver) -> ComparisonPanel:
     """Wait until the race is over, then draw."""
     found = driver.program.window.panels["comparison"]
     assert isinstance(found, ComparisonPanel)
-    driver.qtbot.waitUntil(lambda: not (found.controller.busy or found._settle.isActive()), timeout=20_000)
+    driver.qtbot.waitUntil(lambda: not (found.controller.busy or found._settle.isActive()))
     driver.settle()
     return found
 
@@ -120,7 +120,7 @@ def test_training_goes_on_beside_a_race_and_a_cancelled_one_keeps_what_came_in(
     choose(driver, seeds="256 seeds", updates="1,000 updates")
     driver.run(10)
     assert driver.head == 10 and race.controller.busy
-    driver.qtbot.waitUntil(lambda: race.controller.done > 0, timeout=20_000)
+    driver.qtbot.waitUntil(lambda: race.controller.done > 0)
     driver.qtbot.mouseClick(race.choices.race, Qt.MouseButton.LeftButton)
     assert not race.controller.busy
     assert f"As far as it got: {race.standing.table.rowCount()} of 6 algorithms." in race.says.text()

@@ -24,7 +24,7 @@ def test_numbers_that_are_not_finite_stop_the_run_and_leave_a_way_back(driver: D
     driver.run(2)
     driver.program.workspace.editing.edit({"optimizer.learning_rate": 1e3}, "Break it")
     driver.program.player.run_n(60)
-    driver.qtbot.waitUntil(lambda: bool(driver.messages), timeout=10_000)
+    driver.qtbot.waitUntil(lambda: bool(driver.messages))
     stood = driver.head
     assert "not a finite number" in driver.messages[0]
     assert f"stands at update {stood}" in driver.messages[0]
@@ -94,7 +94,7 @@ def test_closing_while_it_runs_at_full_speed_loses_nothing(qtbot: QtBot, qapp: Q
     one = make(qtbot, tmp_path / "home")
     one.program.player.set_length(None)
     one.program.player.run()
-    qtbot.waitUntil(lambda: one.head > 30, timeout=10_000)
+    qtbot.waitUntil(lambda: one.head > 30)
     seen = one.head
     run = one.program.workspace.run
     take_down(one)

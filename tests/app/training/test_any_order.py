@@ -148,7 +148,7 @@ class AnythingWithKills(Anything):
         if self.trainer.pid is not None:
             before = self.trainer.pid
             os.kill(before, signal.SIGKILL)
-            self.qtbot.waitUntil(lambda: self.trainer.pid != before, timeout=20_000)
+            self.qtbot.waitUntil(lambda: self.trainer.pid != before)
 
     @rule()
     def kill_while_it_runs(self) -> None:
@@ -156,7 +156,7 @@ class AnythingWithKills(Anything):
         if self.trainer.pid is not None:
             before = self.trainer.pid
             os.kill(before, signal.SIGKILL)
-            self.qtbot.waitUntil(lambda: self.trainer.pid != before, timeout=20_000)
+            self.qtbot.waitUntil(lambda: self.trainer.pid != before)
         self.pause()  # pressed Run may have been heard by the next process alone
 
 

@@ -289,7 +289,7 @@ def test_every_update_can_be_read_from_the_buffer_or_the_file(trainer: Trainer, 
     buffer = trainer.buffer
     assert buffer is not None
     trainer.run(None)
-    trainer.qtbot.waitUntil(lambda: trainer.head > 0 and buffer.committed > 0, timeout=10_000)
+    trainer.qtbot.waitUntil(lambda: trainer.head > 0 and buffer.committed > 0)
     with RunReader.open(tmp_path / "a.grpo") as reader:
         for back in range(100):
             number = max(trainer.head - back, 1)

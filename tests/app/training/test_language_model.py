@@ -58,7 +58,7 @@ def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrai
     path = tmp_path / "run.grpo"
     trainer = started(make_trainer, path)
     trainer.run(None)
-    trainer.qtbot.waitUntil(lambda: trainer.head >= 4, timeout=20_000)
+    trainer.qtbot.waitUntil(lambda: trainer.head >= 4)
     assert trainer.pid is not None
     os.kill(trainer.pid, signal.SIGKILL)
     until(trainer, State.FAILED)
@@ -85,7 +85,7 @@ def test_closing_gives_up_the_update_in_progress_within_a_token(make_trainer: Ma
     trainer = started(make_trainer, tmp_path / "run.grpo", large)
     child, head = psutil.Process(trainer.pid), trainer.head
     trainer.run(None)
-    trainer.qtbot.waitUntil(lambda: child.cpu_percent() > 1, timeout=10_000)
+    trainer.qtbot.waitUntil(lambda: child.cpu_percent() > 1)
     assert trainer.shutdown(60)
     assert not child.is_running()
     assert trainer.head == head, "the update of 4,096 completions was given up"

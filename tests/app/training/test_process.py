@@ -39,7 +39,7 @@ def kill(trainer: Trainer) -> None:
     pid = trainer.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    trainer.qtbot.waitUntil(lambda: trainer.pid != pid, timeout=20_000)
+    trainer.qtbot.waitUntil(lambda: trainer.pid != pid)
 
 
 def test_the_process_of_a_bandit_imports_neither_torch_nor_qt(
@@ -136,7 +136,7 @@ def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_r
     trainer.begin(Settings(), path)
     trainer.run(None)
     trainer.until_head(1)
-    trainer.qtbot.waitUntil(lambda: deaf.read_text() == "deaf", timeout=20_000)
+    trainer.qtbot.waitUntil(lambda: deaf.read_text() == "deaf")
     with monkeypatch.context() as patch:
         patch.setattr(process_host, "PATIENCE", 0.4)
         trainer.close_run()
@@ -193,7 +193,7 @@ def test_a_pause_during_a_long_update_waits_for_it(
     trainer.pause()
     patience = QElapsedTimer()
     patience.start()
-    trainer.qtbot.waitUntil(lambda: patience.elapsed() > 6000, timeout=20_000)
+    trainer.qtbot.waitUntil(lambda: patience.elapsed() > 6000)
     long.unlink()
     trainer.until(State.PAUSED)
     assert trainer.failures == []

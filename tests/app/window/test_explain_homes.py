@@ -46,7 +46,7 @@ def language(driver: Driver, tmp_path: Path) -> Driver:
     driver.program.run_manager.open(path)
     driver.program.window.show_layout("Language model")
     driver.program.window.activateWindow()
-    driver.qtbot.waitUntil(driver.program.window.isActiveWindow, timeout=2000)
+    driver.qtbot.waitUntil(driver.program.window.isActiveWindow)
     driver.settle()
     return driver
 

@@ -64,7 +64,7 @@ class Desk:
         """Wait until the run that trains has come so far."""
         trains = self.workspace.training
         assert trains is not None
-        self.qtbot.waitUntil(lambda: trains.head >= head, timeout=10_000)
+        self.qtbot.waitUntil(lambda: trains.head >= head)
 
     def leave(self) -> None:
         """Let go of everything, as closing the window does."""

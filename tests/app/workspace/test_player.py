@@ -88,7 +88,7 @@ def test_behind_the_head_run_replays_every_update_and_goes_live(desk: Desk, monk
     monkeypatch.setattr(desk.workspace, "move_to", moved)
     desk.player.toggle()
     assert desk.player.mode is Mode.REPLAYING
-    desk.qtbot.waitUntil(lambda: desk.shown.head == 7, timeout=5000)
+    desk.qtbot.waitUntil(lambda: desk.shown.head == 7)
     desk.rest()
     assert seen[:4] == [1, 2, 3, 4]
     assert desk.here == 7
@@ -161,9 +161,9 @@ def test_slow_runs_play_the_stages_of_each_update(desk: Desk, speed: float, stag
     desk.qtbot.waitUntil(lambda: desk.player.film.film is not None)
     assert desk.player.film.film is not None
     assert tuple(dict.fromkeys(part.stage for part in desk.player.film.film.parts)) == stages
-    desk.qtbot.waitUntil(lambda: 0 < desk.workspace.cursor.progress < 1, timeout=10_000)
+    desk.qtbot.waitUntil(lambda: 0 < desk.workspace.cursor.progress < 1)
     desk.rest()
-    desk.qtbot.waitUntil(lambda: desk.workspace.cursor == Cursor(step=2), timeout=10_000)
+    desk.qtbot.waitUntil(lambda: desk.workspace.cursor == Cursor(step=2))
 
 
 # -- films, on a clock of the test's own -------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_a_run_that_is_paused_within_a_film_goes_on_after_it(desk: Desk) -> None
     desk.player.set_speed(1.0)
     desk.player.set_length(3)
     desk.player.run()
-    desk.qtbot.waitUntil(lambda: desk.player.film.playing, timeout=10_000)
+    desk.qtbot.waitUntil(lambda: desk.player.film.playing)
     desk.player.toggle()
     desk.rest()
     head, stood = desk.shown.head, desk.workspace.cursor

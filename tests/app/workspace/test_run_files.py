@@ -58,7 +58,7 @@ def test_a_run_that_another_window_went_on_with_is_read_again_when_it_is_opened(
     other.leave()
     desk.run_manager.show(next(run for run in desk.workspace.runs if run.path == path))
     desk.player.step()
-    desk.qtbot.waitUntil(lambda: bool(desk.said), timeout=5000)
+    desk.qtbot.waitUntil(lambda: bool(desk.said))
     assert "open the file again" in desk.said[-1]
     desk.run_manager.open(path)
     assert desk.shown.head == 5
@@ -124,7 +124,7 @@ def test_at_its_size_limit_a_run_pauses_with_a_sentence_and_keeps_everything(des
     desk.run_manager.training.limit = 200_000
     desk.player.set_length(None)
     desk.player.run()
-    desk.qtbot.waitUntil(lambda: bool(desk.said), timeout=10_000)
+    desk.qtbot.waitUntil(lambda: bool(desk.said))
     desk.rest()
     assert "size limit" in desk.said[0]
     assert desk.shown.on_disk == desk.shown.head
@@ -137,7 +137,7 @@ def test_after_numbers_that_are_not_finite_a_branch_goes_on_from_an_earlier_upda
     desk.run(3)
     desk.workspace.editing.edit({"optimizer.learning_rate": 1e3}, "Break it")
     desk.player.run_n(60)
-    desk.qtbot.waitUntil(lambda: bool(desk.said), timeout=10_000)
+    desk.qtbot.waitUntil(lambda: bool(desk.said))
     desk.rest()
     assert "not a finite number" in desk.said[0]
     broken = desk.shown

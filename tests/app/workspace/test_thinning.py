@@ -91,7 +91,7 @@ def test_a_run_that_stopped_at_its_limit_goes_on_once_it_may_thin(desk: Desk, mo
     desk.run_manager.training.limit = LIMIT
     desk.player.set_length(None)
     desk.player.run()
-    desk.qtbot.waitUntil(lambda: bool(desk.said), timeout=10_000)
+    desk.qtbot.waitUntil(lambda: bool(desk.said))
     desk.rest()
     stopped = desk.shown.head
     assert "thin out" in desk.said[0]
