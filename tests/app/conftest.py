@@ -21,10 +21,6 @@ from app.workspace.player import Mode
 PEOPLE_SEE, frame.INTERVAL_MS = frame.INTERVAL_MS, 8
 """Tests wait for many frames; the rate that people see is held by test_performance_guards.py."""
 message.READ_MS = 10_000_000  # what is said stays until a test has read it
-PATIENCE_MS = 30_000
-"""A wait ends with what it waits for; on a busy machine that takes long."""
-for wait in (QtBot.waitUntil, QtBot.waitSignal, QtBot.waitSignals):
-    wait.__kwdefaults__["timeout"] = PATIENCE_MS  # type: ignore[index]
 
 
 @dataclass
@@ -37,13 +33,13 @@ class Driver:
     def settle(self) -> None:
         """Let the window draw what is due."""
         self.program.workspace.request_frame()
-        with self.qtbot.waitSignal(self.program.workspace.frame, timeout=PATIENCE_MS):
+        with self.qtbot.waitSignal(self.program.workspace.frame):
             pass
         QApplication.processEvents()
 
     def rest(self) -> None:
         """Wait until nothing is computed or replayed any more, then draw."""
-        self.qtbot.waitUntil(self._resting, timeout=PATIENCE_MS)
+        self.qtbot.waitUntil(self._resting)
         self.settle()
 
     def _resting(self) -> bool:
@@ -58,7 +54,7 @@ class Driver:
     def opened(self) -> None:
         """Wait until nothing is being opened or saved any more, then draw."""
         program = self.program
-        self.qtbot.waitUntil(lambda: not (program.run_files.busy or program.session_files.busy), timeout=PATIENCE_MS)
+        self.qtbot.waitUntil(lambda: not (program.run_files.busy or program.session_files.busy))
         self.settle()
 
     def run(self, updates: int) -> None:
@@ -93,7 +89,7 @@ def make(qtbot: QtBot, home: Path, **preferences: object) -> Driver:
 def take_down(driver: Driver) -> None:
     """Close the window as a person would, and wait for the worker."""
     driver.program.window.close()
-    driver.qtbot.waitUntil(lambda: driver.program.window.may_close, timeout=PATIENCE_MS)
+    driver.qtbot.waitUntil(lambda: driver.program.window.may_close)
     driver.program.window.deleteLater()
     driver.program.deleteLater()
     del driver.program  # pytest holds on to the driver; what it drove must be free to go
