@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QMainWindow, QTabBar
 
 from app.panels.base import in_window
 from app.window.docks import Dock
@@ -60,11 +60,25 @@ class PictureRoom(QObject):
                 self._resize(large, below, wanted)
 
     def _resize(self, above: Dock, below: Dock, height: int) -> None:
-        """``below`` as high as this, ``above`` with the rest of what both have."""
-        both = above.height() + below.height()
+        """``below`` as high as this, the low rows as high as they ask for, ``above`` with the rest.
+
+        The heights add up to what the docks have: Qt would spread a remainder over all of them, so that every change
+        of panels would let the rows grow.
+        """
         low = [dock for dock in self._docks.values() if dock.row_height and self._is_docked(dock)]
-        heights = [*(dock.row_height for dock in low), both - height, height]
+        rows = [dock.row_height for dock in low]
+        tabs = [self._tab_height(above), self._tab_height(below)]
+        rest = sum(dock.height() for dock in (*low, above, below)) - sum(rows) - height
+        heights = [*rows, rest + tabs[0], height + tabs[1]]
         self._window.resizeDocks([*low, above, below], heights, Qt.Orientation.Vertical)
+
+    def _tab_height(self, dock: Dock) -> int:
+        """Pixels that the tabs over a dock take; 0 for one that stands alone."""
+        if not self._window.tabifiedDockWidgets(dock):
+            return 0
+        bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        tops = [bar.y() for bar in bars if bar.isVisible() and bar.x() == dock.x() and bar.y() < dock.y()]
+        return dock.y() - max(tops, default=dock.y())
 
     def _is_large(self, dock: Dock) -> bool:
         return dock.panel is not None and dock.panel.large and self._is_docked(dock)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QPoint, QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QSizePolicy, QToolBar, QToolButton, QWidget
 
@@ -78,6 +78,10 @@ class Transport(QToolBar):
         self.addWidget(spacer)
         self.status = Status()
         self._status_action = self.addWidget(self.status)
+        extension = self.findChild(QToolButton, "qt_toolbar_ext_button")
+        assert isinstance(extension, QToolButton)
+        self._extension = extension
+        self._extension.installEventFilter(self)
         self.runs = RunList()
         self.runs.activated.connect(self._on_run)
         self.addWidget(self.runs)
@@ -146,6 +150,22 @@ class Transport(QToolBar):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._extension and event.type() == QEvent.Type.Show:
+            QTimer.singleShot(0, self, self._hide_extension)
+        return super().eventFilter(watched, event)
+
+    @Slot()
+    def _hide_extension(self) -> None:
+        """Take away Qt's button for what has no room, where Qt has left it standing although all has room.
+
+        While Qt shows the button it lays the toolbar out once more; if all has room then, it hides the button before
+        it is shown, and shows it nevertheless: the button is visible, passes for hidden, and no layout removes it.
+        """
+        if self._extension.isHidden() and self._extension.isVisible():
+            self._extension.setAttribute(Qt.WidgetAttribute.WA_WState_Hidden, False)
+            self._extension.hide()
 
     def _add_seed(self, actions: Mapping[str, QAction]) -> QLineEdit:
         """The seed, and what begins a new run from it or from the next one."""

@@ -98,12 +98,12 @@ class TokenInspectorPanel(Panel):
     def _build(self) -> QWidget:
         top = QHBoxLayout()
         top.setSpacing(8)
-        self._prompt_row, *others = (
+        self._choices = tuple(
             _named(name, box)
             for name, box in ((tr("Prompt"), self.prompt), (tr("Tint"), self.tint), (tr("Pass"), self.passes))
         )
-        for row in (self._prompt_row, *others):
-            top.addWidget(row)
+        for choice, _ in self._choices:
+            top.addWidget(choice)
         top.addStretch(1)
         prompt_label = QHBoxLayout()
         prompt_label.setSpacing(16)
@@ -166,7 +166,7 @@ class TokenInspectorPanel(Panel):
         elif view.selection.row is None and view.step.dead is not None:
             self.group = int((~view.step.dead).argmax())  # nobody has chosen: the first group with a signal
         self.group = min(self.group, int(groups.max()))
-        self._prompt_row.setVisible(len(groups) > 1)
+        self._choices[0][0].setVisible(len(groups) > 1)
         fill(
             self.prompt,
             [
@@ -178,6 +178,7 @@ class TokenInspectorPanel(Panel):
             self.group,
         )
         fill(self.passes, [f"{n + 1} of {step.passes}" for n in range(step.passes)], view.step.passed)
+        self._fit_choices()
         self._ask(view)
         tint = TINTS[self.tint_name]
         values = tint.values(view.step)
@@ -191,11 +192,23 @@ class TokenInspectorPanel(Panel):
         last = max(int(step.there[first].sum()) - 1, 0)
         row, token = self._selected(view) or (first, min(fork_of(step, self.group) or 0, last))
         wide = self.width() >= WIDE * view.scale
-        least = round((246 if wide else 186) * view.scale)
+        least = round((246 if wide else 192) * view.scale)  # a token's terms, and a scroll bar beside them
         self.beside.setMinimumWidth(least)
         self.beside.setMaximumWidth(16_777_215 if wide else max(least, round(self.width() * 0.36)))
         self.sentence.show_text(stage_sentence(view.step, self.group, view.cursor), view.theme, view.scale)
         self.detail.show_token(view, row, token)
+
+    def _fit_choices(self) -> None:
+        """Leave out the words beside the boxes, the first one first, until every box has room for its text."""
+        shown = [(choice, label) for choice, label in self._choices if not choice.isHidden()]
+        for _, label in shown:
+            label.show()
+        needed = 16 + sum(choice.sizeHint().width() + 8 for choice, _ in shown)
+        for choice, label in shown:
+            if needed > self.width():
+                needed -= choice.sizeHint().width()
+                label.hide()
+                needed += choice.sizeHint().width()
 
     def _ask(self, view: View) -> None:
         """The prompt in large letters, where prompts are texts, and how many of its answers are right."""
@@ -301,8 +314,8 @@ def _short(prompt: str) -> str:
     return prompt if len(prompt) <= LONGEST else f"{prompt[: LONGEST - 1]}…"
 
 
-def _named(name: str, box: QComboBox) -> QWidget:
-    """A box with its name beside it."""
+def _named(name: str, box: QComboBox) -> tuple[QWidget, Label]:
+    """A box with its name beside it, and the label that says the name."""
     both = QWidget()
     row = QHBoxLayout(both)
     row.setContentsMargins(0, 0, 8, 0)
@@ -312,12 +325,13 @@ def _named(name: str, box: QComboBox) -> QWidget:
     label.setBuddy(box)
     row.addWidget(label)
     row.addWidget(box)
-    return both
+    return both, label
 
 
 def _combo(name: str, slot: object) -> QComboBox:
     box = CalmBox()
     box.setAccessibleName(name)
+    box.setToolTip(plain_tip(name))
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
     box.activated.connect(slot)
     return box

@@ -39,14 +39,14 @@ def test_a_bandit_loses_nothing(driver: Driver, width: int, height: int, scale: 
     assert losses(driver.program.window) == []
 
 
-@pytest.mark.parametrize(("width", "height", "scale", "theme"), SIZES[3:4])
+@pytest.mark.parametrize(("width", "height", "scale", "theme"), FEW)
 def test_a_language_model_loses_nothing(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
     driver.program.run_manager.open(example())
     arranged(driver, width, height, scale, theme)
     assert losses(driver.program.window) == []
 
 
-@pytest.mark.parametrize(("width", "height", "scale", "theme"), FEW[:1])
+@pytest.mark.parametrize(("width", "height", "scale", "theme"), FEW)
 @pytest.mark.parametrize("id", ["comparison", "kl_over_beta", "what_if"])
 def test_a_comparison_loses_nothing_and_has_room(
     driver: Driver, id: str, width: int, height: int, scale: float, theme: str
@@ -79,7 +79,7 @@ def test_a_lesson_loses_nothing(driver: Driver, width: int, height: int, scale: 
     assert losses(driver.program.window) == []
 
 
-@pytest.mark.parametrize("size", [(1024, 768)])
+@pytest.mark.parametrize("size", [(1024, 768), (1920, 1080)])
 def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, int]) -> None:
     driver.run(20)
     start(driver)
