@@ -18,8 +18,8 @@ from app.self_test.report import CheckFailed, CheckReport, tell
 
 HARMLESS = ("This plugin does not support", "Detected locale")
 """What the offscreen platform says of everything that takes a window manager, and Qt of a terminal without UTF-8."""
-LEFT_OUT = "grpo_core.lm."
-"""Imports torch, which is for the language model's process alone."""
+LEFT_OUT = ("grpo_core.lm.", "grpo_core.hf.")
+"""Import torch, which is for a language model's process alone."""
 
 
 def self_test(out: Path | None = None, *, golden: Path | None = None, window: bool = True) -> int:

@@ -141,10 +141,13 @@ class StepViews:
         return sum(view.step.tokens.size for view in self._views.values() if view.step is not None)
 
     def get(self, run: str, origin: Origin, step: Step | None, stage: Stage, passed: int) -> StepView:
-        """The view of a step, evaluated at most once while it stays among the last few."""
+        """The view of a step, evaluated at most once while it stays among the last few.
+
+        Two runs without an update may have had the same name within a second: they differ in their origin.
+        """
         key = (run, step.step if step else 0, stage, passed)
         view = self._views.pop(key, None)
-        if view is None or view.step is not step:
+        if view is None or view.step is not step or view.origin is not origin:
             view = StepView(origin, step, stage, passed)
         self._views[key] = view
         while len(self._views) > self._size or (len(self._views) > 1 and self._tokens > MOST_TOKENS):

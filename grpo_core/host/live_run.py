@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -48,7 +48,7 @@ class Writer(Protocol):
     full: str | None
 
     def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None: ...
-    def append(self, step: Step, scalars: Mapping[str, float]) -> None: ...
+    def extend(self, updates: Iterable[tuple[Step, Mapping[str, float]]]) -> None: ...
     def commit(self) -> None: ...
     def close(self) -> None: ...
 
@@ -201,8 +201,7 @@ class LiveRun:
         """Give these updates to the file, and those before them that it does not have yet."""
         if finished and self._writer is not None and self._appended == finished[0][0].step - 1:
             with self._closing_on_error():
-                for step, scalars in finished:
-                    self._append(self._writer, step, scalars)
+                self._extend(self._writer, finished)
                 self._note_committed()
         elif finished:
             self.save()
@@ -214,15 +213,16 @@ class LiveRun:
             RunFileError: writing failed, or the file or the disk is full.
         """
         with self._closing_on_error():
-            for step, scalars in self.buffer.waiting(self._appended):
-                writer = self._opened(step.settings)
-                if step.step > self._appended:
-                    self._append(writer, step, scalars)
+            waiting = self.buffer.waiting(self._appended)
+            if waiting:
+                writer = self._opened(waiting[0][0].settings)
+                self._extend(writer, [(step, scalars) for step, scalars in waiting if step.step > self._appended])
             self._note_committed()
 
-    def _append(self, writer: Writer, step: Step, scalars: Mapping[str, float]) -> None:
-        writer.append(step, scalars)
-        self._appended = step.step
+    def _extend(self, writer: Writer, updates: Sequence[tuple[Step, Mapping[str, float]]]) -> None:
+        if updates:
+            writer.extend(updates)
+            self._appended = updates[-1][0].step
 
     def commit(self) -> None:
         """Put every finished update on disk.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -191,7 +191,18 @@ class RunWriter:
             RunFileError: writing failed; ``step`` is kept and comes with the next commit that succeeds.
             ValueError: it is not the update after the last.
         """
-        self._pending.add(step, scalars)
+        self.extend([(step, scalars)])
+
+    def extend(self, updates: Iterable[tuple[Step, Mapping[str, float] | None]]) -> None:
+        """Adds the next updates with their metrics, or None for these; commits when 50 ms have passed since the last
+        commit, all of them or none.
+
+        Raises:
+            RunFileError: writing failed; the updates are kept and come with the next commit that succeeds.
+            ValueError: one of them is not the update after the last.
+        """
+        for step, scalars in updates:
+            self._pending.add(step, scalars)
         if time.monotonic() - self._committed_at >= COMMIT_EVERY:
             self.commit()
 

@@ -37,7 +37,7 @@ _WITHOUT = {
     "nothing is fetched; without OpenSSL hashlib has its own": ("PySide6.QtNetwork", "ssl", "_ssl", "_hashlib"),
     "for tests of windows": ("PySide6.QtTest",),
     "models from a folder, which are for a program installed by pip": (
-        "accelerate", "gguf", "huggingface_hub", "peft", "tokenizers", "transformers",
+        "accelerate", "gguf", "huggingface_hub", "peft", "tokenizers", "transformers", "yaml",
     ),
     "for terminals; readline is under the GPL, which this program is not": ("curses", "readline"),
     "would run what somebody has put into the system": ("sitecustomize", "usercustomize"),

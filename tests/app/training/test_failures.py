@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -41,10 +41,11 @@ class FullDisk:
             def committed(self) -> int:
                 return real.committed
 
-            def append(self, step: Step, scalars: Mapping[str, float]) -> None:
-                if disk.is_full and step.step >= disk.at:
+            def extend(self, updates: Sequence[tuple[Step, Mapping[str, float]]]) -> None:
+                fitting = [one for one in updates if not disk.is_full or one[0].step < disk.at]
+                real.extend(fitting)
+                if len(fitting) < len(updates):
                     raise RunFileError("a.grpo cannot be written: the disk is full.")
-                real.append(step, scalars)
 
             def commit(self) -> None:
                 real.commit()

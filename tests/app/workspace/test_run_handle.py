@@ -12,7 +12,7 @@ from app.workspace.cursor import Stage
 from app.workspace.run_handle import KEPT_STEPS, RunHandle
 from app.workspace.step_view import StepViews
 from grpo_core import metrics, recompute
-from grpo_core.config import Settings
+from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.learners import learner, origin
 from grpo_core.record import Step
@@ -127,6 +127,13 @@ def test_another_run_with_the_same_name_is_not_taken_for_the_old_one(steps: list
     again = next(iter(learner(Settings())))
     assert again is not steps[0]
     assert views.get("a", start, steps[0], Stage.UPDATE, 3) is not views.get("a", start, again, Stage.UPDATE, 3)
+
+
+def test_runs_without_an_update_that_had_one_name_after_each_other_have_views_of_their_own() -> None:
+    views, bandit, language = StepViews(), origin(Settings()), origin(language_settings())
+    assert not views.get("a", bandit, None, Stage.UPDATE, 0).settings.is_language
+    assert views.get("a", language, None, Stage.UPDATE, 0).settings.is_language
+    assert views.get("a", language, None, Stage.UPDATE, 0) is views.get("a", language, None, Stage.UPDATE, 0)
 
 
 def test_before_the_first_update_there_is_the_starting_policy_and_nothing_else() -> None:

@@ -30,6 +30,7 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "group_sizes": (SMALL, "samples"),
     "lengths": (LENGTH,),
     "chain": (CHAIN, 4),
+    "repeats": (SMALL, (0, 1), 4),
     "recorded_series": (str(DATA / "grpo"), 0, 2),
     "examination": (str(DATA.parent / "diseased" / "kl_explodes"),),
 }
