@@ -158,7 +158,7 @@ class Application(QObject):
         )  # fmt: skip
         self.first_steps = FirstSteps(window, workspace, self.player, self.run_manager, self.layouts, self.runs, self)
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
-        self.exports = ExportController(window, workspace, self.panels, self.exporter, self)
+        self.exports = ExportController(window, workspace, self.panels, self.exporter, self.lessons.player, self)
         self.background_runs = BackgroundRunsController(window, paths.data / "queues", self)
         self.breakpoints = BreakpointsController(window, workspace, self.controller, preferences, self)
         self.zooming = Zooming(window, workspace, self.look, preferences, self.presenter, self.lessons, self)

@@ -33,6 +33,10 @@ class Conditions:
     def needs_update(self) -> str:
         return "" if self._run.head > 0 else tr("The run has no update yet; press Run first.")
 
+    def can_export_film(self) -> str:
+        """The run has an update, or a lesson is open, which can be filmed."""
+        return "" if self._lessons.is_open else self.needs_update()
+
     def needs_own_update(self) -> str:
         """The run is one of this program, and has an update."""
         if self._run.is_recorded:

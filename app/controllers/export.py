@@ -13,11 +13,13 @@ from PySide6.QtWidgets import QFileDialog
 from app.controllers.panels import PanelsController
 from app.export.dialog import FILM, SEQUENCE, PictureChoice, PictureDialog
 from app.export.exporter import Exporter
+from app.lessons.player import LessonPlayer
 from app.panels.base import Panel
 from app.panels.registry import POLICY_BARS
 from app.panels.spec import PanelSpec
 from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
+from grpo_core.lessons import Lesson
 from grpo_core.text import tr
 
 PICTURES = {tr("PNG picture (*.png)"): ".png", tr("SVG picture (*.svg)"): ".svg", tr("PDF (*.pdf)"): ".pdf"}
@@ -30,10 +32,11 @@ class ExportController(QObject):
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, panels: PanelsController, exporter: Exporter,
-        parent: QObject | None = None,
+        lesson_player: LessonPlayer, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._window, self._workspace, self._panels, self._exporter = window, workspace, panels, exporter
+        self._lesson_player = lesson_player
         self._menu: dict[str, Callable[[str], None]] = {
             tr("Export picture…"): self.ask_picture,
             tr("Export table…"): self.ask_table,
@@ -87,27 +90,31 @@ class ExportController(QObject):
             self._show(dialog, self._save_sequence)
 
     def ask_film(self, panel: str = "") -> None:
-        """Ask for a film of the update shown, or of several."""
-        dialog = self._dialog_of_updates(panel, FILM)
+        """Ask for a film of the update shown, or of several; while a lesson is open, of the lesson."""
+        dialog = self._dialog_of_updates(panel, FILM, self._lesson_player.lesson)
         if dialog is not None:
             shown = max(self._workspace.cursor.step, 1)
             dialog.first.setValue(shown)
             dialog.last.setValue(shown)
             self._show(dialog, self._save_film)
 
-    def _dialog_of_updates(self, panel: str, title: str) -> PictureDialog | None:
-        """What asks for a panel and updates; None for a run without any, which is said."""
+    def _dialog_of_updates(self, panel: str, title: str, lesson: Lesson | None = None) -> PictureDialog | None:
+        """What asks for a panel and updates, or for ``lesson``; None where there are neither, which is said."""
         run = self._workspace.run
         assert run is not None
-        if not run.head:
+        if not run.head and lesson is None:
             self._window.messages.say(tr("The run has no update yet; press Run first."))
             return None
-        kinds = _titles(self._window.panels.specs.values())
-        return PictureDialog(kinds, self._panel_for(panel).id, self._window, title=title, head=run.head)
+        kinds = _titles(self._window.panels.specs.values()) if run.head else []
+        return PictureDialog(
+            kinds, self._panel_for(panel).id, self._window, title=title, head=max(run.head, 1),
+            lesson=None if lesson is None else (lesson.id, lesson.title),
+        )  # fmt: skip
 
     def _save_film(self, choice: PictureChoice) -> None:
-        panel = self._window.panels[choice.panel]
-        target = self._ask_file(FILM, self._suggestion(panel.title, ENDING), FILMS)
+        lesson = choice.lesson and str(Path.home() / f"{_file_name(choice.lesson)}{ENDING}")
+        suggestion = lesson or self._suggestion(self._window.panels[choice.panel].title, ENDING)
+        target = self._ask_file(FILM, suggestion, FILMS)
         if target is not None:
             named = target.suffix.lower() == ENDING
             self._exporter.film(target if named else target.with_name(target.name + ENDING), choice)

@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QFileDialog
 
+from app.lessons.catalogue import find_lesson
 from app.lessons.player import LessonPlayer
 from app.lessons.progress import LessonProgress
 from app.lessons.speaker_notes import speaker_notes
@@ -79,9 +80,7 @@ class LessonController(QObject):
 
     def find(self, name: str) -> Lesson | None:
         """The lesson of an id or a number, None if there is none."""
-        wanted = name.strip().casefold()
-        number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else None
-        return next((lesson for lesson in self.all if lesson.id.casefold() == wanted or lesson.number == number), None)
+        return find_lesson(self.all, name)
 
     def ask_export(self) -> None:
         """Ask for a file, and write every prediction made on this machine to it."""

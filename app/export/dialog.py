@@ -34,6 +34,11 @@ ANEW = tr(
     "To keep it, choose theme and scale under View, and here “As shown”."
 )
 
+LESSON_ANEW = tr(
+    "The lesson is given anew, from its first step to its last, on runs of its own. Each question stands for some "
+    "seconds before its answer appears."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PictureChoice:
@@ -46,6 +51,7 @@ class PictureChoice:
         scale: 1 = 100 %.
         caption: whether there is one.
         steps: the updates of a sequence; None for a picture.
+        lesson: the id of a lesson that is filmed whole; empty for updates of a panel.
     """
 
     panel: str
@@ -54,6 +60,7 @@ class PictureChoice:
     scale: float | None = None
     caption: bool = True
     steps: range | None = None
+    lesson: str = ""
 
 
 class PictureDialog(QDialog):
@@ -66,8 +73,9 @@ class PictureDialog(QDialog):
     chosen = Signal(object)
 
     def __init__(
-        self, panels: Sequence[tuple[str, str]], panel: str, parent: QWidget, *, title: str = PICTURE, head: int = 0
-    ) -> None:
+        self, panels: Sequence[tuple[str, str]], panel: str, parent: QWidget, *, title: str = PICTURE, head: int = 0,
+        lesson: tuple[str, str] | None = None,
+    ) -> None:  # fmt: skip
         """Ask.
 
         Args:
@@ -76,11 +84,16 @@ class PictureDialog(QDialog):
             parent: the window.
             title: of the dialog.
             head: last update, for a sequence or a film; 0 for a single picture.
+            lesson: (id, title) of a lesson that can be filmed whole in place of a panel, and is chosen at first.
         """
         super().__init__(parent)
         self.setWindowTitle(title)
         self.panel = _combo(tr("Panel"), panels)
         self.panel.setCurrentIndex(max(self.panel.findData(panel), 0))
+        self._lesson = "" if lesson is None else lesson[0]
+        if lesson is not None:
+            self.panel.insertItem(0, tr("The lesson “{title}”").format(title=lesson[1]))
+            self.panel.setCurrentIndex(0)
         sizes = [(SHOWN if not head else tr("What suits the panel"), None), *((f"{w} × {h}", (w, h)) for w, h in SIZES)]
         self.size_choice = _combo(tr("Size"), [(size, text) for text, size in [*sizes, (OWN, OWN)]])
         self.width_box, self.height_box = _number(tr("Width in pixels"), 1600), _number(tr("Height in pixels"), 900)
@@ -131,7 +144,7 @@ class PictureDialog(QDialog):
         column.addWidget(self.hint)
         column.addWidget(self.buttons)
         self.size_choice.currentIndexChanged.connect(self._on_size)
-        for choice in (self.theme, self.scale):
+        for choice in (self.panel, self.theme, self.scale):
             choice.currentIndexChanged.connect(self._on_look)
         self.accepted.connect(self._on_accepted)
 
@@ -145,8 +158,15 @@ class PictureDialog(QDialog):
 
     @Slot()
     def _on_look(self) -> None:
+        for box in (self.first, self.last):
+            box.setEnabled(not self._whole)
         anew = self._head or self.theme.currentData() is not None or self.scale.currentData() is not None
-        self.hint.setText(ANEW if anew else "")
+        self.hint.setText(LESSON_ANEW if self._whole else ANEW if anew else "")
+
+    @property
+    def _whole(self) -> bool:
+        """Whether the lesson is chosen, which is filmed from its first step to its last."""
+        return bool(self._lesson) and self.panel.currentIndex() == 0
 
     @Slot()
     def _on_accepted(self) -> None:
@@ -154,12 +174,13 @@ class PictureDialog(QDialog):
         first, last = sorted((self.first.value(), self.last.value()))
         self.chosen.emit(
             PictureChoice(
-                panel=self.panel.currentData(),
+                panel=self.panel.currentData() or "",
                 size=(self.width_box.value(), self.height_box.value()) if size is not None else None,
                 theme=self.theme.currentData(),
                 scale=self.scale.currentData(),
                 caption=self.caption.isChecked(),
                 steps=range(first, min(last, first + MOST_FRAMES - 1) + 1) if self._head else None,
+                lesson=self._lesson if self._whole else "",
             )
         )
 

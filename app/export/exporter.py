@@ -155,18 +155,21 @@ class Exporter(QObject):
         )  # fmt: skip
 
     def film(self, path: Path, choice: PictureChoice) -> None:
-        """The updates of ``choice`` as an animated WebP, of the run shown."""
-        assert choice.steps is not None
+        """The updates of ``choice``, of the run shown, or its lesson as an animated WebP."""
         workspace = self._workspace
         scale = workspace.scale if choice.scale is None else choice.scale
-        self._start(
-            path, tr("{target} holds the film.").format(target=path),
-            "--panel", choice.panel, "--theme", choice.theme or workspace.theme.name, "--scale", f"{scale:g}",
-            "--steps", f"{choice.steps[0]}:{choice.steps[-1]}", "--force",
+        written = tr("{target} holds the film.").format(target=path)
+        look = (
+            "--theme", choice.theme or workspace.theme.name, "--scale", f"{scale:g}", "--force",
             *(() if choice.size is None else ("--size", "{}x{}".format(*choice.size))),
             *(() if choice.caption else ("--no-caption",)),
-            command="film",
         )  # fmt: skip
+        if choice.lesson:
+            self._begin(path, written, "film", "--lesson", choice.lesson, *look)
+            return
+        assert choice.steps is not None
+        span = f"{choice.steps[0]}:{choice.steps[-1]}"
+        self._start(path, written, "--panel", choice.panel, "--steps", span, *look, command="film")
 
     def _look(self, panel: str, theme: str, scale: float) -> tuple[str, ...]:
         selected = self._workspace.selection.row
@@ -188,9 +191,6 @@ class Exporter(QObject):
         """Export the run shown in a process of its own; ``written`` is the sentence for its end."""
         run = self._workspace.run
         assert run is not None
-        if self._process is not None:
-            self._messages.say(tr("Another export is being written; wait for it, or cancel it."))
-            return
         if run is self._workspace.training:
             self._controller.commit()
         if not run.path.exists():
@@ -198,9 +198,15 @@ class Exporter(QObject):
                 tr("{title} has no file before its next update; press Step, then export it.").format(title=run.title),
             )
             return
-        self._target, self._written = folder, written
-        places = (str(run.path.absolute()), "--out", str(folder.absolute()))
-        self._process = ExportProcess(command, [*places, *arguments], self)
+        self._begin(folder, written, command, str(run.path.absolute()), *arguments)
+
+    def _begin(self, target: Path, written: str, command: str, *arguments: str) -> None:
+        """Let ``command`` write to ``target`` in a process of its own; ``written`` is the sentence for its end."""
+        if self._process is not None:
+            self._messages.say(tr("Another export is being written; wait for it, or cancel it."))
+            return
+        self._target, self._written = target, written
+        self._process = ExportProcess(command, [*arguments, "--out", str(target.absolute())], self)
         self._process.wrote.connect(self._on_wrote)
         self._process.done.connect(self._on_done)
         self._process.failed.connect(self._on_failed)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSize
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
-from app.export.files import refuse_existing, write
-from app.export.pictures import LOWEST, application, steps_of
+from app.export.film_target import film_target
+from app.export.pictures import application, height_above_caption, steps_of
 from app.export.stage import Studio, caption_of, settle, themed, usual_size, without_controls
-from app.export.webp import AnimatedWebp
 from app.panels.base import Panel
 from app.panels.registry import POLICY_BARS, TOKEN_INSPECTOR
 from app.panels.spec import PanelSpec
@@ -30,12 +28,10 @@ from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
-ENDING = ".webp"
 MOST = 10_000
 """Pictures of a film."""
 AT_END = 1.2
 """Seconds for which the last picture stands before a film begins anew."""
-_FRAME = re.compile(r"frame-\d{4,}\.png")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +122,7 @@ def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False
         if not steps:
             raise GrpoError(tr("{name} has no update to film.").format(name=run.name))
         planned = shots(steps, lambda step: _passes(handle, step), choice.speed, choice.rate)
-        target = _Webp(out, force) if out.suffix.lower() == ENDING else _Folder(out, choice.rate, force)
+        target = film_target(out, choice.rate, force=force)
         with application() as app:
             for number, (image, shot) in enumerate(_pictures(app, handle, choice, planned), start=1):
                 target.add(image, shot.milliseconds)
@@ -173,14 +169,7 @@ def _fit(panel: Panel, choice: FilmChoice, planned: list[Shot]) -> int:
         settle(panel)
         below = max(below, _paper(panel, choice).caption_height(width))
     if choice.size is not None:
-        height = choice.size[1] - below
-        if height < LOWEST:
-            raise GrpoError(
-                tr(
-                    "--size {width}x{size} leaves no room beside the caption: choose a larger one, or add --no-caption."
-                ).format(width=width, size=choice.size[1])
-            )
-        panel.resize(QSize(width, height))
+        panel.resize(QSize(width, height_above_caption(choice.size, below)))
     return below
 
 
@@ -194,59 +183,3 @@ def _show(app: QApplication, panel: Panel, cursor: Cursor) -> None:
 def _paper(panel: Panel, choice: FilmChoice) -> Paper:
     caption = caption_of(panel) if choice.caption else ""
     return Paper(theme=panel.workspace.theme, scale=choice.scale, caption=caption, title=panel.title)
-
-
-class _Webp:
-    """One file, written when it is whole."""
-
-    def __init__(self, out: Path, force: bool) -> None:
-        refuse_existing([out], force)
-        if not out.parent.is_dir():
-            raise GrpoError(tr("There is no folder {parent}; choose one that exists.").format(parent=out.parent))
-        self._out, self._film = out, AnimatedWebp()
-
-    def add(self, image: QImage, milliseconds: int) -> None:
-        """The next picture."""
-        self._film.add(image, milliseconds)
-
-    def finish(self) -> None:
-        """Every picture is there."""
-        write(self._out, self._film.to_bytes())
-
-
-class _Folder:
-    """Numbered pictures of equal time. The folder is new or empty, or holds nothing but such pictures."""
-
-    def __init__(self, out: Path, rate: float, force: bool) -> None:
-        if out.suffix.lower() in (".png", ".gif", ".mp4", ".webm", ".apng") or (out.exists() and not out.is_dir()):
-            raise GrpoError(
-                tr("A film is a file that ends in .webp, or a folder of pictures; {name} is neither.").format(
-                    name=out.name
-                )
-            )
-        there = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
-        foreign = [name for name in there if not _FRAME.fullmatch(name)]
-        if foreign:
-            raise GrpoError(
-                tr("{out} holds other files, such as {name}; choose a folder of its own for the film.").format(
-                    out=out, name=foreign[0]
-                )
-            )
-        refuse_existing([out / name for name in there], force)
-        for name in there:  # a longer film that was there would end with its old pictures
-            (out / name).unlink()
-        self._out, self._rate, self._count, self._due = out, rate, 0, 0.0
-
-    def add(self, image: QImage, milliseconds: int) -> None:
-        """The next picture, as often as it takes for its time."""
-        self._due += milliseconds * self._rate / 1000
-        data = QByteArray()
-        buffer = QBuffer(data)
-        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        image.save(buffer, "PNG")  # type: ignore[call-overload]
-        while self._count < max(round(self._due), 1):
-            self._count += 1
-            write(self._out / f"frame-{self._count:04}.png", bytes(data.data()))
-
-    def finish(self) -> None:
-        """Every picture is there."""

@@ -1,11 +1,11 @@
-"""``python -m app film``: an update, or several, as an animated WebP or as numbered pictures, without a display."""
+"""``python -m app film``: updates or a lesson as an animated WebP or as numbered pictures, without a display."""
 
 from __future__ import annotations
 
 import argparse
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from app.display import draw_offscreen
@@ -20,20 +20,7 @@ def main(arguments: Sequence[str]) -> int:
     """Film as the arguments say; 0, or 2 after an error told in one sentence."""
     options = _parser().parse_args(arguments)
     try:
-        specs = [None] if options.panel is None else panels_named(options.panel)
-        steps = span(options.step, options.steps)
-        if len(specs) > 1:
-            raise GrpoError("A film shows one panel; name it with --panel.")
-        size, scale = size_from(options.size), scale_from(options.scale)
-        speed, rate = _speed(options.speed), _number("--rate", options.rate, LEAST_RATE, MOST_RATE)
-        draw_offscreen()
-        from app.export.film import FilmChoice, export_film
-
-        choice = FilmChoice(
-            spec=specs[0], steps=steps, speed=speed, rate=rate, size=size, theme=options.theme, scale=scale,
-            caption=not options.no_caption,
-        )  # fmt: skip
-        for line in export_film(options.run, options.out, choice, force=options.force):
+        for line in _film_of_lesson(options) if options.lesson is not None else _film_of_updates(options):
             print(line, flush=True)
     except GrpoError as error:
         print(error, file=sys.stderr)
@@ -41,6 +28,42 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
+    if options.run is None:
+        raise GrpoError("Say what is to be filmed: the name of a run file, or --lesson and its name.")
+    specs = [None] if options.panel is None else panels_named(options.panel)
+    steps = span(options.step, options.steps)
+    if len(specs) > 1:
+        raise GrpoError("A film shows one panel; name it with --panel.")
+    size, scale = size_from(options.size), scale_from(options.scale)
+    speed, rate = _speed(options.speed), _rate(options.rate)
+    draw_offscreen()
+    from app.export.film import FilmChoice, export_film
+
+    choice = FilmChoice(
+        spec=specs[0], steps=steps, speed=speed, rate=rate, size=size, theme=options.theme, scale=scale,
+        caption=not options.no_caption,
+    )  # fmt: skip
+    yield from export_film(options.run, options.out, choice, force=options.force)
+
+
+def _film_of_lesson(options: argparse.Namespace) -> Iterator[str]:
+    if any(value is not None for value in (options.run, options.step, options.steps, options.panel, options.speed)):
+        raise GrpoError(
+            "A lesson is filmed whole: --lesson goes without a run file, --step, --steps, --panel, --speed."
+        )
+    size, scale, rate = size_from(options.size), scale_from(options.scale), _rate(options.rate)
+    draw_offscreen()
+    from app.export.lesson_film import LessonFilmChoice, export_lesson, lesson_named
+
+    choice = LessonFilmChoice(rate=rate, size=size, theme=options.theme, scale=scale, caption=not options.no_caption)
+    yield from export_lesson(lesson_named(options.lesson), options.out, choice, force=options.force)
+
+
+def _rate(text: str) -> float:
+    return _number("--rate", text, LEAST_RATE, MOST_RATE)
 
 
 def _speed(text: str | None) -> float | None:
@@ -60,10 +83,13 @@ def _number(name: str, text: str, least: float, most: float) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="grpo-lab film",
-        description="Film updates of a run: samples fall, rewards come, the policy moves. Writes an animated WebP, or "
-        "numbered pictures into a folder.",
+        description="Film updates of a run: samples fall, rewards come, the policy moves; or a lesson, each question "
+        "before its answer. Writes an animated WebP, or numbered pictures into a folder.",
     )
-    parser.add_argument("run", type=Path, metavar="FILE", help="a run file")
+    parser.add_argument("run", type=Path, nargs="?", metavar="FILE", help="a run file")
+    parser.add_argument(
+        "--lesson", metavar="ID", help="film this lesson instead, by its name (such as build_group) or its number"
+    )
     parser.add_argument(
         "--out", type=Path, required=True, metavar="PATH", help="a file that ends in .webp, or a folder for pictures"
     )

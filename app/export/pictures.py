@@ -125,14 +125,7 @@ def _exported_panel(
     width = wanted.size[0] if wanted.size else panel.width()
     below = max(paper.caption_height(width) for paper in papers.values())  # one for all, so that nothing jumps
     if wanted.size is not None:
-        height = wanted.size[1] - below
-        if height < LOWEST:
-            raise GrpoError(
-                tr(
-                    "--size {width}x{size} leaves no room beside the caption: choose a larger one, or add --no-caption."
-                ).format(width=width, size=wanted.size[1])
-            )
-        panel.resize(QSize(width, height))
+        panel.resize(QSize(width, height_above_caption(wanted.size, below)))
     for step, place in places.items():
         _at(panel, step, wanted)
         _drawn(app, panel)
@@ -261,6 +254,22 @@ def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[str, int]
         for spec in wanted.specs
         for step in steps
     }
+
+
+def height_above_caption(size: tuple[int, int], caption: int) -> int:
+    """Pixels that a caption of ``caption`` pixels leaves for a picture in a whole of ``size`` (width, height).
+
+    Raises:
+        GrpoError: they are too few.
+    """
+    height = size[1] - caption
+    if height < LOWEST:
+        raise GrpoError(
+            tr(
+                "--size {width}x{size} leaves no room beside the caption: choose a larger one, or add --no-caption."
+            ).format(width=size[0], size=size[1])
+        )
+    return height
 
 
 def _quiet(kind: object, context: object, text: str) -> None:

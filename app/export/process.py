@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QProcess, Signal, Slot
+from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTemporaryDir, Signal, Slot
 
 from grpo_core.text import tr
 
@@ -15,6 +15,8 @@ WAIT_MS = 2000
 
 class ExportProcess(QObject):
     """One run of ``export`` or ``film``, with the same results as in a terminal.
+
+    Its temporary files lie in a folder of its own, which goes with it even where it is killed.
 
     Args:
         command: which of them.
@@ -34,7 +36,12 @@ class ExportProcess(QObject):
         super().__init__(parent)
         self._cancelled = False
         self._count = 0
+        self._temporary = QTemporaryDir()
         self._process = QProcess(self)
+        environment = QProcessEnvironment.systemEnvironment()
+        for name in ("TMPDIR", "TEMP", "TMP"):
+            environment.insert(name, self._temporary.path())
+        self._process.setProcessEnvironment(environment)
         self._process.setProgram(sys.executable)
         frozen = bool(getattr(sys, "frozen", False))
         self._process.setArguments([*([] if frozen else ["-m", "app"]), command, *arguments])
@@ -58,6 +65,7 @@ class ExportProcess(QObject):
         self._process.blockSignals(True)
         self._process.kill()
         self._process.waitForFinished(WAIT_MS)
+        self._temporary.remove()
 
     @Slot()
     def _on_output(self) -> None:
@@ -66,6 +74,7 @@ class ExportProcess(QObject):
 
     @Slot(int)
     def _on_finished(self, status: int) -> None:
+        self._temporary.remove()
         message = bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace").strip()
         if self._cancelled:
             self.failed.emit("")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -79,3 +80,10 @@ def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[L
         else:
             good[lesson.id] = lesson, path.name
     return sorted((lesson for lesson, _ in good.values()), key=lambda lesson: (lesson.number, lesson.id)), broken
+
+
+def find_lesson(known: Sequence[Lesson], name: str) -> Lesson | None:
+    """The lesson of an id or a number among ``known``; None if there is none."""
+    wanted = name.strip().casefold()
+    number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else None
+    return next((lesson for lesson in known if lesson.id.casefold() == wanted or lesson.number == number), None)

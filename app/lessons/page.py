@@ -34,6 +34,7 @@ class LessonPage(QWidget):
     Attributes:
         following: the lesson after this one, which its end leads on to; None after the last.
         stage: a class looks on: one question, one picture, one number, and nothing else.
+        filmed: nobody operates the page, so that it has no buttons.
 
     Signals:
         redraw: something changed that no frame tells of.
@@ -56,7 +57,7 @@ class LessonPage(QWidget):
         self._result.timeout.connect(self._on_result)
         self.interactive: Interactive | None = None
         self._morph: Morph | None = None
-        self.stage = False
+        self.stage = self.filmed = False
         self.title, self.question, self.count, self.note = Label(), Label(), Label(), Label()
         self.question.setWordWrap(True)
         self.question.setAccessibleName(tr("Question"))
@@ -205,7 +206,8 @@ class LessonPage(QWidget):
         last = lesson_player.place + 1 == len(lesson.steps)
         self.back.setEnabled(lesson_player.place > 0)
         self.next.setText(tr("Finish") if last and not lesson_player.covered else tr("Next ›"))
-        self.next.setVisible(not lesson_player.finished)
+        self.next.setVisible(not lesson_player.finished and not self.filmed)
+        self.back.setVisible(not self.filmed)
         progress = (
             tr("Update {head} of {update}…").format(head=view.head, update=lesson_player.seen.update)
             if lesson_player.busy
@@ -295,17 +297,21 @@ class LessonPage(QWidget):
             self.prediction.set_look(theme, view.scale)
         for button in (self.open, self.leave):
             button.setVisible(not self.stage)
+        self.prediction.filmed = self.filmed
 
     @property
     def _unit(self) -> float:
         """Pixels of this page for a pixel of a screen of 1080 lines."""
         return max(self.height(), 400) / 1080
 
-    @Slot(float)
-    def _on_placed(self, guess: float) -> None:
-        """Keep the picture that the answer begins from."""
+    def answer(self, guess: float | None) -> None:
+        """Place a prediction, or none; the picture changes from what it shows now into the answer."""
         self._morph = None if self.interactive is None else Morph(self.interactive)
         self._lesson_player.predict(guess)
+
+    @Slot(float)
+    def _on_placed(self, guess: float) -> None:
+        self.answer(guess)
 
     @Slot()
     def _on_guess(self) -> None:

@@ -107,6 +107,7 @@ class PredictionBox(QWidget):
 
     Attributes:
         input: where the guess is placed, None without a question.
+        filmed: nobody operates it, so that it has no buttons.
         number, name: before a class the number of the answer alone, and what it is called.
 
     Signals:
@@ -124,6 +125,7 @@ class PredictionBox(QWidget):
         self._prediction: Prediction | None = None
         self._look: tuple[Theme, float] | None = None
         self._stage = 0.0
+        self.filmed = False
         self.name, self.number = Label(), Label()
         self.name.setObjectName("muted")
         self.input: Options | Value | None = None
@@ -159,6 +161,8 @@ class PredictionBox(QWidget):
         if prediction is None or self.input is None:
             return
         open_ = placed is None
+        if isinstance(self.input, Value):
+            self.input.hint = not self.filmed
         self.ask.setObjectName("" if open_ else "muted")
         self.ask.setVisible(not self._stage)
         self.input.setVisible(open_ or not self._stage)
@@ -168,7 +172,7 @@ class PredictionBox(QWidget):
                 self._look[0].font("strong" if open_ else "body", self._look[1] * (1.15 if open_ else 1.0))
             )
         for widget in (self.place, self.skip):
-            widget.setVisible(open_)
+            widget.setVisible(open_ and not self.filmed)
         self.place.setEnabled(self.input.guess is not None)
         for label in (self.result, self.sentence):
             label.setVisible(not open_)

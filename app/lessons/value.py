@@ -32,6 +32,7 @@ class Value(Input):
     Attributes:
         guess: where the mark stands; None before.
         value: what the run says, None before it has spoken.
+        hint: whether it says how a guess is placed.
     """
 
     def __init__(self, name: str, low: float, high: float, bar: bool = False, parent: QWidget | None = None) -> None:
@@ -39,6 +40,7 @@ class Value(Input):
         self.low, self.high, self.bar = low, high, bar
         self.guess: float | None = None
         self.value: float | None = None
+        self.hint = True
         self._typed = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -83,7 +85,7 @@ class Value(Input):
             self._paint_mark(painter, self.value, tr("this run"), below=False)
         if self.guess is not None:
             self._paint_mark(painter, self.guess, tr("you") if self.value is not None else "", below=True)
-        elif self.open:
+        elif self.open and self.hint:
             painter.setPen(theme.ink("muted"))
             painter.setFont(theme.font("digits", self.factor))
             painter.drawText(self.rect().adjusted(0, 2, -8, 0), Qt.AlignmentFlag.AlignRight, tr("drag, ▲ ▼, or type"))

@@ -310,3 +310,26 @@ def test_a_picture_of_the_policy_asks_nobody_to_drag(driver: Driver, tmp_path: P
     driver.program.exporter.picture(shown, tmp_path / "a.svg", PictureChoice(panel="policy_bars"))
     assert "Reward" in texts(tmp_path / "a.svg")
     assert "drag" not in texts(tmp_path / "a.svg")
+
+
+def test_while_a_lesson_is_open_it_is_what_a_film_shows(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = driver.program
+    lesson = program.lessons.find("build_group")
+    assert lesson is not None
+    assert not program.actions["export_film"].isEnabled()
+    program.lessons.player.open(lesson)
+    driver.settle()
+    answer(monkeypatch, tmp_path / "lesson.webp")
+    program.actions["export_film"].trigger()
+    asked = dialog(driver)
+    assert asked.panel.currentText() == f"The lesson “{lesson.title}”"
+    assert not asked.first.isEnabled()
+    assert "given anew" in asked.hint.text()
+    asked.save.click()
+    driver.qtbot.waitUntil(lambda: any("written" in text for text in driver.messages))
+    program.exporter.cancel()
+    driver.qtbot.waitUntil(lambda: not program.exporter.busy)
+    assert "cancelled" in driver.messages[-1]
+    assert list(tmp_path.glob("*.webp")) == []

@@ -1,0 +1,87 @@
+"""Where the pictures of a film go: one animated WebP, or a folder of numbered pictures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice
+from PySide6.QtGui import QImage
+
+from app.export.files import refuse_existing, write
+from app.export.webp import AnimatedWebp
+from grpo_core.errors import GrpoError
+from grpo_core.text import tr
+
+ENDING = ".webp"
+_FRAME = re.compile(r"frame-\d{4,}\.png")
+
+
+def film_target(out: Path, rate: float, *, force: bool) -> WebpTarget | FolderTarget:
+    """What takes the pictures of a film that is to be written to ``out``.
+
+    Args:
+        out: a file that ends in .webp, or a folder for numbered pictures.
+        rate: pictures a second in a folder.
+        force: whether an older film may be replaced.
+
+    Raises:
+        GrpoError: ``out`` cannot be written, is something else, or may not be replaced.
+    """
+    return WebpTarget(out, force) if out.suffix.lower() == ENDING else FolderTarget(out, rate, force)
+
+
+class WebpTarget:
+    """One file, written when it is whole."""
+
+    def __init__(self, out: Path, force: bool) -> None:
+        refuse_existing([out], force)
+        if not out.parent.is_dir():
+            raise GrpoError(tr("There is no folder {parent}; choose one that exists.").format(parent=out.parent))
+        self._out, self._film = out, AnimatedWebp()
+
+    def add(self, image: QImage, milliseconds: int) -> None:
+        """The next picture."""
+        self._film.add(image, milliseconds)
+
+    def finish(self) -> None:
+        """Every picture is there."""
+        write(self._out, self._film.to_bytes())
+
+
+class FolderTarget:
+    """Numbered pictures of equal time. The folder is new or empty, or holds nothing but such pictures."""
+
+    def __init__(self, out: Path, rate: float, force: bool) -> None:
+        if out.suffix.lower() in (".png", ".gif", ".mp4", ".webm", ".apng") or (out.exists() and not out.is_dir()):
+            raise GrpoError(
+                tr("A film is a file that ends in .webp, or a folder of pictures; {name} is neither.").format(
+                    name=out.name
+                )
+            )
+        there = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
+        foreign = [name for name in there if not _FRAME.fullmatch(name)]
+        if foreign:
+            raise GrpoError(
+                tr("{out} holds other files, such as {name}; choose a folder of its own for the film.").format(
+                    out=out, name=foreign[0]
+                )
+            )
+        refuse_existing([out / name for name in there], force)
+        for name in there:  # a longer film that was there would end with its old pictures
+            (out / name).unlink()
+        self._out, self._rate, self._count, self._due = out, rate, 0, 0.0
+
+    def add(self, image: QImage, milliseconds: int) -> None:
+        """The next picture, as often as it takes for its time."""
+        self._due += milliseconds * self._rate / 1000
+        data = QByteArray()
+        buffer = QBuffer(data)
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        image.save(buffer, "PNG")  # type: ignore[call-overload]
+        while self._count < max(round(self._due), 1):
+            self._count += 1
+            write(self._out / f"frame-{self._count:04}.png", bytes(data.data()))
+
+    def finish(self) -> None:
+        """Every picture is there."""

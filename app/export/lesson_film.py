@@ -1,0 +1,221 @@
+"""A film of a lesson as a file: its steps as a class sees them, computed while the film is drawn."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, QSize
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
+
+from app.build import this_build
+from app.export.film_target import film_target
+from app.export.lesson_stage import LessonStage
+from app.export.pictures import PATIENCE_S, application, height_above_caption
+from app.export.stage import themed, without_controls
+from app.lessons.catalogue import find_lesson, lessons
+from app.panels.registry import lesson_panels
+from app.plotting.export import Paper, image_of
+from app.theme import look
+from grpo_core.errors import GrpoError
+from grpo_core.learners import NO_TORCH
+from grpo_core.lessons import Lesson, Prediction, spoken
+from grpo_core.text import tr
+
+SIZE = (1280, 720)
+"""Pixels of a picture at 100 %, caption included."""
+LEAST_SECONDS = 4.0
+"""For which a question, or a step, stands at least."""
+WORDS_A_SECOND = 2.5
+"""How fast a class reads what stands beside a picture."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LessonFilmChoice:
+    """How a lesson is filmed.
+
+    Attributes:
+        rate: pictures a second while an answer appears.
+        size: of a whole picture in pixels; None for :data:`SIZE` at the scale.
+        theme: its name.
+        scale: 1 = 100 %.
+        caption: whether lesson, step, seed and version stand below.
+    """
+
+    rate: float = 20.0
+    size: tuple[int, int] | None = None
+    theme: str = "light"
+    scale: float = 1.0
+    caption: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class LessonShot:
+    """One picture of the film.
+
+    Attributes:
+        place: the step, counted from 0.
+        open: its question stands open.
+        playing: its answer is appearing.
+        caption: the text below the picture, or empty.
+        milliseconds: for which the picture stands.
+    """
+
+    place: int
+    open: bool
+    playing: bool
+    caption: str
+    milliseconds: int
+
+
+def lesson_named(name: str) -> Lesson:
+    """The shipped lesson of an id or a number, which can be given here.
+
+    Raises:
+        GrpoError: there is none, or its runs need torch, which is not installed.
+    """
+    known, _ = lessons(lesson_panels())
+    lesson = find_lesson(known, name)
+    if lesson is None:
+        raise GrpoError(
+            tr("There is no lesson “{name}”; there are {ids}.").format(
+                name=name, ids=", ".join(lesson.id for lesson in known)
+            )
+        )
+    shown = [seen for step in lesson.steps for seen in (step, step.opening) if seen is not None]
+    if find_spec("torch") is None and any(lesson.settings_of(s).is_language for s in shown if not s.recorded):
+        raise GrpoError(NO_TORCH)
+    return lesson
+
+
+def export_lesson(lesson: Lesson, out: Path, choice: LessonFilmChoice, *, force: bool = False) -> Iterator[str]:
+    """Write a film of ``lesson`` to ``out``; yields a sentence for each picture, and one at the end.
+
+    ``out`` is an animated WebP, or a folder for numbered pictures, as for a film of updates. The lesson's runs lie in a
+    folder of their own, which goes with the film; what is remembered of the user's lessons is not touched.
+
+    Raises:
+        GrpoError: a step cannot be computed, or ``out`` cannot be written or replaced.
+    """
+    target = film_target(out, choice.rate, force=force)
+    with (
+        application() as app,
+        tempfile.TemporaryDirectory(prefix="grpo-lab-film-", ignore_cleanup_errors=True) as folder,
+        closing(LessonFilm(app, lesson, choice, Path(folder))) as film,
+    ):
+        for number, (image, shot) in enumerate(film.pictures(), start=1):
+            target.add(image, shot.milliseconds)
+            yield tr("Picture {number}, step {place} of {count}.").format(
+                number=number, place=shot.place + 1, count=len(lesson.steps)
+            )
+        target.finish()
+        yield str(out)
+
+
+class LessonFilm:
+    """Walks a lesson from its first step to its last, and draws what a class would see.
+
+    Attributes:
+        stage: where the lesson is given, with nobody watching.
+    """
+
+    def __init__(self, app: QApplication, lesson: Lesson, choice: LessonFilmChoice, folder: Path) -> None:
+        look.apply(app, choice.theme, choice.scale)
+        self._app, self._lesson, self._choice = app, lesson, choice
+        self._seconds = 0.0
+        self.stage = LessonStage(themed(choice.theme), choice.scale, folder)
+        self.stage.player.reveal.clock = lambda: self._seconds
+
+    def pictures(self) -> Iterator[tuple[QImage, LessonShot]]:
+        """Every picture in its order, and what it shows.
+
+        Raises:
+            GrpoError: a step cannot be computed.
+        """
+        player, reveal = self.stage.player, self.stage.player.reveal
+        width, height = self._choice.size or tuple(round(side * self._choice.scale) for side in SIZE)
+        player.open(self._lesson)
+        below = self._paper().caption_height(width)
+        self.stage.screen.widget.resize(QSize(width, height_above_caption((width, height), below)))
+        for place, step in enumerate(self._lesson.steps):
+            if place:
+                player.next()
+            self._rest()
+            if step.predict is not None:
+                yield self._picture(below, reading_seconds(_question(step.predict)))
+                self.stage.page.answer(None)
+                self._wait(lambda: reveal.playing or self.stage.at_rest)
+                while reveal.playing:
+                    self.stage.draw()
+                    yield self._picture(below, 1 / self._choice.rate)
+                    self._seconds += 1 / self._choice.rate
+                    reveal.tick()
+                    self._app.processEvents()
+                self._rest()
+            reveal_text = "" if step.predict is None else spoken(step.predict.reveal)
+            yield self._picture(below, reading_seconds(spoken(step.text) + " " + reveal_text))
+
+    def close(self) -> None:
+        """End the lesson and its runs."""
+        self.stage.close()
+
+    def _picture(self, below: int, seconds: float) -> tuple[QImage, LessonShot]:
+        player, paper = self.stage.player, self._paper()
+        shot = LessonShot(
+            place=player.place, open=player.covered, playing=player.reveal.playing, caption=paper.caption,
+            milliseconds=round(1000 * seconds),
+        )  # fmt: skip
+        with ExitStack() as stack:
+            for panel in self.stage.screen.beside:
+                stack.enter_context(without_controls(panel))
+            return image_of(self.stage.screen.widget, paper, below), shot
+
+    def _paper(self) -> Paper:
+        lesson, place = self._lesson, self.stage.player.place
+        caption = tr("Lesson {number}, step {place} of {count}: {title} · seed {seed} · {version}").format(
+            number=lesson.number, place=place + 1, count=len(lesson.steps), title=lesson.title,
+            seed=lesson.settings_of(self.stage.player.seen).seed, version=this_build(),
+        )  # fmt: skip
+        choice = self._choice
+        return Paper(
+            theme=self.stage.workspace.theme, scale=choice.scale, caption=caption if choice.caption else "",
+            title=lesson.title,
+        )  # fmt: skip
+
+    def _rest(self) -> None:
+        """Wait until the step has been computed, and draw it."""
+        for _ in range(2):  # drawing may begin an experiment
+            self._wait(lambda: self.stage.at_rest)
+            self.stage.draw()
+            self._app.processEvents()
+        self.stage.draw()
+        if self.stage.player.problem:
+            raise GrpoError(self.stage.player.problem)
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            if time.monotonic() > deadline:
+                raise GrpoError(
+                    tr("Step {place} was still being computed after {patience_s} s.").format(
+                        place=self.stage.player.place + 1, patience_s=PATIENCE_S
+                    )
+                )
+            self.stage.workspace.request_frame()
+            self._app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+
+
+def reading_seconds(text: str) -> float:
+    """Seconds for which ``text`` stands, so that a class has read it."""
+    return max(LEAST_SECONDS, math.ceil(len(text.split()) / WORDS_A_SECOND))
+
+
+def _question(predict: Prediction) -> str:
+    return " ".join([spoken(predict.ask), *(choice.text for choice in predict.choices)])
