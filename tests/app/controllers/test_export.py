@@ -316,6 +316,10 @@ def test_while_a_lesson_is_open_it_is_what_a_film_shows(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = driver.program
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.setenv(name, str(temporary))
     lesson = program.lessons.find("build_group")
     assert lesson is not None
     assert not program.actions["export_film"].isEnabled()
@@ -329,7 +333,9 @@ def test_while_a_lesson_is_open_it_is_what_a_film_shows(
     assert "given anew" in asked.hint.text()
     asked.save.click()
     driver.qtbot.waitUntil(lambda: any("written" in text for text in driver.messages))
+    assert list(temporary.iterdir()), "the lesson's runs lie there"
     program.exporter.cancel()
     driver.qtbot.waitUntil(lambda: not program.exporter.busy)
     assert "cancelled" in driver.messages[-1]
     assert list(tmp_path.glob("*.webp")) == []
+    assert list(temporary.iterdir()) == []
