@@ -89,7 +89,7 @@ class TermButton(QAbstractButton):
     @property
     def small(self) -> QFont:
         """The font of the value."""
-        return self.theme.font("small", self.factor)
+        return self.theme.font("digits", self.factor)
 
     @property
     def side(self) -> float:

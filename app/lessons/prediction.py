@@ -261,7 +261,7 @@ class PredictionBox(QWidget):
         if (theme, scale) == self._look and stage == self._stage:
             return
         self._look, self._stage = (theme, scale), stage
-        self.ask.setFont(theme.font("strong", scale * 1.15))
+        self.ask.setFont(theme.font("question", scale * 1.15))
         self.result.setFont(theme.font("strong", scale * 1.15))
         self.sentence.setFont(theme.font("strong" if stage else "body", scale * (1.45 if stage else 1.15)))
         self.name.setFont(theme.font("body", scale * 1.15))

@@ -70,6 +70,7 @@ class MetricCard(QWidget):
         self._theme: Theme | None = None
         self._scale = 1.0
         self._stale = False
+        self._title_role = "small"
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -116,12 +117,28 @@ class MetricCard(QWidget):
     def texts_needed(self) -> float:
         """Pixels that the wider of title and value takes."""
         assert self._theme is not None
-        small, large = self._theme.font("small", self._scale), self._theme.font("number", self._scale)
+        small, large = self._theme.font(self._title_role, self._scale), self._theme.font("number", self._scale)
         widths = (
             QFontMetricsF(small).horizontalAdvance(self._title),
             QFontMetricsF(large).horizontalAdvance(self._value),
         )
         return max(widths)
+
+    def has_room_for(self, role: str, width: float) -> bool:
+        """Whether in a card of ``width`` pixels a title in type of this role is whole, and a chip has room below."""
+        if self._theme is None:
+            return False
+        title, value, chip = (QFontMetricsF(self._theme.font(name, self._scale)) for name in (role, "number", "small"))
+        needed = title.height() + value.height() + chip.height() + 2
+        area = self.text_area
+        room = width - (self.width() - area.width())
+        return title.horizontalAdvance(self._title) <= room and needed <= area.height()
+
+    def set_title_role(self, role: str) -> None:
+        """Write the title in type of this role."""
+        if role != self._title_role:
+            self._title_role = role
+            self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._theme is None:
@@ -129,7 +146,7 @@ class MetricCard(QWidget):
         theme, painter = self._theme, QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = self.text_area
-        small, large = theme.font("small", self._scale), theme.font("number", self._scale)
+        small, large = theme.font(self._title_role, self._scale), theme.font("number", self._scale)
         painter.setFont(small)
         painter.setPen(theme.colour("muted"))
         line = painter.fontMetrics().height()
@@ -276,6 +293,14 @@ class MetricsPanel(Panel):
                 reason = view.step.reason(card.name) if known else None
                 stale = not known and value == value
                 card.show_number(view.theme, view.scale, title, value, reason, stale=stale)
+        self._choose_title_role()
+
+    def _choose_title_role(self) -> None:
+        """Titles that the back row reads, where every card has room for its own; else all of them in small type."""
+        cards = [card for card in self.cards if not card.isHidden()]
+        legible = all(card.has_room_for("digits", self.width() / len(cards)) for card in cards)
+        for card in cards:
+            card.set_title_role("digits" if legible else "small")
 
     def _suit(self, settings: Settings) -> None:
         """The cards of this kind of run, where the kind has changed."""

@@ -196,10 +196,26 @@ def paint_title(
     metrics = QFontMetricsF(painter.font())
     painter.setPen(theme.ink("text"))
     painter.drawText(QPointF(room.left(), room.top() + metrics.ascent()), lane.title if wide else lane.symbol)
-    if wide and hint and room.height() >= 1.7 * metrics.height():
-        painter.setFont(theme.font("digits", factor))
-        painter.setPen(theme.ink("muted"))
-        painter.drawText(QPointF(room.left(), room.top() + metrics.ascent() + metrics.height()), hint)
+    if not (wide and hint):
+        return
+    painter.setFont(theme.font("digits", factor))
+    painter.setPen(theme.ink("muted"))
+    lines = _broken(hint, QFontMetricsF(painter.font()), room.width())
+    if room.height() >= (len(lines) + 0.7) * metrics.height():
+        for row, line in enumerate(lines, start=1):
+            painter.drawText(QPointF(room.left(), room.top() + metrics.ascent() + row * metrics.height()), line)
+
+
+def _broken(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
+    """``text`` in lines of at most ``width`` pixels, broken between words; a longer word has a line of its own."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and metrics.horizontalAdvance(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 def spot_at(spot: Spot, places: LanePlaces, factor: float) -> QPointF:

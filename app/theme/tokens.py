@@ -55,12 +55,14 @@ ROLES: dict[str, tuple[int, QFont.Weight]] = {
     "heading": (11, QFont.Weight.DemiBold),
     "body": (13, QFont.Weight.Normal),
     "strong": (13, QFont.Weight.DemiBold),
+    "question": (13, QFont.Weight.DemiBold),
     "mono": (13, QFont.Weight.Normal),
     "number": (20, QFont.Weight.DemiBold),
     "counter": (28, QFont.Weight.DemiBold),
 }
-"""Four sizes in pixels at 100 %, and the weights they come in; "digits" and "heading" are those within pictures."""
-IN_PICTURES = ("digits", "heading")
+"""Four sizes in pixels at 100 %, and the weights they come in; "digits" and "heading" are those within pictures,
+"digits" is also that of a formula's values, and "question" that of a lesson's questions."""
+LEGIBLE_ROLES = ("digits", "heading", "question")
 """Roles that are never smaller than ``Theme.legible``."""
 
 
@@ -73,7 +75,7 @@ class Theme:
         dark: light marks on a dark ground.
         bold: wide lines and rings, for a projector, or for weak eyes.
         sans, mono: font families; empty means the system's.
-        legible: pixels that words and digits within pictures have at least, so that the back row reads them.
+        legible: pixels that questions, values, and words in pictures have at least, so that the back row reads them.
     """
 
     name: str
@@ -159,7 +161,7 @@ class Theme:
     def font(self, role: str, scale: float = 1.0) -> QFont:
         """A font of the type scale, by its role (``ROLES``), with digits of one width."""
         family = self.mono if role == "mono" else self.sans
-        least = self.legible if role in IN_PICTURES else 1
+        least = self.legible if role in LEGIBLE_ROLES else 1
         return QFont(_font(family, role, max(round(ROLES[role][0] * scale), least, 1)))
 
     def type_unit(self, scale: float) -> float:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
@@ -11,6 +16,7 @@ from app.presenting.screens import ROOM, fitting_scale
 from tests.app.conftest import Driver
 from tests.app.geometry import losses
 from tests.app.lessons.held import lesson_of
+from tests.app.painted import painted_words
 from tests.app.presenting.hands import settle as settle_class
 from tests.app.presenting.hands import start
 from tests.app.stories.hands import panel
@@ -20,6 +26,14 @@ SIZES = [
     (1366, 768, 1.5, "light"), (1920, 1080, 1.0, "projector"), (1366, 768, 1.0, "contrast"),
 ]  # fmt: skip
 FEW = [SIZES[0], SIZES[3]]
+ROOT = Path(__file__).parents[3]
+SPEAKING = """
+import sys
+from app import language
+language.choose(["--language", "pseudo"])  # before what says something is imported
+import pytest
+sys.exit(pytest.main(sys.argv[1:]))
+"""
 
 
 def arranged(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
@@ -90,3 +104,17 @@ def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, 
     driver.program.presenter.arrange_later()
     settle_class(driver)
     assert losses(window) == []
+    values = [word for word in painted_words(window.panels["pipeline"].strip) if word.text.replace(".", "").isdigit()]
+    assert min(word.pixels for word in values) >= 0.02 * size[1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "state", ["test_a_bandit_loses_nothing[1366-768-1.0-dark]", "test_a_lesson_loses_nothing[1280-680-1.0-light]"]
+)
+def test_texts_longer_by_forty_percent_lose_nothing(state: str) -> None:
+    """The same test in a process that speaks the made-up language from its first import on."""
+    command = [sys.executable, "-c", SPEAKING, "-q", "-p", "no:cacheprovider", f"{__file__}::{state}"]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    done = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
