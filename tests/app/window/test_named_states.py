@@ -104,7 +104,7 @@ def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, 
     driver.program.presenter.arrange_later()
     settle_class(driver)
     assert losses(window) == []
-    values = [word for word in painted_words(window.panels["pipeline"].strip) if word.text.replace(".", "").isdigit()]
+    values = [word for word in painted_words(panel(driver, "pipeline").strip) if word.text.replace(".", "").isdigit()]
     assert min(word.pixels for word in values) >= 0.02 * size[1]
 
 
