@@ -10,6 +10,7 @@ from grpo_core.bandit.learner import BanditLearner
 from grpo_core.bandit.learner import origin as bandit_origin
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
+from grpo_core.progress import Progress, unreported
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 
@@ -116,9 +117,12 @@ def learner(
 
 
 def language_learner(
-    settings: Settings, history: Sequence[Step], cancelled: Callable[[], bool]
-) -> LanguageLearner | FolderLearner:
+    settings: Settings, history: Sequence[Step], cancelled: Callable[[], bool],
+    progress: Callable[[Progress], None] = unreported,
+) -> LanguageLearner | FolderLearner:  # fmt: skip
     """A language model after the updates of ``history``: the program's own, or one from a folder.
+
+    ``progress`` takes how far a long update is (:class:`grpo_core.progress.UpdateProgress`).
 
     Raises:
         GrpoError: torch is missing, or transformers for a model from a folder; or the model or ``history`` cannot be
@@ -131,8 +135,8 @@ def language_learner(
     if settings.model.folder:
         from grpo_core.hf.learner import FolderLearner
 
-        return FolderLearner(settings, history=history, cancelled=cancelled)
-    return LanguageLearner(settings, history=history, cancelled=cancelled)
+        return FolderLearner(settings, history=history, cancelled=cancelled, progress=progress)
+    return LanguageLearner(settings, history=history, cancelled=cancelled, progress=progress)
 
 
 def leading_to(last: Step | None, earlier: Earlier) -> list[Step]:

@@ -35,6 +35,7 @@ from grpo_core.host.commands import (
 )
 from grpo_core.host.live_run import Learners, Writers, run_writer
 from grpo_core.host.reports import Failure, Report, State
+from grpo_core.progress import Progress
 from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step
 from grpo_core.text import tr
@@ -71,6 +72,7 @@ class Controller(QObject):
         still_busy: a shutdown has been waiting for five seconds.
         answered: a question, and its answer or the sentence why there is none.
         notified: a sentence that the user should know.
+        progressed: :attr:`progress` is another one.
     """
 
     state_changed = Signal(object)
@@ -81,6 +83,7 @@ class Controller(QObject):
     still_busy = Signal()
     answered = Signal(object, object)
     notified = Signal(str)
+    progressed = Signal()
 
     def __init__(
         self,
@@ -104,6 +107,7 @@ class Controller(QObject):
         self.run_id = ""
         self.buffer: Buffer | None = None
         self._settings: Settings | None = None
+        self._progress: Progress | None = None
         self._orders = count(1)
         self._order = 0
         self._leaving = self._over = False
@@ -117,6 +121,7 @@ class Controller(QObject):
         )
         self._worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
         self._worker.notified.connect(self.notified, Qt.ConnectionType.QueuedConnection)
+        self._worker.progressed.connect(self._on_progress, Qt.ConnectionType.QueuedConnection)
         self._worker.reported.connect(self._on_report, Qt.ConnectionType.QueuedConnection)
         self._worker.finished.connect(self._on_finished, Qt.ConnectionType.QueuedConnection)
         self._busy = QTimer(self)
@@ -190,6 +195,11 @@ class Controller(QObject):
     def head(self) -> int:
         """Number of the current run's last finished update."""
         return self.buffer.head if self.buffer is not None else 0
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far the current run's update in progress is; None where it is quick, over, or not being computed."""
+        return self._progress if self._progress is not None and self._progress.step > self.head else None
 
     def take(self) -> Fresh | None:
         """The current run's updates since the last call, for the frame timer; None if nothing is new."""
@@ -350,6 +360,12 @@ class Controller(QObject):
         if report.failure is not None:
             self.failed.emit(report.failure)
 
+    @Slot(str, object)
+    def _on_progress(self, run_id: str, progress: Progress) -> None:
+        if run_id == self.run_id and self.state in (State.RUNNING, State.STOPPING):
+            self._progress = progress
+            self.progressed.emit()
+
     def _start(self) -> None:
         if not self._worker.isRunning():
             self._worker.start()
@@ -369,4 +385,6 @@ class Controller(QObject):
     def _enter(self, state: State) -> None:
         if state is not self.state:
             self.state = state
+            if state not in (State.RUNNING, State.STOPPING):
+                self._progress = None
             self.state_changed.emit(state)

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from typing import Protocol
 
 from app.training.recovery import recovered
 from app.training.restart_state import RestartState
@@ -35,10 +36,11 @@ from grpo_core.host.commands import (
     Shutdown,
 )
 from grpo_core.host.live_run import Writers, run_writer
-from grpo_core.host.messages import from_command, to_bundle, to_report
+from grpo_core.host.messages import from_command, to_bundle, to_progress, to_report
 from grpo_core.host.process import serve
 from grpo_core.host.reports import Failure, Outlet, Report, State
 from grpo_core.host.wire import Message
+from grpo_core.progress import Progress
 from grpo_core.questions import AnyQuestion, answer_from_json, question_from_json
 from grpo_core.text import tr
 
@@ -50,6 +52,13 @@ STARTED = 0.5
 """Seconds that it has at the end of the program where it is still starting or loading."""
 
 
+class ProcessOutlet(Outlet, Protocol):
+    """Where the results, reports and progress of a process go."""
+
+    def progress(self, run_id: str, progress: Progress) -> None:
+        """How far the update of a run is that is being computed."""
+
+
 class ProcessHost:
     """The process, and what is needed to begin its run again in another.
 
@@ -59,7 +68,7 @@ class ProcessHost:
         devices: what language models can be computed on, in words; empty until one was loaded.
     """
 
-    def __init__(self, outlet: Outlet, main: Serve = serve, writers: Writers = run_writer) -> None:
+    def __init__(self, outlet: ProcessOutlet, main: Serve = serve, writers: Writers = run_writer) -> None:
         self.ended = False
         self.unavailable = ""
         self.devices: tuple[str, ...] = ()
@@ -210,6 +219,8 @@ class ProcessHost:
                 self._done(message["token"])
             case "note":
                 self._outlet.tell(message["text"])
+            case "progress":
+                self._outlet.progress(*to_progress(message))
             case "log":
                 logging.getLogger(__name__).log(message["level"], "%s", message["text"])
             case "ready":

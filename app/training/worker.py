@@ -17,6 +17,7 @@ from grpo_core.host.commands import Begin, Command, SetBreakpoints, SetSpeed
 from grpo_core.host.live_run import Learners, Writers, run_writer
 from grpo_core.host.process import serve
 from grpo_core.host.reports import Report
+from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.text import tr
 
@@ -35,11 +36,13 @@ class Worker(QThread):
         reported: a :class:`~grpo_core.host.reports.Report`, at a change of state and never at an update.
         answered: a question, and its answer or the sentence why there is none.
         notified: a sentence that the user should know.
+        progressed: id of a run, and how far its update in progress is (:class:`~grpo_core.progress.Progress`).
     """
 
     reported = Signal(object)
     answered = Signal(object, object)
     notified = Signal(str)
+    progressed = Signal(str, object)
 
     def __init__(
         self,
@@ -155,6 +158,10 @@ class Worker(QThread):
     def tell(self, sentence: str) -> None:
         """Something the user should know."""
         self.notified.emit(sentence)
+
+    def progress(self, run_id: str, progress: Progress) -> None:
+        """How far the update in progress of a run is."""
+        self.progressed.emit(run_id, progress)
 
     def done(self, token: int) -> None:
         """A command has been carried out."""

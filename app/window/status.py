@@ -1,4 +1,4 @@
-"""The words at the right of the transport: where the run is kept, or that its model is being loaded."""
+"""The words at the right of the transport: where the run is kept, or what a wait is for."""
 
 from __future__ import annotations
 
@@ -6,16 +6,29 @@ from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.theme.labels import Label
+from grpo_core.progress import Phase, Progress
 from grpo_core.text import tr
 
 LOADING = tr("Loading the language model")
 DOTS = ("", " ·", " · ·", " · · ·")
 PATIENCE_MS, BEAT_MS = 300, 600
 """Nothing is said of a wait that is shorter than the first; after it, one dot more at each of the second."""
+ANNOUNCE_MS = 1000
+"""A screen reader hears of another text at most this often."""
+PHASES = {
+    Phase.SAMPLING: tr("Sampling: token {done} of {total}"),
+    Phase.REFERENCE: tr("Scoring by the reference"),
+    Phase.MEASURING: tr("Measuring on held-out prompts"),
+    Phase.TRAINING: tr("Pass {done} of {total}"),
+    Phase.SCORING: tr("Scoring after the update"),
+}
+"""What is said in each phase of a long update."""
+LARGEST = 9999
+"""The largest count for which there is room."""
 
 
 class Status(Label):
-    """A few words; during a wait, a sentence with dots that come slowly.
+    """A few words; during a wait, a sentence with dots that come slowly; during a long update, how far it is.
 
     Attributes:
         moving: whether the dots come one by one; with reduced motion they all stand there.
@@ -26,7 +39,8 @@ class Status(Label):
         self.setObjectName("muted")
         self.moving = True
         self._status_text = ""
-        self._waits = False
+        self._progress_text = ""
+        self._waits = self._keeps_room = False
         self._dots = 0
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
@@ -35,12 +49,15 @@ class Status(Label):
         self._beat = QTimer(self)
         self._beat.setInterval(BEAT_MS)
         self._beat.timeout.connect(self._on_beat)
+        self._silence = QTimer(self)
+        self._silence.setSingleShot(True)
+        self._silence.setInterval(ANNOUNCE_MS)
+        self._silence.timeout.connect(self._announce)
 
     def say(self, text: str) -> None:
-        """Show ``text``, during a wait after it."""
+        """Show ``text``, during a wait or a long update after it."""
         self._status_text = text
-        if not self.late and self.text() != text:
-            self.setText(text)
+        self._show()
 
     def wait_for(self, loading: bool) -> None:
         """Begin or end the wait for the model."""
@@ -53,23 +70,62 @@ class Status(Label):
             self._patience.start()
         else:
             self._dots = 0
-            self.setMinimumWidth(0)
-            self.setText(self._status_text)
+            self._show()
+
+    def follow(self, progress: Progress | None, *, computing: bool) -> None:
+        """Show how far a long update is, None where there is none.
+
+        Args:
+            progress: what is known of the update in progress.
+            computing: updates are being made: after a long one, the room for the next one's sentence is kept.
+        """
+        text = ""
+        if progress is not None:
+            text = PHASES[progress.phase].format(done=progress.done, total=progress.total)
+        self._keeps_room = computing and (self._keeps_room or bool(text))
+        self._progress_text = text
+        self._show()
 
     @property
     def late(self) -> bool:
         """Whether the wait is long enough to be shown."""
         return self._waits and not self._patience.isActive()
 
+    @property
+    def needed(self) -> bool:
+        """Whether this is shown even where room is short: during a wait, and while updates are long."""
+        return self.late or self._keeps_room
+
     @Slot()
     def _on_late(self) -> None:
         self._dots = len(DOTS) - 1
-        self.setMinimumWidth(self.fontMetrics().horizontalAdvance(LOADING + DOTS[-1]) + 2)  # what is beside stays
-        self.setText(LOADING + DOTS[self._dots])
+        self._show()
         if self.moving:
             self._beat.start()
 
     @Slot()
     def _on_beat(self) -> None:
         self._dots = (self._dots + 1) % len(DOTS)
-        self.setText(LOADING + DOTS[self._dots])
+        self._show()
+
+    def _show(self) -> None:
+        """Show what matters most now; what stands beside keeps its place as long as it lasts."""
+        text, widest = self._progress_text or self._status_text, list[str]()
+        if self.late:
+            text, widest = LOADING + DOTS[self._dots], [LOADING + DOTS[-1]]
+        elif self._keeps_room:
+            widest = [sentence.format(done=LARGEST, total=LARGEST) for sentence in PHASES.values()]
+        width = max((self.fontMetrics().horizontalAdvance(each) + 2 for each in widest), default=0)
+        if self.minimumWidth() != width:
+            self.setMinimumWidth(width)
+        if self.text() != text:
+            self.setText(text)
+            if not self._silence.isActive():
+                self._announce()
+
+    @Slot()
+    def _announce(self) -> None:
+        """Give a screen reader the text, as a name: a label without one announces each change of its text."""
+        if self.accessibleName() != self.text():
+            self.setAccessibleName(self.text())
+            self._silence.start()

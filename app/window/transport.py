@@ -86,6 +86,7 @@ class Transport(QToolBar):
         self.runs.activated.connect(self._on_run)
         self.addWidget(self.runs)
         player.changed.connect(self.refresh)
+        player.progressed.connect(self._on_progress)
         run_manager.runs_changed.connect(self.refresh)
         workspace.frame.connect(self._on_frame)
         self.refresh()
@@ -111,8 +112,8 @@ class Transport(QToolBar):
     def _fit(self) -> None:
         """Leave out words, then the texts of buttons, until the list of runs has room at the right end.
 
-        A wait for the model is always said. Seed, speed and length belong to training: a run that another program
-        trained has none of them.
+        A wait for the model, and how far a long update is, are always said. Seed, speed and length belong to training:
+        a run that another program trained has none of them.
         """
         run = self._workspace.run
         out = set(self._of_training) if run is not None and run.is_recorded else set()
@@ -120,7 +121,7 @@ class Transport(QToolBar):
             if action.isVisible() == (action in out):
                 action.setVisible(action not in out)
         words = [action for action in reversed(self._spare) if action not in out]
-        spare = [*words, self._status_action] if self.status.late else [self._status_action, *words]
+        spare = [*words, self._status_action] if self.status.needed else [self._status_action, *words]
         shown = [action for action in self.actions() if action not in out]
         widths = {action: _width_of(self.widgetForAction(action)) for action in shown}
         layout = self.layout()
@@ -271,12 +272,22 @@ class Transport(QToolBar):
         self.status.say(text)
         self._fit()
 
+    @Slot()
+    def _on_progress(self) -> None:
+        needed = self.status.needed
+        self._show_waiting()
+        if self.status.needed != needed:
+            self._fit()
+
     def _show_waiting(self) -> None:
-        """Say so where the run that is shown waits for its model."""
+        """Say so where the run that is shown waits for its model, or how far its update is where that takes long."""
         run = self._workspace.run
         language = run is not None and run.origin.settings.is_language
         self.status.moving = self._player.staged
-        self.status.wait_for(language and run is self._workspace.training and self._player.loading)
+        trains = language and run is self._workspace.training
+        self.status.wait_for(trains and self._player.loading)
+        computing = trains and self._player.mode is Mode.COMPUTING
+        self.status.follow(self._player.progress if computing else None, computing=computing)
 
     @Slot()
     def refresh(self) -> None:

@@ -17,6 +17,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.tempo import BANDIT, LANGUAGE
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
+from grpo_core.progress import Progress
 
 STAGED_SPEED = 2.0
 """At this many updates per second and below, the stages of an update play one after the other."""
@@ -43,10 +44,12 @@ class Player(QObject):
 
     Signals:
         changed: mode, speed or length are other ones.
+        progressed: :attr:`progress` is another one.
         starting: somebody wants to go on from what is shown; whoever listens has that ready first.
     """
 
     changed = Signal()
+    progressed = Signal()
     starting = Signal()
 
     def __init__(self, workspace: Workspace, controller: Controller, parent: QObject | None = None) -> None:
@@ -66,6 +69,7 @@ class Player(QObject):
         self._begin: Stage | None = None
         self.prepare: Callable[[], None] = _nothing
         controller.state_changed.connect(self._on_state)
+        controller.progressed.connect(self.progressed)
 
     # -- what people press -----------------------------------------------------------------------------------------
 
@@ -235,6 +239,11 @@ class Player(QObject):
     def loading(self) -> bool:
         """Whether the learner of the run is being made ready, which takes a language model some seconds."""
         return self._controller.state is State.PREPARING
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far the update that is being computed is; None where it is quick or there is none."""
+        return self._controller.progress
 
     @property
     def _behind(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from grpo_core.hf.refusal import refuse
 from grpo_core.hf.sampling import sample
 from grpo_core.hf.scoring import Batch, Ways, chunks, distributions, proved
 from grpo_core.lm.checkpoint import device_named
-from grpo_core.lm.interface import Drafts, Passes, Table
+from grpo_core.lm.interface import Drafts, Passes, Poll, Table
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.policy import Kept, State, TrainedWeights
 from grpo_core.lm.problems import Prompt
@@ -117,7 +117,7 @@ class FolderPolicy(TrainedWeights):
 
     def sample(
         self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
-        greedy: np.ndarray, poll: Callable[[], None],
+        greedy: np.ndarray, poll: Poll,
     ) -> Table:  # fmt: skip
         """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
         return sample(
@@ -129,37 +129,37 @@ class FolderPolicy(TrainedWeights):
         """The batch as it is recorded."""
         return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=mask)
 
-    def score(
-        self, batch: Batch, temperature: float, poll: Callable[[], None], *, against_reference: bool = False
-    ) -> Measured:
+    def score(self, batch: Batch, temperature: float, poll: Poll, *, against_reference: bool = False) -> Measured:
         """The batch under the present policy, without gradients, chunk by chunk; with its divergence from the reference
         where that is asked for."""
         measure = _Measure(batch, self.device)
         with torch.no_grad():
-            for rows in chunks(batch, self._rows_at_once, self.ways):
-                poll()
+            parts = [*chunks(batch, self._rows_at_once, self.ways)]
+            for number, rows in enumerate(parts, 1):
+                poll(number, len(parts))
                 dist = distributions(self.model, batch, rows, temperature, self.ways)
                 measure.take(rows, dist)
                 if against_reference:
-                    poll()
+                    poll(number, len(parts))
                     with self._as_reference() as model:
                         other = distributions(model, batch, rows, temperature, self.ways)
                     measure.take_divergence(rows, kl.exact(dist, other))
         return measure.done(against_reference)
 
-    def score_reference(self, batch: Batch, temperature: float, poll: Callable[[], None]) -> Measured:
+    def score_reference(self, batch: Batch, temperature: float, poll: Poll) -> Measured:
         """The batch under the reference: the model with its adapter off, or a frozen copy."""
         measure = _Measure(batch, self.device)
         with torch.no_grad(), self._as_reference() as model:
-            for rows in chunks(batch, self._rows_at_once, self.ways):
-                poll()
+            parts = [*chunks(batch, self._rows_at_once, self.ways)]
+            for number, rows in enumerate(parts, 1):
+                poll(number, len(parts))
                 measure.take(rows, distributions(model, batch, rows, temperature, self.ways))
         return measure.done(False)
 
     # -- train -----------------------------------------------------------------------------------------------------
 
     def train(
-        self, settings: Settings, batch: Batch, reference: Measured | None, draft: Drafts, poll: Callable[[], None],
+        self, settings: Settings, batch: Batch, reference: Measured | None, draft: Drafts, poll: Poll,
         number: int,
     ) -> Passes[Measured]:  # fmt: skip
         """All passes of update ``number``: each adds up the gradients of chunks of rows, then steps.
@@ -172,25 +172,26 @@ class FolderPolicy(TrainedWeights):
         scores, norms, step = list[Measured](), list[float](), None
         old = torch.zeros(batch.tokens.shape, device=self.device)
         if objective.beta and objective.kl_in == "reward":  # advantages follow from the whole batch's log-probabilities
-            step = draft(array_of(self.score(batch, temperature, poll).logp), None)
+            first = self.score(batch, temperature, lambda chunk, chunks: poll(1, settings.learner.mu))
+            step = draft(array_of(first.logp), None)
         for passed in range(settings.learner.mu):
             given = step if step is not None else draft(np.zeros(batch.tokens.shape, np.float32), None)
             advantage = torch.from_numpy(recompute.advantage(given)).float().to(self.device)
             measure, total = _Measure(batch, self.device), 0.0
             for rows in chunks(batch, self._rows_at_once, self.ways):
-                poll()
+                poll(passed + 1, settings.learner.mu)
                 dist = distributions(self.model, batch, rows, temperature, self.ways)
                 logp = measure.take(rows, dist)
                 if passed == 0:
                     old[rows, : logp.shape[1]] = logp.detach()
                 loss = _loss(objective, batch, rows, dist, logp, old, advantage, reference)
-                poll()
+                poll(passed + 1, settings.learner.mu)
                 loss.backward()  # type: ignore[no-untyped-call]
                 total += float(loss.detach())
             if passed == 0:
                 step = draft(array_of(old), None)
             require_finite(total, number, tr("the loss of pass {passed}").format(passed=passed + 1))
-            poll()
+            poll(passed + 1, settings.learner.mu)
             norms.append(self.stepped(settings.optimizer))
             require_finite(norms[-1], number, tr("the gradient of pass {passed}").format(passed=passed + 1))
             self._moved = True

@@ -6,14 +6,13 @@ drawn from the whole distribution at the run's temperature, from one uniform num
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grpo_core.lm.interface import Table
+from grpo_core.lm.interface import Poll, Table
 
 WORTH_COMPACTING = 0.75
 """Share of the rows in the cache that still go on, below which the others are taken out."""
@@ -22,7 +21,7 @@ WORTH_COMPACTING = 0.75
 @torch.no_grad()
 def sample(
     model: Any, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, ends: tuple[int, ...],
-    padding: bool, temperature: float, greedy: np.ndarray, poll: Callable[[], None],
+    padding: bool, temperature: float, greedy: np.ndarray, poll: Poll,
 ) -> Table:  # fmt: skip
     """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`).
 
@@ -36,7 +35,7 @@ def sample(
             length are a batch.
         temperature: divides the logits.
         greedy: (B,) rows that take the likeliest token.
-        poll: called before every token.
+        poll: called before every token with its number and the longest completion.
     """
     lengths = (prompt_tokens >= 0).sum(axis=-1)[prompt_of]  # (B,)
     whole = (np.zeros(uniforms.shape, np.int32), np.zeros(uniforms.shape, bool), np.zeros(uniforms.shape, np.float32))
@@ -63,13 +62,13 @@ def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Ten
 
 def _sampled(
     model: Any, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, ends: tuple[int, ...],
-    temperature: float, greedy: np.ndarray, poll: Callable[[], None],
+    temperature: float, greedy: np.ndarray, poll: Poll,
 ) -> Table:  # fmt: skip
     device = next(model.parameters()).device
     rows, longest = uniforms.shape
     used, row_of = np.unique(prompt_of, return_inverse=True)  # each prompt is computed once
     tokens, mask, positions = standing_right(prompt_tokens[used], device)
-    poll()
+    poll(1, longest)
     done = model(
         input_ids=tokens, attention_mask=mask, position_ids=positions, use_cache=True, logits_to_keep=1
     )  # fmt: skip
@@ -86,7 +85,7 @@ def _sampled(
     row = torch.arange(rows, device=device)  # the rows in the cache
     alive = torch.ones(rows, dtype=torch.bool, device=device)  # which of them have not ended
     for t in range(longest):
-        poll()
+        poll(t + 1, longest)
         dist = torch.log_softmax(logits.float() / temperature, dim=-1)  # (b, V)
         token = torch.where(best[row], dist.argmax(dim=-1), _at(dist, chance[row, t]))
         drawn[row, t], there[row, t] = torch.where(alive, token, 0), alive

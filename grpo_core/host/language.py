@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.learners import NO_TORCH, Earlier, language_learner, leading_to
+from grpo_core.progress import Progress, unreported
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Step
 from grpo_core.text import tr
@@ -77,14 +78,16 @@ class LanguageModels:
         return tuple(devices())
 
     def learner(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
-    ) -> AnsweringLearner:
-        """A language model at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`)."""
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool],
+        progress: Callable[[Progress], None] = unreported,
+    ) -> AnsweringLearner:  # fmt: skip
+        """A language model at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`). ``progress``
+        takes how far a long update is."""
         from grpo_core.lm.answers import Answering
 
         if self._answering is None:
             self._answering = Answering(language_learner)
-        model = language_learner(settings, leading_to(resume, earlier), cancelled)
+        model = language_learner(settings, leading_to(resume, earlier), cancelled, progress)
         return AnsweringLearner(model, self._answering, cancelled)
 
 

@@ -17,6 +17,7 @@ from grpo_core.host.buffer import NAMES, Buffer, Bundle, MakeStep
 from grpo_core.host.commands import Begin, Command
 from grpo_core.host.reports import Failure, Report, State
 from grpo_core.host.wire import Message
+from grpo_core.progress import Phase, Progress
 from grpo_core.questions import question_from_json
 from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded
@@ -140,6 +141,17 @@ def to_report(message: Mapping[str, Any]) -> Report:
     failure = fields["failure"]
     fields |= {"state": State(fields["state"]), "failure": None if failure is None else Failure(**failure)}
     return Report(**fields)
+
+
+def from_progress(run_id: str, progress: Progress) -> Message:
+    """How far the update in progress of a run is, as a message."""
+    return {"is": "progress", "run_id": run_id, **dataclasses.asdict(progress), "phase": progress.phase.value}
+
+
+def to_progress(message: Mapping[str, Any]) -> tuple[str, Progress]:
+    """The inverse of :func:`from_progress`: (id of the run, how far its update is)."""
+    fields = {field.name: message[field.name] for field in dataclasses.fields(Progress)}
+    return message["run_id"], Progress(**{**fields, "phase": Phase(fields["phase"])})
 
 
 def from_steps(steps: Sequence[Step]) -> tuple[Message, list[bytes]]:

@@ -19,10 +19,11 @@ from grpo_core.host.language import LanguageModels
 from grpo_core.host.lifeline import live_with_parent
 from grpo_core.host.live_run import Learners, Writers, run_writer
 from grpo_core.host.loop import Loop
-from grpo_core.host.messages import from_bundle, from_report, to_command
+from grpo_core.host.messages import from_bundle, from_progress, from_report, to_command
 from grpo_core.host.reports import Report
 from grpo_core.host.wire import Message, readable, receive, send
 from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Step
 
@@ -76,6 +77,11 @@ class Outgoing:
     def tell(self, sentence: str) -> None:
         """Something the user should know."""
         self.send({"is": "note", "text": sentence})
+
+    def progress(self, progress: Progress) -> None:
+        """How far the update in progress is."""
+        if self._buffer is not None:
+            self.send(from_progress(self._buffer.run_id, progress))
 
     def done(self, token: int) -> None:
         """A command has been carried out."""
@@ -170,7 +176,9 @@ class ProcessLearners:
             models = LanguageModels()
             self._outgoing.send({"is": "loaded", "devices": models.devices()})
             self._models = models
-        return self._models.learner(settings, resume=resume, earlier=earlier, cancelled=cancelled)
+        return self._models.learner(
+            settings, resume=resume, earlier=earlier, cancelled=cancelled, progress=self._outgoing.progress
+        )
 
 
 class _LogMessages(logging.Handler):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from grpo_core.advantages import equal_rewards
 from grpo_core.config import Settings
 from grpo_core.lm import rewards as rules
-from grpo_core.lm.interface import Sampling, Table
+from grpo_core.lm.interface import Poll, Sampling, Table
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 
@@ -51,7 +50,7 @@ def stream(seed: int, step: int, use: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=seed, counter=[0, use, step, 0]))
 
 
-def draw(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Callable[[], None]) -> Drawn:
+def draw(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll) -> Drawn:
     """The batch of update ``step`` under the present policy.
 
     Raises:
@@ -100,9 +99,7 @@ def draw(settings: Settings, policy: Sampling, source: PromptSource, step: int, 
     )
 
 
-def measured(
-    settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Callable[[], None]
-) -> dict[str, float]:
+def measured(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll) -> dict[str, float]:
     """Share of right answers to the held-out prompts: always the likeliest token, and one sample each."""
     prompts = source.held_out()
     accuracy = {}
@@ -126,7 +123,7 @@ def _sampled(
     prompts: list[Prompt],
     watched: list[Prompt],
     numbers: np.random.Generator,
-    poll: Callable[[], None],
+    poll: Poll,
 ) -> tuple[Table, np.ndarray]:
     """((tokens, mask, logp) of G completions a prompt, likeliest completions of ``watched``), in one go."""
     group, longest = settings.learner.group_size, settings.language.max_tokens

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 
 from grpo_core.config import Objective, Settings
 from grpo_core.kl import EXACT
-from grpo_core.lm.interface import Drafts, Passes, Table
+from grpo_core.lm.interface import Drafts, Passes, Poll, Table
 from grpo_core.lm.layout import Layout, layout
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.passes import array_of, learned
@@ -42,7 +42,7 @@ class CharacterSampling:
 
     def sample(
         self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
-        greedy: np.ndarray, poll: Callable[[], None],
+        greedy: np.ndarray, poll: Poll,
     ) -> Table:  # fmt: skip
         """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
         done = sample(self.model, prompt_tokens, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll)
@@ -64,20 +64,18 @@ class CharacterPolicy(Policy):
         """The batch packed, so that nothing is computed twice."""
         return layout(prompt_tokens, tokens, mask, self.device)
 
-    def score(
-        self, batch: Layout, temperature: float, poll: Callable[[], None], *, against_reference: bool = False
-    ) -> Scores:
+    def score(self, batch: Layout, temperature: float, poll: Poll, *, against_reference: bool = False) -> Scores:
         """The batch under the present policy, without gradients."""
         with torch.no_grad():
             return score(self.model, batch, temperature)
 
-    def score_reference(self, batch: Layout, temperature: float, poll: Callable[[], None]) -> Scores:
+    def score_reference(self, batch: Layout, temperature: float, poll: Poll) -> Scores:
         """The batch under the weights of the run's start."""
         with torch.no_grad():
             return score(self.reference, batch, temperature)
 
     def train(
-        self, settings: Settings, batch: Layout, reference: Scores | None, draft: Drafts, poll: Callable[[], None],
+        self, settings: Settings, batch: Layout, reference: Scores | None, draft: Drafts, poll: Poll,
         number: int,
     ) -> Passes[Scores]:  # fmt: skip
         """All passes of update ``number``, each over the whole batch at once."""

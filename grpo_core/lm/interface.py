@@ -18,6 +18,14 @@ from grpo_core.config import Objective, Optimizer, Settings
 from grpo_core.lm.problems import Prompt
 from grpo_core.record import Step
 
+
+class Poll(Protocol):
+    """Called before each piece of work; whatever it raises ends the work."""
+
+    def __call__(self, done: int, total: int, /) -> None:
+        """Piece ``done`` of at most ``total`` is next, counted from 1."""
+
+
 Drafts = Callable[[np.ndarray, np.ndarray | None], Step]
 """(log-probabilities before the first pass (B, T), a critic's values (B, T)) -> the update as far as it is known then:
 all that its advantages follow from."""
@@ -46,7 +54,7 @@ class Sampling(Protocol):
 
     def sample(
         self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
-        greedy: np.ndarray, poll: Callable[[], None],
+        greedy: np.ndarray, poll: Poll,
     ) -> Table:  # fmt: skip
         """One completion a row.
 
@@ -56,7 +64,7 @@ class Sampling(Protocol):
             uniforms: (B, T) in [0, 1), the random number of each token; T is the longest completion.
             temperature: divides the logits.
             greedy: (B,) rows that take the likeliest token instead.
-            poll: called before every token; whatever it raises ends the sampling.
+            poll: called before every token with its number and T.
         """
 
 
@@ -98,26 +106,26 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
     def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> BatchT:
         """Prompts (P, T_prompt) and completions (B, T) as this policy computes them."""
 
-    def score(
-        self, batch: BatchT, temperature: float, poll: Callable[[], None], *, against_reference: bool = False
-    ) -> ScoresT:
+    def score(self, batch: BatchT, temperature: float, poll: Poll, *, against_reference: bool = False) -> ScoresT:
         """The batch under the present policy, without gradients.
 
         Args:
             batch: what is scored.
             temperature: divides the logits.
-            poll: called before every chunk; whatever it raises ends the scoring.
+            poll: called before every chunk of rows with its number and how many there are.
             against_reference: the distance from the reference is measured, where it does not follow from the record.
         """
 
-    def score_reference(self, batch: BatchT, temperature: float, poll: Callable[[], None]) -> ScoresT:
+    def score_reference(self, batch: BatchT, temperature: float, poll: Poll) -> ScoresT:
         """The batch under the reference."""
 
     def train(
-        self, settings: Settings, batch: BatchT, reference: ScoresT | None, draft: Drafts, poll: Callable[[], None],
+        self, settings: Settings, batch: BatchT, reference: ScoresT | None, draft: Drafts, poll: Poll,
         number: int,
     ) -> Passes[ScoresT]:  # fmt: skip
         """All passes of update ``number``; the policy has moved afterwards.
+
+        ``poll`` is called several times in each pass, with its number and how many passes there are.
 
         Raises:
             NonFiniteError: a loss or a gradient is not finite.

@@ -15,9 +15,10 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm.batches import Drawn, draw, measured
 from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.clock import Clock
-from grpo_core.lm.interface import LanguagePolicy, Scored
+from grpo_core.lm.interface import LanguagePolicy, Poll, Scored
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.rewards import PromptSource
+from grpo_core.progress import Phase, Progress, UpdateProgress, unreported
 from grpo_core.record import Step
 from grpo_core.text import tr
 
@@ -33,6 +34,7 @@ class PolicyLearner(Generic[PolicyT]):
         history: the recorded updates that lead to where the run goes on: the first holds weights, or is update 1; those
             after it are replayed.
         cancelled: asked before every token and every pass.
+        progress: takes how far a long update is (:class:`grpo_core.progress.UpdateProgress`).
 
     Attributes:
         policy: the model, its reference and the optimizer's memory.
@@ -46,9 +48,10 @@ class PolicyLearner(Generic[PolicyT]):
 
     def __init__(
         self, make_policy: Callable[[Settings], PolicyT], settings: Settings, *, history: Sequence[Step] = (),
-        cancelled: Callable[[], bool],
+        cancelled: Callable[[], bool], progress: Callable[[Progress], None] = unreported,
     ) -> None:  # fmt: skip
         self._cancelled = cancelled
+        self._progress = UpdateProgress(progress)
         self._settings = history[-1].settings if history else settings
         self._step = 0
         torch.set_num_threads(self._settings.model.threads)
@@ -91,20 +94,24 @@ class PolicyLearner(Generic[PolicyT]):
 
     def _update(self, settings: Settings, number: int) -> Step:
         clock, policy = Clock(self.policy.device), self.policy
+        self._progress.begin(number)
         with self._autocast():
-            drawn = draw(settings, policy, self._source, number, self._poll)
+            drawn = draw(settings, policy, self._source, number, self._poll_in(Phase.SAMPLING))
             clock.lap("seconds_sampling")
             batch = policy.batch(drawn.prompt_tokens, drawn.tokens, drawn.mask)
-            reference = self._scored_by_reference(settings, batch)
+            if _watches_reference(settings):
+                self._progress.at(Phase.REFERENCE)
+            reference = self._scored_by_reference(settings, batch, self._poll_in(Phase.REFERENCE))
             clock.lap("seconds_reference")
             draft = partial(_draft, settings, number, drawn, policy.recorded_before(batch, reference))
             accuracy: dict[str, float] = {}
             if (number - 1) % settings.language.accuracy_every == 0:
-                accuracy = measured(settings, policy, self._source, number, self._poll)
+                accuracy = measured(settings, policy, self._source, number, self._poll_in(Phase.MEASURING))
             clock.lap("seconds_measuring")
-            done = policy.train(settings, batch, reference, draft, self._poll, number)
+            done = policy.train(settings, batch, reference, draft, self._poll_in(Phase.TRAINING), number)
             clock.lap("seconds_training")
-            after = self._scored_after(settings, batch, number)
+            self._progress.at(Phase.SCORING)
+            after = self._scored_after(settings, batch, number, self._poll_in(Phase.SCORING))
             clock.lap("seconds_after")
         extra = {"resampled": float(drawn.redrawn)} if settings.learner.resample_dead else {}
         extra |= policy.measurements(batch, after, reference)
@@ -147,33 +154,33 @@ class PolicyLearner(Generic[PolicyT]):
         known: dict[str, Any] = {"settings": settings, "resume": {}}
         known["part"] = np.zeros((settings.learner.mu, len(step.tokens)), dtype=np.int32)
         with self._autocast():
-            reference = self._scored_by_reference(settings, batch)
+            reference = self._scored_by_reference(settings, batch, self._poll)
             if reference is not None:
                 known |= policy.recorded_before(batch, reference)
             draft = partial(_redraft, step, known)
             done = policy.train(settings, batch, reference, draft, self._poll, step.step)
-            after = self._scored_after(settings, batch, step.step)
+            after = self._scored_after(settings, batch, step.step, self._poll)
         return dataclasses.replace(
             done.draft,
             **policy.recorded_after(settings.objective, batch, [*done.scores, after], reference),
             measurements={"grad_norm": done.norm, **policy.measurements(batch, after, reference)},
         )
 
-    def _scored_by_reference(self, settings: Settings, batch: Any) -> Any:
+    def _scored_by_reference(self, settings: Settings, batch: Any, poll: Poll) -> Any:
         if not _watches_reference(settings):
             return None
-        return self.policy.score_reference(batch, settings.learner.temperature, self._poll)
+        return self.policy.score_reference(batch, settings.learner.temperature, poll)
 
-    def _scored_after(self, settings: Settings, batch: Any, number: int) -> Any:
+    def _scored_after(self, settings: Settings, batch: Any, number: int, poll: Poll) -> Any:
         after: Scored = self.policy.score(
-            batch, settings.learner.temperature, self._poll, against_reference=_watches_reference(settings)
+            batch, settings.learner.temperature, poll, against_reference=_watches_reference(settings)
         )
         require_finite(float(after.logp.sum()), number, tr("a log-probability after the update"))
         return after
 
     def _replay(self, step: Step) -> None:
         """Stand where ``step`` ended: at its weights, or by learning once more from its completions."""
-        self._poll()
+        self._ask()
         if step.resume:
             self.policy.restore(step.resume, step.settings.optimizer)
         elif step.step != self._step + 1 or step.prompt_tokens is None:
@@ -186,7 +193,7 @@ class PolicyLearner(Generic[PolicyT]):
         else:
             batch = self.policy.batch(step.prompt_tokens, step.tokens, step.mask)
             with self._autocast():
-                reference = self._scored_by_reference(step.settings, batch)
+                reference = self._scored_by_reference(step.settings, batch, self._poll)
                 again = self.policy.train(
                     step.settings, batch, reference, lambda old, values: step, self._poll, step.step
                 )
@@ -195,7 +202,20 @@ class PolicyLearner(Generic[PolicyT]):
                 self.drift = max(self.drift, float(difference.max(initial=0.0)))
         self._step = step.step
 
-    def _poll(self) -> None:
+    def _poll_in(self, phase: Phase) -> Poll:
+        """Asks whether to give up, and notes how far the update is in ``phase``."""
+
+        def poll(done: int, total: int) -> None:
+            self._ask()
+            self._progress.at(phase, done, total)
+
+        return poll
+
+    def _poll(self, done: int, total: int) -> None:
+        """Asks whether to give up what is no new update."""
+        self._ask()
+
+    def _ask(self) -> None:
         if self._cancelled():
             raise Cancelled(tr("The run was interrupted and stands at update {step}.").format(step=self._step))
 
@@ -207,8 +227,11 @@ class PolicyLearner(Generic[PolicyT]):
 class LanguageLearner(PolicyLearner[CharacterPolicy]):
     """One run of the character transformer that comes with the program; the arguments are those of its base."""
 
-    def __init__(self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool]) -> None:
-        super().__init__(CharacterPolicy, settings, history=history, cancelled=cancelled)
+    def __init__(
+        self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool],
+        progress: Callable[[Progress], None] = unreported,
+    ) -> None:  # fmt: skip
+        super().__init__(CharacterPolicy, settings, history=history, cancelled=cancelled, progress=progress)
 
 
 def _draft(

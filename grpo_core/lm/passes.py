@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor
 from grpo_core import kl, recompute
 from grpo_core.config import Objective, Settings
 from grpo_core.errors import NonFiniteError
-from grpo_core.lm.interface import Drafts, Passes
+from grpo_core.lm.interface import Drafts, Passes, Poll
 from grpo_core.lm.layout import Layout
 from grpo_core.lm.policy import Policy
 from grpo_core.lm.scoring import Scores, score
@@ -27,7 +26,7 @@ def learned(
     place: Layout,
     reference: Scores | None,
     draft: Drafts,
-    poll: Callable[[], None],
+    poll: Poll,
     number: int,
 ) -> Passes[Scores]:
     """All passes of update ``number`` over the batch at ``place``; ``policy`` has moved afterwards.
@@ -41,7 +40,7 @@ def learned(
     step: Step | None = None
     old = advantage = torch.empty(0)
     for passed in range(settings.learner.mu):
-        poll()
+        poll(passed + 1, settings.learner.mu)
         now = score(policy.model, place, settings.learner.temperature)
         if step is None:
             old = now.logp.detach()
@@ -51,7 +50,7 @@ def learned(
         loss = _loss(objective, now, old, advantage, place, reference)
         require_finite(float(loss.detach()), number, tr("the loss of pass {passed}").format(passed=passed + 1))
         loss.backward()  # type: ignore[no-untyped-call]
-        poll()
+        poll(passed + 1, settings.learner.mu)
         norms.append(policy.stepped(settings.optimizer))
         require_finite(norms[-1], number, tr("the gradient of pass {passed}").format(passed=passed + 1))
         scores.append(Scores(dist_logp=now.dist_logp.detach(), logp=now.logp.detach(), stream=now.stream.detach()))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
+from grpo_core.lm.interface import Poll
 from grpo_core.lm.model import Block, Transformer
 from grpo_core.lm.vocabulary import STOP
 
@@ -48,7 +49,7 @@ def sample(
     *,
     temperature: float,
     greedy: np.ndarray | None = None,
-    poll: Callable[[], None],
+    poll: Poll,
 ) -> Sampled:
     """One completion a row.
 
@@ -58,7 +59,7 @@ def sample(
         uniforms: (B, T) in [0, 1), the random number of each token; T is the longest completion.
         temperature: divides the logits.
         greedy: (B,) rows that take the likeliest token instead.
-        poll: called before every token; whatever it raises ends the sampling.
+        poll: called before every token with its number and the longest completion.
     """
     device = model.embed.weight.device
     rows, longest = uniforms.shape
@@ -72,7 +73,7 @@ def sample(
     alive = torch.ones(rows, dtype=torch.bool, device=device)  # which of them have not ended
     columns: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # rows, their tokens, log-probabilities, who was alive
     for t in range(longest):
-        poll()
+        poll(t + 1, longest)
         dist = torch.log_softmax(logits if temperature == 1 else logits / temperature, dim=-1)  # (b, V)
         cumulative = dist.exp().cumsum(dim=-1)
         token = (cumulative <= chance[:, t, None] * cumulative[:, -1:]).sum(dim=-1).clamp_(max=dist.shape[1] - 1)

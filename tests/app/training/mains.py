@@ -13,14 +13,16 @@ from pathlib import Path
 import pytest
 
 from grpo_core.config import Settings
-from grpo_core.errors import RunFileError
+from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.host import messages, process
 from grpo_core.host.commands import Begin, Command
 from grpo_core.host.live_run import Writer, run_writer
 from grpo_core.host.process import Outgoing, serve
 from grpo_core.host.wire import Message
 from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.progress import Phase, UpdateProgress
 from grpo_core.record import Step
+from tests.core.lm_steps import lm_steps
 
 NOTED = "GRPO_LAB_TESTS_NOTED"
 """Names the file in which a process leaves what a test asks about."""
@@ -93,6 +95,43 @@ class Slow(Deaf):
     """The same learner, which takes long over an update, but listens."""
 
     listens = True
+
+
+class Talking:
+    """Updates of a language model that were made by hand; each says how far it is as long as that is noted."""
+
+    def __init__(self, outgoing: Outgoing) -> None:
+        self._outgoing = outgoing
+
+    def __call__(
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+    ) -> Learner:
+        update = UpdateProgress(self._outgoing.progress)
+        steps = lm_steps(9, settings=settings)
+
+        class Inner:
+            def __init__(self) -> None:
+                self.settings = settings
+
+            def __iter__(self) -> Inner:
+                return self
+
+            def __next__(self) -> Step:
+                step = next(steps)
+                update.begin(step.step)
+                while Path(os.environ[NOTED]).exists():
+                    if cancelled():
+                        raise Cancelled("The update was given up.")
+                    update.at(Phase.SAMPLING, 9, 24)
+                    time.sleep(0.01)
+                return step
+
+        return Inner()
+
+
+def serve_talking(connection: Connection) -> None:
+    """A run's process that says how far its updates are."""
+    serve(connection, make_learners=Talking)
 
 
 def serve_slowly(connection: Connection) -> None:

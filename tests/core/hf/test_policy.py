@@ -140,7 +140,7 @@ def test_greedy_completions_are_the_likeliest_tokens(folders: dict[str, Path]) -
         np.zeros((3, 6)),
         temperature=1.0,
         greedy=np.ones(3, bool),
-        poll=lambda: None,
+        poll=lambda done, total: None,
     )
     for row, of in enumerate((0, 1, 1)):
         text = [int(t) for t in prompt_tokens[of] if t >= 0]

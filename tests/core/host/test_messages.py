@@ -14,10 +14,21 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.host import commands
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Command
-from grpo_core.host.messages import COMMANDS, from_bundle, from_command, from_report, to_bundle, to_command, to_report
+from grpo_core.host.messages import (
+    COMMANDS,
+    from_bundle,
+    from_command,
+    from_progress,
+    from_report,
+    to_bundle,
+    to_command,
+    to_progress,
+    to_report,
+)
 from grpo_core.host.reports import Failure, Report, State
 from grpo_core.host.wire import Message, receive, send
 from grpo_core.metrics import metrics
+from grpo_core.progress import Phase, Progress
 from grpo_core.questions import Question, Replay
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.thinning import Stretch
@@ -129,3 +140,9 @@ def test_a_buffer_is_followed_by_another_one_bundle_by_bundle() -> None:
 )
 def test_a_report_arrives_as_it_was(report: Report) -> None:
     assert to_report(sent(from_report(report), [])) == report
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_progress_crosses_with_the_run_that_it_is_of(phase: Phase) -> None:
+    progress = Progress(step=3, phase=phase, done=9, total=24)
+    assert to_progress(sent(from_progress("a", progress), [])) == ("a", progress)

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from grpo_core.config import Settings
+from grpo_core import progress
+from grpo_core.config import Settings, language_settings
 from grpo_core.host import process as process_module
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin, Command, Run, SetSpeed
 from grpo_core.host.live_run import LiveRun, run_writer
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_command
-from grpo_core.host.process import Incoming, Outgoing
+from grpo_core.host.process import Incoming, Outgoing, ProcessLearners
 from grpo_core.host.wire import Message, receive, send
-from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.learners import Earlier, Learner, learner, never, nothing_earlier
 from grpo_core.record import Step
 
 DEFAULTS = Settings()
@@ -140,3 +141,25 @@ def test_memory_that_is_short_outside_an_update_ends_the_process_with_a_code_of_
         process_module.serve(own)
     assert ended.value.code == process_module.NO_MEMORY
     assert receive(window) == {"is": "ready"}
+
+
+def said_of_an_update(settings: Settings) -> list[Message]:
+    """What the process of a run says during its first update."""
+    window, own = Pipe()
+    outgoing = Outgoing(own)
+    outgoing.fresh(Buffer("a", settings))
+    next(ProcessLearners(outgoing)(settings, resume=None, earlier=nothing_earlier, cancelled=never))
+    messages = []
+    while window.poll():
+        messages.append(receive(window))
+    return messages
+
+
+def test_a_bandit_never_says_how_far_its_update_is_and_a_language_model_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "QUIET", 0.0)
+    assert said_of_an_update(DEFAULTS) == []
+    small = {"task.prompts": 2, "learner.group_size": 4, "task.max_tokens": 6, "task.held_out": 8}
+    found = said_of_an_update(language_settings().replace(small))
+    assert [message["is"] for message in found[:3]] == ["loading", "loaded", "progress"]
+    assert {message["run_id"] for message in found[2:]} == {"a"}
+    assert found[2]["phase"] == "sampling" and found[-1]["phase"] == "scoring"

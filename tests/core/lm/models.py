@@ -38,7 +38,9 @@ def sampled(
     """G completions a prompt."""
     rows = len(prompt_tokens) * group
     uniforms = np.random.default_rng(1).random((rows, longest))
-    return sample(model, prompt_tokens, np.arange(rows) // group, uniforms, temperature=temperature, poll=lambda: None)
+    return sample(
+        model, prompt_tokens, np.arange(rows) // group, uniforms, temperature=temperature, poll=lambda done, total: None
+    )
 
 
 def plain_logp(

@@ -22,7 +22,7 @@ from grpo_core.lm.vocabulary import decode, encode, padded
 from tests.core.lm.test_learner import small
 
 
-def never() -> None:
+def never(done: int, total: int) -> None:
     """Nothing to be asked."""
 
 

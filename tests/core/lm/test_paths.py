@@ -81,7 +81,7 @@ def test_a_completion_ends_with_the_end_sign_or_is_cut_off() -> None:
 def test_tokens_are_drawn_as_often_as_their_probability_says() -> None:
     model, asked, draws = lively(seed=4), prompts(1), 4000
     uniforms = np.random.default_rng(0).random((draws, 1))
-    done = sample(model, asked, np.zeros(draws, int), uniforms, temperature=1.5, poll=lambda: None)
+    done = sample(model, asked, np.zeros(draws, int), uniforms, temperature=1.5, poll=lambda done, total: None)
     place = layout(asked, done.tokens[:1], done.mask[:1], CPU)
     expected = draws * score(model, place, 1.5).dist_logp[0].exp().detach().numpy()
     seen = np.bincount(done.tokens[:, 0], minlength=len(expected))
@@ -94,7 +94,9 @@ def test_a_greedy_row_takes_the_likeliest_token_each_time() -> None:
     model, asked = lively(), prompts(2)
     greedy = np.array([True, False, True, False])
     uniforms = np.random.default_rng(0).random((4, 10))
-    done = sample(model, asked, np.array([0, 0, 1, 1]), uniforms, temperature=1.0, greedy=greedy, poll=lambda: None)
+    done = sample(
+        model, asked, np.array([0, 0, 1, 1]), uniforms, temperature=1.0, greedy=greedy, poll=lambda done, total: None
+    )
     place = layout(asked, done.tokens, done.mask, CPU)
     best = score(model, place, 1.0).dist_logp.argmax(dim=-1)[place.context].numpy()
     assert (best == done.tokens)[done.mask & greedy[:, None]].all()
@@ -104,7 +106,7 @@ def test_a_greedy_row_takes_the_likeliest_token_each_time() -> None:
 def test_sampling_asks_before_every_token_and_passes_on_what_is_raised() -> None:
     calls = 0
 
-    def poll() -> None:
+    def poll(done: int, total: int) -> None:
         nonlocal calls
         calls += 1
         if calls == 3:

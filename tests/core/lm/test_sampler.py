@@ -13,7 +13,7 @@ from grpo_core.lm.vocabulary import STOP, VOCABULARY
 from tests.core.lm.models import CPU, TINY, lively, prompts
 
 
-def never() -> None:
+def never(done: int, total: int) -> None:
     """Nothing to be asked."""
 
 
@@ -98,15 +98,14 @@ def test_a_very_cold_sampler_takes_the_likeliest_token() -> None:
 
 @pytest.mark.parametrize("longest", [1, 5])
 def test_it_is_asked_once_before_each_token_and_no_more_when_all_rows_have_ended(longest: int) -> None:
-    asked = 0
+    asked = list[tuple[int, int]]()
 
-    def poll() -> None:
-        nonlocal asked
-        asked += 1
+    def poll(done: int, total: int) -> None:
+        asked.append((done, total))
 
     numbers = np.random.default_rng(0).random((6, longest))
     done = sample(MODEL, prompts(2), np.arange(6) % 2, numbers, temperature=1.0, poll=poll)
-    assert asked == done.mask.sum(axis=-1).max()
+    assert asked == [(token + 1, longest) for token in range(done.mask.sum(axis=-1).max())]
 
 
 def test_the_longest_prompt_and_completion_fill_the_context_exactly() -> None:

@@ -1,0 +1,57 @@
+"""How far an update is, is reported where it takes long, and not too often."""
+
+from __future__ import annotations
+
+import pytest
+
+from grpo_core.progress import INTERVAL, QUIET, Phase, Progress, UpdateProgress
+
+
+class Watched:
+    """Reports of an update under a clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.reports: list[Progress] = []
+        self.update = UpdateProgress(self.reports.append, clock=lambda: self.now)
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
+
+
+def test_nothing_is_reported_of_an_update_that_is_soon_over(watched: Watched) -> None:
+    for step in (1, 2):
+        watched.update.begin(step)
+        for phase in Phase:
+            watched.now += 0.9 * QUIET / len(Phase)
+            watched.update.at(phase, 1, 2)
+    assert watched.reports == []
+
+
+def test_nothing_is_reported_outside_an_update(watched: Watched) -> None:
+    watched.update.at(Phase.SAMPLING, 1, 2)
+    assert watched.reports == []
+
+
+def test_tokens_are_reported_no_more_often_than_the_interval(watched: Watched) -> None:
+    watched.update.begin(3)
+    watched.now += QUIET
+    for token in range(1, 31):
+        watched.update.at(Phase.SAMPLING, token, 30)
+        watched.now += INTERVAL / 10 * 1.001
+    assert [report.done for report in watched.reports] == [1, 11, 21]
+    assert {(report.step, report.phase, report.total) for report in watched.reports} == {(3, Phase.SAMPLING, 30)}
+
+
+def test_another_phase_is_reported_at_once_and_the_same_place_only_once(watched: Watched) -> None:
+    watched.update.begin(1)
+    watched.now += QUIET
+    watched.update.at(Phase.SAMPLING, 30, 30)
+    watched.update.at(Phase.TRAINING, 1, 2)
+    watched.now += 2 * INTERVAL
+    watched.update.at(Phase.TRAINING, 1, 2)
+    watched.update.at(Phase.TRAINING, 2, 2)
+    found = [(report.phase, report.done) for report in watched.reports]
+    assert found == [(Phase.SAMPLING, 30), (Phase.TRAINING, 1), (Phase.TRAINING, 2)]
