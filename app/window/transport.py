@@ -112,7 +112,7 @@ class Transport(QToolBar):
     def _fit(self) -> None:
         """Leave out words, then the texts of buttons, until the list of runs has room at the right end.
 
-        A wait for the model, and how far a long update is, are always said. Seed, speed and length belong to training:
+        A wait for the model, and how far a long update is, go last of all. Seed, speed and length belong to training:
         a run that another program trained has none of them.
         """
         run = self._workspace.run
@@ -121,20 +121,26 @@ class Transport(QToolBar):
             if action.isVisible() == (action in out):
                 action.setVisible(action not in out)
         words = [action for action in reversed(self._spare) if action not in out]
-        spare = [*words, self._status_action] if self.status.needed else [self._status_action, *words]
+        first, last = ([], [self._status_action]) if self.status.needed else ([self._status_action], [])
         shown = [action for action in self.actions() if action not in out]
         widths = {action: _width_of(self.widgetForAction(action)) for action in shown}
         layout = self.layout()
         gap = MARGIN if layout is None else layout.spacing()
         needed = sum(widths.values()) + sum(self._short.values()) + gap * len(widths) + 2 * self._margin
-        for action in spare:
-            short = needed > self.width()
-            action.setVisible(not short)
-            needed -= (widths[action] + gap) * short
+        for action in [*first, *words]:
+            needed -= self._leave_out(action, needed > self.width(), widths[action] + gap)
         for button in self._shrinking:
             needed -= self._shorten(button, needed > self.width())
+        for action in last:
+            self._leave_out(action, needed > self.width(), widths[action] + gap)
         if layout is not None:
             layout.activate()  # another text must not be drawn in the room of the one before
+
+    @staticmethod
+    def _leave_out(action: QAction, short: bool, width: int) -> int:
+        """Show what is spare, or leave it out; pixels that this saves of its ``width``."""
+        action.setVisible(not short)
+        return width * short
 
     def _shorten(self, button: QToolButton, short: bool) -> int:
         """Show a button's icon alone, or its text too; pixels that this saves."""
