@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = (
-    ("errors", "arrays", "shipped", "text", "regular_file", "token_text"),
+    ("errors", "arrays", "shipped", "text", "regular_file", "token_text", "progress"),
     ("config", "typeset", "expression", "formula_term"),
     ("kl", "levels", "reductions", "baselines", "deviations"),
     ("advantages", "surrogates", "record"),
