@@ -35,6 +35,9 @@ NEWEST = 1000
 """Updates at the end of a series that are looked at first: a long one mostly shows there that it has values."""
 SPACING, MARGINS = 8, 48
 """Pixels between the boxes, and beside all of them."""
+PLOT_HEIGHT = 92
+"""Pixels at 100 % that a plot needs for curves and axis; trials are shown above where there is more. The menu Run has
+the button's command, the table every trial."""
 
 
 def _first(settings: Settings) -> frozenset[str]:
@@ -192,7 +195,8 @@ class TrainingHistoryPanel(Panel):
         language = view.run.origin.settings.is_language
         results = None if language else self.repeats.results
         past_half = self.workspace.trials.past_half(view.run)
-        self.trials.show_state(view, past_half, results, busy=self.repeats.busy, drawn=self._repeats_drawn)
+        room = self.height() - self._choice[0].height() - PLOT_HEIGHT * view.scale
+        self.trials.show_state(view, past_half, results, busy=self.repeats.busy, drawn=self._repeats_drawn, room=room)
         self.trials_table.setVisible(self.table.isChecked() and not view.run.is_recorded)
         if self.table.isChecked():
             self.trials_table.set_look(view.theme, view.scale)
@@ -251,6 +255,9 @@ class TrainingHistoryPanel(Panel):
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._fit_boxes()
+        if event.size().height() != event.oldSize().height():  # there may be room for the trials, or none any more
+            self._drawn = None
+            self.workspace.request_frame()
 
     def summary(self, view: View) -> str:
         sentence = tr("No update yet.")

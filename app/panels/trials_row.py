@@ -6,17 +6,20 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.repeats import COUNT, RepeatResults
 from app.panels.trial_chips import ChipRow, TrialChip
 from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip
+from app.theme.painted_text import PaintedText
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import MOST, Trial, likeliest
 from app.workspace.view import View
 from grpo_core.text import tr
 
+LINE = 28
+"""Pixels of height at 100 % that the chips take, and the sentence at most."""
 HINT = tr("Runs that you leave stay here as thin lines.")
 TIP = tr(
     "The same settings from {count} other seeds, side by side: their range stands behind this run's lines. For a "
@@ -64,11 +67,11 @@ class TrialsRow(QWidget):
         self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves Space to the run
         self.button.setToolTip(plain_tip(TIP))
         self.button.clicked.connect(self.repeat_pressed)
-        self.sentence = Label()
-        self.sentence.setObjectName("muted")
-        self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.sentence.setContentsMargins(12, 0, 8, 0)
+        self.sentence = PaintedText("small", "muted")
         self.sentence.hide()
+        below = QHBoxLayout()
+        below.setContentsMargins(12, 0, 8, 0)
+        below.addWidget(self.sentence)
         line = QHBoxLayout()
         line.setContentsMargins(12, 2, 8, 0)
         line.setSpacing(8)
@@ -79,12 +82,12 @@ class TrialsRow(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(line)
-        column.addWidget(self.sentence)
+        column.addLayout(below)
         self._busy = False
         self._shown: tuple[object, ...] = ()
 
     def show_state(
-        self, view: View, past_half: int | None, repeats: RepeatResults | None, *, busy: bool, drawn: bool
+        self, view: View, past_half: int | None, repeats: RepeatResults | None, *, busy: bool, drawn: bool, room: float
     ) -> None:
         """Show the trials of ``view``.
 
@@ -94,18 +97,21 @@ class TrialsRow(QWidget):
             repeats: what has come of the repeats; None for none.
             busy: repeats are still coming.
             drawn: whether they are drawn.
+            room: pixels of height that the row may take; without room for its chips it goes, and the sentence about
+                the repeats goes first.
         """
         run = view.run
         held = held_out(run) if run.origin.settings.is_language else None
         here, count = run.changes[-1][1], repeats.count if repeats is not None else 0
+        lines = room // (LINE * view.scale)
         stamp = (
             run, view.trials, past_half, held, here, repeats, count, busy, drawn, view.theme, view.scale,
-            repeats.note if repeats is not None else "", run.is_recorded,
+            repeats.note if repeats is not None else "", run.is_recorded, min(lines, 2),
         )  # fmt: skip
         if stamp == self._shown:
             return
         self._shown = stamp
-        self.setVisible(not run.is_recorded)
+        self.setVisible(not run.is_recorded and lines >= 1)
         self._dress(view)
         self.own.show_trial(own_text(run, past_half, held), "", shown=True)
         if repeats is not None:
@@ -119,14 +125,14 @@ class TrialsRow(QWidget):
         self.row.show_widgets(widgets)
         self.row.setFixedHeight(self.own.sizeHint().height())
         text = "" if repeats is None or not drawn else repeats.sentence(past_half)
-        self.sentence.setText(text)
+        self.sentence.show_text(text, view.theme, view.scale)
         self.sentence.setToolTip(plain_tip(text))
-        self.sentence.setVisible(bool(text))
+        self.sentence.setVisible(bool(text) and lines >= 2)
         self._name(busy)
 
     def _dress(self, view: View) -> None:
         small = view.theme.font("small", view.scale)
-        for widget in (self.title, self.hint, self.sentence, self.button):
+        for widget in (self.title, self.hint, self.button):
             widget.setFont(view.theme.font("section", view.scale) if widget is self.title else small)
         for chip in (self.own, self.repeats, *self.chips):
             chip.set_look(view.theme, view.scale)

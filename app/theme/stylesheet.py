@@ -46,6 +46,8 @@ QPushButton[primary="true"], QToolButton[primary="true"] {{ background: {accent}
   border-color: {accent}; font-weight: 600; }}
 QPushButton[primary="true"]:hover, QToolButton[primary="true"]:hover {{ background: {accent_hover}; }}
 QPushButton[primary="true"]:focus, QToolButton[primary="true"]:focus {{ border-color: {selection}; }}
+QPushButton[primary="true"]:disabled, QToolButton[primary="true"]:disabled {{ background: {surface}; color: {dead};
+  border-color: {border}; }}
 QPushButton[flat="true"], QToolButton[quiet="true"], QPushButton#door {{ background: transparent;
   border-color: transparent; color: {muted}; padding: {s2}px {s6}px; }}
 QPushButton#door {{ color: {accent_ink}; text-align: left; }}

@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 
 from app.panels.registry import POLICY_BARS, TRAINING_HISTORY
 from app.panels.repeats import COUNT, FEWEST
+from app.panels.training_history import PLOT_HEIGHT
 from app.panels.trials_table import COLUMNS
 from app.plotting.ghost_lines import GhostLines
 from grpo_core.experiments.repeats import SERIES
@@ -213,3 +214,22 @@ def test_repeats_of_a_language_model_are_queued(language: Driver, monkeypatch: p
     (queue,) = queued
     assert [run.settings.seed for run in queue.runs] == list(range(seed + 1, seed + 1 + COUNT))
     assert queue.updates == 6 and panel.repeats.results is None
+
+
+# -- room --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "height", "scale"), [(1366, 768, 1.0), (1366, 768, 1.25), (1280, 680, 1.0)])
+def test_the_trials_stand_above_the_plots_only_where_these_keep_their_height(
+    driver: Driver, width: int, height: int, scale: float
+) -> None:
+    driver.run(3)
+    driver.program.look.set("light", scale)
+    driver.program.window.resize(width, height)
+    driver.program.layouts.reset()
+    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+    chart = panel.charts[0]
+    driver.qtbot.waitUntil(lambda: chart.height() >= 80 * scale)
+    driver.settle()
+    assert panel.trials.isVisible() == (chart.height() >= PLOT_HEIGHT * scale and scale == 1.0 and height == 768)
+    assert driver.program.actions["repeat"].isEnabled(), "what the row's button does is in the menu too"

@@ -153,3 +153,16 @@ def test_the_buttons_of_qts_own_file_dialog_show_their_icons(qtbot: QtBot, qapp:
         inner = image.copy(image.rect().adjusted(6, 6, -6, -6))
         colours = {inner.pixel(x, y) for x in range(inner.width()) for y in range(inner.height())}
         assert len(colours) > 8, button.objectName()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_button_that_does_nothing_now_does_not_stand_out(theme: str, qtbot: QtBot, qapp: QApplication) -> None:
+    apply(qapp, theme, 1.0)
+    button = QToolButton()
+    button.setProperty("primary", True)
+    qtbot.addWidget(button)
+    button.resize(80, 40)
+    button.show()
+    assert button.grab().toImage().pixelColor(16, 16) == THEMES[theme].colour("accent")
+    button.setEnabled(False)
+    assert button.grab().toImage().pixelColor(16, 16) == THEMES[theme].colour("surface")
