@@ -3,50 +3,32 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QMenu, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.panels import history_menu
 from app.panels.base import Panel
-from app.panels.history_chart import LABELS, NATS, OTHER, SPARSE, UNIT, HistoryChart
+from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
 from app.panels.repeats import RepeatController, following
+from app.panels.series_choice import SeriesChoice
 from app.panels.trials_row import TrialsRow, trial_text
 from app.panels.trials_table import COLUMNS, trial_rows
 from app.plotting.axis import Scale
 from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from app.theme.labels import plain_tip
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.breakpoints import Breakpoint
-from grpo_core.config import Settings
 from grpo_core.explain import Quantity
-from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
-SHOWN = ("reward_mean", "max_prob", "kl", "entropy")
-SHOWN_LANGUAGE = ("reward_mean", "accuracy", *SPARSE, "kl", "entropy")
-
-NEWEST = 1000
-"""Updates at the end of a series that are looked at first: a long one mostly shows there that it has values."""
-SPACING, MARGINS = 8, 48
-"""Pixels between the boxes, and beside all of them."""
 PLOT_HEIGHT = 92
 """Pixels at 100 % that a plot needs for curves and axis; trials are shown above where there is more. The menu Run has
 the button's command, the table every trial."""
-
-
-def _first(settings: Settings) -> frozenset[str]:
-    """The series to begin with in a run under ``settings``."""
-    if not settings.is_language:
-        return frozenset(SHOWN)
-    first = frozenset(SHOWN_LANGUAGE)
-    same = settings.language.part_weights == (1.0, 0.0, 0.0)  # where only right answers pay, two lines are one
-    return first - {"reward_mean"} if same else first
 
 
 class TrainingHistoryPanel(Panel):
@@ -70,7 +52,6 @@ class TrainingHistoryPanel(Panel):
             HistoryChart(tr("KL and entropy over updates, in nats"), Scale(unit="nats", low=0), NATS, last=True),
             HistoryChart(tr("Other series over updates"), Scale(), OTHER, last=True),
         )
-        self.boxes: dict[str, QCheckBox] = {}
         for chart in self.charts:
             chart.cursor_moved.connect(self._on_jump)
             chart.activated.connect(self._on_explain)
@@ -92,19 +73,14 @@ class TrainingHistoryPanel(Panel):
         self._pointed: RunHandle | None = None
         self._connect_trials()
         self._run: RunHandle | None = None
-        self._known: set[str] = set()
-        self.offered: frozenset[str] = frozenset()
-        self._looked = 0
+        self.choice = SeriesChoice()
+        self.choice.changed.connect(self.redraw)
+        self.choice.table_toggled.connect(self._on_table)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(0)
-        top = QHBoxLayout()
-        top.setContentsMargins(0, 0, 8, 0)
-        top.addWidget(self._build_choice(), 1)
-        top.addWidget(self.more)
-        top.addWidget(self.table)
         outer.addWidget(self.trials)
-        outer.addLayout(top)
+        outer.addWidget(self.choice)
         outer.addLayout(plots, 1)
 
     def _connect_trials(self) -> None:
@@ -116,72 +92,30 @@ class TrainingHistoryPanel(Panel):
         self.trials_table.activated_cell.connect(self._on_row)
         self.repeats.changed.connect(self._on_repeats)
 
-    def _build_choice(self) -> QScrollArea:
-        inside = QWidget()
-        row = QHBoxLayout(inside)
-        row.setContentsMargins(12, 0, 12, 0)
-        row.setSpacing(SPACING)
-        for name in (*UNIT, *NATS, *OTHER):
-            box = QCheckBox(LABELS[name])
-            box.setChecked(name in SHOWN)
-            box.setToolTip(plain_tip(METRICS[name].help))
-            box.setAccessibleName(tr("Show {title}").format(title=METRICS[name].title))
-            box.toggled.connect(self._on_choice)
-            self.boxes[name] = box
-            row.addWidget(box)
-        row.addStretch(1)
-        self.more = QToolButton()
-        self.more.setText(tr("More"))
-        self.more.setAccessibleName(tr("More series"))
-        self.more.setProperty("quiet", True)
-        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self._left_over = QMenu(self.more)
-        self.more.setMenu(self._left_over)
-        self._left_over.triggered.connect(self._on_more)
-        self.more.hide()
-        self.table = QToolButton()
-        self.table.setText(tr("Table"))
-        self.table.setCheckable(True)
-        self.table.setProperty("quiet", True)
-        self.table.setAccessibleName(tr("Show the numbers as tables"))
-        self.table.toggled.connect(self._on_table)
-        area = QScrollArea()
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(inside)
-        self._choice = area, inside
-        return area
-
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
         if view.run is not self._run:
-            self._choose(view.run)
+            self._run = view.run
             for chart in self.charts:
                 chart.count_as(view.run)
                 for curve in chart.curves:
                     curve.series = view.run.series[curve.key]
-        self._offer(view.run)
-        for box in self.boxes.values():
-            box.setFont(view.theme.font("digits", view.scale))
-        self._fit_boxes()
+        self.choice.show_run(view)
         self._draw_trials(view)
         results = self.repeats.results
         behind = results.series if results is not None and self._repeats_shown(view) else {}
         drawn = tuple(trial for trial in view.trials if trial.shown)
         marks = np.array([first for first, _ in view.run.changes[1:]], dtype=float)
         for chart, twin in zip(self.charts, self.twins, strict=True):
-            wanted = [n for n in chart.names if self.boxes[n].isChecked() and n in self.offered]
+            wanted = self.choice.wanted(chart.names)
             twin.setVisible(bool(wanted))
             chart.number_places(view.run.trainer_step if isinstance(view.run, RecordedRun) else None, view.head)
             if not wanted:
                 continue
             for curve in chart.curves:
                 curve.setVisible(curve.key in wanted)
-            chart.possible = frozenset(name for name in chart.names if name in self.offered)
+            chart.possible = frozenset(name for name in chart.names if name in self.choice.offered)
             chart.empty = tr("Each update adds a point. Press Run (Space) to begin.")
             twin.set_look(view.theme, view.scale)
             chart.show_trials(drawn, self._pointed)
@@ -195,10 +129,10 @@ class TrainingHistoryPanel(Panel):
         language = view.run.origin.settings.is_language
         results = None if language else self.repeats.results
         past_half = self.workspace.trials.past_half(view.run)
-        room = self.height() - self._choice[0].height() - PLOT_HEIGHT * view.scale
+        room = self.height() - self.choice.height() - PLOT_HEIGHT * view.scale
         self.trials.show_state(view, past_half, results, busy=self.repeats.busy, drawn=self._repeats_drawn, room=room)
-        self.trials_table.setVisible(self.table.isChecked() and not view.run.is_recorded)
-        if self.table.isChecked():
+        self.trials_table.setVisible(self.choice.table.isChecked() and not view.run.is_recorded)
+        if self.choice.table.isChecked():
             self.trials_table.set_look(view.theme, view.scale)
             self.trials_table.set_rows(trial_rows(view.run, past_half, view.trials, results))
             self.trials_table.set_summary(self._of_trials(view))
@@ -206,55 +140,8 @@ class TrainingHistoryPanel(Panel):
     def _repeats_shown(self, view: View) -> bool:
         return self._repeats_drawn and not (view.run.origin.settings.is_language or view.run.is_recorded)
 
-    def _choose(self, run: RunHandle) -> None:
-        """The series that this kind of run has; where the kind is another one than before, those to begin with."""
-        before, self._run = self._run, run
-        self._known, self._looked = set(), 0
-        first = _first(run.origin.settings)
-        if before is None or _first(before.origin.settings) != first:
-            for name, box in self.boxes.items():
-                with QSignalBlocker(box):
-                    box.setChecked(name in first)
-
-    def _offer(self, run: RunHandle) -> None:
-        """Offer the series that have a value; before the first update, those that this kind of run can have."""
-        for name in self.boxes.keys() - self._known:
-            values = run.series[name].values[self._looked :]
-            if np.isfinite(values[-NEWEST:]).any() or np.isfinite(values).any():
-                self._known.add(name)
-        self._looked = len(run.series["reward_mean"])
-        language = run.origin.settings.is_language
-        possible = {name for name in self.boxes if language or not METRICS[name].language}
-        self.offered = frozenset(self._known if run.head else possible)
-
-    def _fit_boxes(self) -> None:
-        """The boxes that have room; the other series are in a menu beside them, so that no box is cut."""
-        offered = [name for name in self.boxes if name in self.offered]
-        widths = [self.boxes[name].sizeHint().width() + SPACING for name in offered]
-        room = self.width() - self.table.sizeHint().width() - MARGINS
-        if sum(widths) > room:
-            room -= self.more.sizeHint().width() + SPACING
-        fitting = {name for n, name in enumerate(offered) if sum(widths[: n + 1]) <= room}
-        for name, box in self.boxes.items():
-            if box.isHidden() == (name in fitting):
-                box.setVisible(name in fitting)
-        area, inside = self._choice
-        area.setFixedHeight(inside.sizeHint().height())
-        left = [name for name in offered if name not in fitting]
-        self.more.setVisible(bool(left))
-        if [action.data() for action in self._left_over.actions()] != left:
-            self._left_over.clear()
-            for name in left:
-                action = self._left_over.addAction(METRICS[name].title)
-                action.setCheckable(True)
-                action.setData(name)
-        for action in self._left_over.actions():
-            action.setChecked(self.boxes[action.data()].isChecked())
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if event.size().width() != event.oldSize().width():
-            self._fit_boxes()
         if event.size().height() != event.oldSize().height():  # there may be room for the trials, or none any more
             self._drawn = None
             self.workspace.request_frame()
@@ -372,11 +259,3 @@ class TrainingHistoryPanel(Panel):
             sentence = tr("Seed {seed} of the repeats: {updates:,} updates repeat what was computed, bit for bit.")
             settings = results.settings.replace({"seed": seed})
             self.run_wanted.emit(settings, sentence.format(seed=seed, updates=results.updates))
-
-    @Slot(QAction)
-    def _on_more(self, action: QAction) -> None:
-        self.boxes[action.data()].setChecked(action.isChecked())
-
-    @Slot(bool)
-    def _on_choice(self, shown_now: bool) -> None:
-        self.redraw()

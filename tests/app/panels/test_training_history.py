@@ -23,7 +23,7 @@ from tests.app.conftest import Driver
 def test_a_bandits_table_has_no_columns_of_a_language_model(driver: Driver) -> None:
     driver.run(4)
     panel = driver.program.window.panels.of(TRAINING_HISTORY)
-    panel.table.click()
+    panel.choice.table.click()
     driver.settle()
     keys = [column.key for twin in panel.twins for column in twin.table.table.columns if column.key != "x"]
     assert "reward_mean" in keys
@@ -51,7 +51,7 @@ def test_rewards_above_one_fit_the_axis(driver: Driver) -> None:
 
 def test_the_choice_of_series_is_seen_before_the_first_update(driver: Driver) -> None:
     panel = driver.program.window.panels.of(TRAINING_HISTORY)
-    boxes = [box for box in panel.boxes.values() if not box.isHidden()]
+    boxes = [box for box in panel.choice.boxes.values() if not box.isHidden()]
     assert boxes and not any(box.visibleRegion().isEmpty() for box in boxes)
 
 
@@ -128,7 +128,7 @@ def test_the_trial_under_the_keyboard_stands_out(third: Driver) -> None:
 
 def test_the_twin_table_has_a_row_for_each_trial_and_opens_it(third: Driver) -> None:
     workspace, panel = third.program.workspace, third.program.window.panels.of(TRAINING_HISTORY)
-    panel.table.click()
+    panel.choice.table.click()
     third.settle()
     model = panel.trials_table.table
     place = {column.key: n for n, column in enumerate(COLUMNS)}

@@ -198,28 +198,28 @@ def test_a_reward_that_can_be_gamed_stands_beside_what_is_right(driver: Driver, 
     driver.settle()
     assert {"accuracy", "reward_mean"} <= {card.name for card in panel(driver, "metrics").cards}
     history = panel(driver, "training_history")
-    assert history.boxes["accuracy"].isChecked() and history.boxes["reward_mean"].isChecked()
+    assert history.choice.boxes["accuracy"].isChecked() and history.choice.boxes["reward_mean"].isChecked()
 
 
 def test_the_history_offers_what_the_run_has_and_joins_what_is_sparse(language: Driver) -> None:
     history = panel(language, "training_history")
-    offered = history.offered
+    offered = history.choice.offered
     assert {"accuracy", "accuracy_greedy", "kl", "length"} <= offered
     assert "accuracy_sampled" not in offered, "it was never measured"
-    assert not history.boxes["reward_mean"].isChecked(), "where only right answers pay, it is the same line"
+    assert not history.choice.boxes["reward_mean"].isChecked(), "where only right answers pay, it is the same line"
     curve = next(curve for curve in history.charts[0].curves if curve.key == "accuracy_greedy")
     assert np.array_equal(curve.xs, [1, 4]) and np.allclose(curve.ys, [0.1, 0.4])
     language.program.run_manager.show(language.program.workspace.runs[0])
     language.settle()
-    assert not any(name.startswith("accuracy") and not box.isHidden() for name, box in history.boxes.items())
+    assert not any(name.startswith("accuracy") and not box.isHidden() for name, box in history.choice.boxes.items())
 
 
 def test_a_choice_of_series_outlives_a_look_at_another_run_of_the_same_kind(language: Driver, tmp_path: Path) -> None:
     history = panel(language, "training_history")
-    history.boxes["length"].setChecked(True)
+    history.choice.boxes["length"].setChecked(True)
     language.open(written(tmp_path / "second.grpo", language_settings()))
     language.settle()
-    assert history.boxes["length"].isChecked()
+    assert history.choice.boxes["length"].isChecked()
 
 
 def test_every_panel_says_something_before_the_first_update(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:

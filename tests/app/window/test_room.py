@@ -58,8 +58,8 @@ def test_a_bandit_shows_formula_cards_boxes_and_table_whole(
     history = shown["training_history"]
     for check in history.findChildren(QCheckBox):
         assert not check.isVisible() or box(history).contains(box(check)), check.text()
-    left = {action.data() for action in history._left_over.actions()}
-    assert left | {name for name, check in history.boxes.items() if check.isVisible()} == history.offered
+    left = {action.data() for action in history.choice.left_over.actions()}
+    assert left | {name for name, check in history.choice.boxes.items() if check.isVisible()} == history.choice.offered
     table = panel(driver, "step_detail").table
     assert table.horizontalScrollBar().maximum() == 0, "nothing is scrolled sideways"
     last = [n for n in range(len(table.table.columns)) if not table.isColumnHidden(n)][-1]

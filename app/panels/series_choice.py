@@ -1,0 +1,176 @@
+"""Which series the training history draws: a row of boxes, and a menu for those that have no room in it."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QMenu, QScrollArea, QToolButton, QWidget
+
+from app.panels.history_chart import LABELS, NATS, OTHER, SPARSE, UNIT
+from app.theme.labels import plain_tip
+from app.workspace.run_handle import RunHandle
+from app.workspace.view import View
+from grpo_core.config import Settings
+from grpo_core.metrics import METRICS
+from grpo_core.text import tr
+
+SHOWN = ("reward_mean", "max_prob", "kl", "entropy")
+SHOWN_LANGUAGE = ("reward_mean", "accuracy", *SPARSE, "kl", "entropy")
+
+NEWEST = 1000
+"""Updates at the end of a series that are looked at first: a long one mostly shows there that it has values."""
+SPACING, MARGINS = 8, 48
+"""Pixels between the boxes, and beside all of them."""
+
+
+def _first(settings: Settings) -> frozenset[str]:
+    """The series to begin with in a run under ``settings``."""
+    if not settings.is_language:
+        return frozenset(SHOWN)
+    first = frozenset(SHOWN_LANGUAGE)
+    same = settings.language.part_weights == (1.0, 0.0, 0.0)  # where only right answers pay, two lines are one
+    return first - {"reward_mean"} if same else first
+
+
+class SeriesChoice(QWidget):
+    """A box for each series that the run has; beside them a button for the numbers as tables.
+
+    Signals:
+        changed: other series are to be drawn.
+        table_toggled: tables are wanted in the place of the plots, or the plots again.
+
+    Attributes:
+        boxes: by the name of the series.
+        offered: names of the series that the run that is shown has; before its first update, that it can have.
+        table: the button for the tables.
+        more, left_over: the button for the series whose boxes have no room, and its menu.
+    """
+
+    changed = Signal()
+    table_toggled = Signal(bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.boxes: dict[str, QCheckBox] = {}
+        self.offered: frozenset[str] = frozenset()
+        self._run: RunHandle | None = None
+        self._known: set[str] = set()
+        self._looked = 0
+        top = QHBoxLayout(self)
+        top.setContentsMargins(0, 0, 8, 0)
+        top.addWidget(self._build_boxes(), 1)
+        self._build_buttons()
+        top.addWidget(self.more)
+        top.addWidget(self.table)
+
+    def wanted(self, names: tuple[str, ...]) -> list[str]:
+        """Those of ``names`` that are chosen and that the run has."""
+        return [name for name in names if self.boxes[name].isChecked() and name in self.offered]
+
+    def show_run(self, view: View) -> None:
+        """Offer the series of the run that is shown."""
+        if view.run is not self._run:
+            self._choose(view.run)
+        self._offer(view.run)
+        for box in self.boxes.values():
+            box.setFont(view.theme.font("digits", view.scale))
+        self.fit()
+
+    def _build_boxes(self) -> QScrollArea:
+        inside = QWidget()
+        row = QHBoxLayout(inside)
+        row.setContentsMargins(12, 0, 12, 0)
+        row.setSpacing(SPACING)
+        for name in (*UNIT, *NATS, *OTHER):
+            box = QCheckBox(LABELS[name])
+            box.setChecked(name in SHOWN)
+            box.setToolTip(plain_tip(METRICS[name].help))
+            box.setAccessibleName(tr("Show {title}").format(title=METRICS[name].title))
+            box.toggled.connect(self._on_choice)
+            self.boxes[name] = box
+            row.addWidget(box)
+        row.addStretch(1)
+        area = QScrollArea()
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inside)
+        self._area, self._inside = area, inside
+        return area
+
+    def _build_buttons(self) -> None:
+        self.more = QToolButton()
+        self.more.setText(tr("More"))
+        self.more.setAccessibleName(tr("More series"))
+        self.more.setProperty("quiet", True)
+        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.left_over = QMenu(self.more)
+        self.more.setMenu(self.left_over)
+        self.left_over.triggered.connect(self._on_more)
+        self.more.hide()
+        self.table = QToolButton()
+        self.table.setText(tr("Table"))
+        self.table.setCheckable(True)
+        self.table.setProperty("quiet", True)
+        self.table.setAccessibleName(tr("Show the numbers as tables"))
+        self.table.toggled.connect(self.table_toggled)
+
+    def _choose(self, run: RunHandle) -> None:
+        """The series that this kind of run has; where the kind is another one than before, those to begin with."""
+        before, self._run = self._run, run
+        self._known, self._looked = set(), 0
+        first = _first(run.origin.settings)
+        if before is None or _first(before.origin.settings) != first:
+            for name, box in self.boxes.items():
+                with QSignalBlocker(box):
+                    box.setChecked(name in first)
+
+    def _offer(self, run: RunHandle) -> None:
+        """Offer the series that have a value; before the first update, those that this kind of run can have."""
+        for name in self.boxes.keys() - self._known:
+            values = run.series[name].values[self._looked :]
+            if np.isfinite(values[-NEWEST:]).any() or np.isfinite(values).any():
+                self._known.add(name)
+        self._looked = len(run.series["reward_mean"])
+        language = run.origin.settings.is_language
+        possible = {name for name in self.boxes if language or not METRICS[name].language}
+        self.offered = frozenset(self._known if run.head else possible)
+
+    def fit(self) -> None:
+        """The boxes that have room; the other series are in a menu beside them, so that no box is cut."""
+        offered = [name for name in self.boxes if name in self.offered]
+        widths = [self.boxes[name].sizeHint().width() + SPACING for name in offered]
+        room = self.width() - self.table.sizeHint().width() - MARGINS
+        if sum(widths) > room:
+            room -= self.more.sizeHint().width() + SPACING
+        fitting = {name for n, name in enumerate(offered) if sum(widths[: n + 1]) <= room}
+        for name, box in self.boxes.items():
+            if box.isHidden() == (name in fitting):
+                box.setVisible(name in fitting)
+        self._area.setFixedHeight(self._inside.sizeHint().height())
+        left = [name for name in offered if name not in fitting]
+        self.more.setVisible(bool(left))
+        if [action.data() for action in self.left_over.actions()] != left:
+            self.left_over.clear()
+            for name in left:
+                action = self.left_over.addAction(METRICS[name].title)
+                action.setCheckable(True)
+                action.setData(name)
+        for action in self.left_over.actions():
+            action.setChecked(self.boxes[action.data()].isChecked())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.fit()
+
+    @Slot(QAction)
+    def _on_more(self, action: QAction) -> None:
+        self.boxes[action.data()].setChecked(action.isChecked())
+
+    @Slot()
+    def _on_choice(self) -> None:
+        self.changed.emit()
