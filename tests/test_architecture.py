@@ -60,7 +60,8 @@ LIGHT = tuple(
     )
 )  # fmt: skip
 LIGHT += tuple(
-    f"grpo_core.hf.{name}" for name in ("folder", "gguf_header", "memory", "origin", "refusal", "tensors", "trl_script")
+    f"grpo_core.hf.{name}"
+    for name in ("attention", "folder", "gguf_header", "memory", "origin", "refusal", "tensors", "trl_script")
 )
 """What of the language models needs no torch: words, prompts and rewards, and a look at a folder's files."""
 WITH_TORCH = ("grpo_core.lm", "grpo_core.hf")

@@ -63,7 +63,9 @@ def main() -> int:
             held_out.append(f"{step.step}: {shares}")
             line += f"  held-out: likeliest and sampled {shares}"
         if step.step == 1:
-            line += f"  {time.perf_counter() - started:.1f} s after the start, {time.process_time():.1f} s of processor time"
+            line += (
+                f"  {time.perf_counter() - started:.1f} s after the start ({time.process_time():.1f} s of processor)"
+            )
         print(line, flush=True)
         if options.settled and len(curve) >= options.settled and min(curve[-options.settled :]) >= goal:
             break

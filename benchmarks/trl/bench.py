@@ -14,8 +14,9 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -158,10 +159,19 @@ def _apart(folder: Path, chosen: Configuration) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-KINDS = {
+def of_folder(kind: str, name: str, folder: Path) -> Row:
+    """One case of ``models.py``: a model from a folder here and in TRL."""
+    cases = importlib.import_module("models")
+    passed, seen = {"same loss": cases.same_loss, "script": cases.runs}[kind](name, folder)
+    return Row(kind=kind, name=name, passed=passed, seen=seen)
+
+
+KINDS: dict[str, tuple[Callable[[str, Path], Row], Any]] = {
     "sound": (sound, CONFIGURATIONS),
     "fault": (fault, FAULTS),
     "disease": (disease, importlib.import_module("diseases").DISEASES),
+    "same loss": (partial(of_folder, "same loss"), importlib.import_module("models").LOSSES),
+    "script": (partial(of_folder, "script"), importlib.import_module("models").SCRIPTS),
 }
 """Kind of run -> what is done with one, and the table of them."""
 
@@ -191,7 +201,7 @@ def main() -> None:
         done = list(rows(options.keep or Path(temporary), options.only))
     print()
     for row in done:
-        print(f"{'ok' if row.passed else 'NOT':4}{row.kind:9}{row.name:26}{row.seen}")
+        print(f"{'ok' if row.passed else 'NOT':4}{row.kind:10}{row.name:26}{row.seen}")
     passed = sum(row.passed for row in done)
     print(f"{passed} of {len(done)} as they must be.")
     sys.exit(passed < len(done))

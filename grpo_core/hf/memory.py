@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from grpo_core.config import Settings
+from grpo_core.hf.attention import is_one, targets_in
 from grpo_core.hf.folder import ModelFiles
 from grpo_core.hf.refusal import refuse
 from grpo_core.memory import GIB
@@ -15,18 +16,6 @@ LIBRARIES = 0.45 * GIB
 """torch, transformers and peft themselves, measured on Linux."""
 PROMPT = 50
 """Tokens that a prompt is taken to have."""
-_ATTENTION = (
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "c_attn",
-    "attn.c_proj",
-    "attn_q",
-    "attn_k",
-    "attn_v",
-    "attn_output",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +55,8 @@ def need(files: ModelFiles, settings: Settings) -> Need:
     each = 2 if model.precision == "bfloat16" else 4
     trained = files.parameters
     if model.adapter_rank:
-        touched = [
-            shape for name, shape in files.shapes.items()
-            if len(shape) == 2 and name.removesuffix(".weight").endswith(_ATTENTION)
-        ]  # fmt: skip
+        layers_of = targets_in(files.shapes) or ()
+        touched = [shape for name, shape in files.shapes.items() if len(shape) == 2 and is_one(name, layers_of)]
         trained = sum(model.adapter_rank * sum(shape) for shape in touched)
     frozen = not model.adapter_rank and (settings.objective.beta != 0 or model.watch_reference)
     tables = [shape for shape in files.shapes.values() if len(shape) == 2]

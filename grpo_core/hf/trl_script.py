@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grpo_core.config import LanguageTask, Objective, Settings
 from grpo_core.errors import SettingsError
+from grpo_core.hf.attention import NO_TARGETS, targets_in
+from grpo_core.hf.folder import ModelFiles, look
+from grpo_core.hf.refusal import refuse
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.text import tr
@@ -41,12 +45,15 @@ def script(settings: Settings) -> str:
     """The script.
 
     Raises:
-        SettingsError: TRL's ``GRPOTrainer`` cannot do it; the setting is named.
+        SettingsError: TRL's ``GRPOTrainer`` cannot do it, the setting is named; or the folder cannot be used.
     """
     refuse_what_trl_cannot(settings)
+    files = look(Path(settings.model.folder))
+    if files.gguf:
+        raise refuse(files.path, tr("TRL trains from a folder with config.json; choose one instead of a GGUF file"))
     arguments = "\n".join(f"        {name}={value!r}," for name, value in config(settings).items())
     return _TEMPLATE.format(
-        model=settings.model.folder, seed=settings.seed, arguments=arguments, adapter=_adapter(settings),
+        model=settings.model.folder, seed=settings.seed, arguments=arguments, adapter=_adapter(settings, files),
         imports="from peft import LoraConfig\n" * bool(settings.model.adapter_rank), prompts=_prompts(settings),
         reward=_reward(settings.language), rows=_rows(settings),
     )  # fmt: skip
@@ -139,12 +146,16 @@ _CAN: dict[str, Callable[[Objective], bool]] = {
 """Field of the objective -> whether TRL has what it says."""
 
 
-def _adapter(settings: Settings) -> str:
+def _adapter(settings: Settings, files: ModelFiles) -> str:
+    """The adapter as ``peft`` makes it, on the same layers as here (:func:`grpo_core.hf.adapter.with_adapter`)."""
     if not settings.model.adapter_rank:
         return "None"
+    targets = targets_in(files.shapes)
+    if targets is None:
+        raise SettingsError("model.adapter_rank", settings.model.adapter_rank, NO_TARGETS)
     return (
         f"LoraConfig(r={settings.model.adapter_rank}, lora_alpha={settings.model.adapter_alpha:g}, lora_dropout=0.0, "
-        'target_modules=["q_proj", "k_proj", "v_proj", "o_proj"], task_type="CAUSAL_LM")'
+        f'target_modules={list(targets)}, task_type="CAUSAL_LM")'
     )
 
 

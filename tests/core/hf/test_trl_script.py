@@ -4,29 +4,61 @@ from __future__ import annotations
 
 import ast
 import contextlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from grpo_core.config import PRESETS, folder_settings, language_settings
+from grpo_core.config import PRESETS, Settings, folder_settings, language_settings
 from grpo_core.errors import SettingsError
+from grpo_core.hf.policy import FolderPolicy
 from grpo_core.hf.trl_script import LOSSES, config, script
+from tests.core.hf.tiny import small
+from tests.core.hf.tiny_gguf import saved_gguf
 
-BASE = folder_settings("/models/small")
+ENDINGS = {
+    "llama": ["q_proj", "k_proj", "v_proj", "o_proj"],
+    "qwen2": ["q_proj", "k_proj", "v_proj", "o_proj"],
+    "gpt2": ["c_attn", "attn.c_proj"],
+}
+"""Kind of model -> the layers of its attention."""
 
 
-def test_the_script_is_python_and_names_model_prompts_and_adapter() -> None:
-    text = script(BASE)
+@pytest.fixture(scope="module")
+def base(folders: dict[str, Path]) -> Settings:
+    """The defaults of a tiny Llama."""
+    return folder_settings(str(folders["llama"]))
+
+
+def test_the_script_is_python_and_names_model_prompts_and_adapter(base: Settings) -> None:
+    text = script(base)
     ast.parse(text)
-    assert "MODEL, RUN, ROWS = '/models/small'" in text
+    assert f"MODEL, RUN, ROWS = {base.model.folder!r}" in text
     assert "What is 9 plus" in text
     assert "r=8, lora_alpha=16" in text
     assert "loss_type='grpo'" in text
     assert "top_k=0" in text
 
 
-def test_the_reward_of_the_script_is_that_of_the_task() -> None:
-    source = script(BASE.replace({"task.problem": "form", "task.form_weight": 0.5}))
+@pytest.mark.parametrize("kind", ENDINGS)
+def test_the_adapter_of_the_script_is_on_the_layers_that_ours_is_on(kind: str, folders: dict[str, Path]) -> None:
+    settings = small(folders[kind])
+    tree = ast.parse(script(settings))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "LoraConfig"]
+    (targets,) = [ast.literal_eval(word.value) for word in calls[0].keywords if word.arg == "target_modules"]
+    assert targets == ENDINGS[kind]
+    ours = FolderPolicy(settings).model.peft_config["default"].target_modules
+    assert set(ours) == set(targets)
+
+
+def test_a_gguf_file_is_refused_since_trl_trains_from_a_folder(folders: dict[str, Path], tmp_path: Path) -> None:
+    path = saved_gguf(folders["llama"], tmp_path / "model.gguf")
+    with pytest.raises(SettingsError, match="instead of a GGUF file"):
+        script(folder_settings(str(path)))
+
+
+def test_the_reward_of_the_script_is_that_of_the_task(base: Settings) -> None:
+    source = script(base.replace({"task.problem": "form", "task.form_weight": 0.5}))
     (function,) = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
     space: dict[str, Any] = {}
     exec("import re, math\n" + ast.unparse(function), space)
@@ -43,9 +75,9 @@ def test_the_reward_of_the_script_is_that_of_the_task() -> None:
      {"optimizer.kind": "sgd"}, {"objective.log_ratio_limit": 20.0}],
     ids=str,
 )  # fmt: skip
-def test_what_trl_cannot_do_is_refused_in_a_sentence(changes: dict[str, Any]) -> None:
+def test_what_trl_cannot_do_is_refused_in_a_sentence(changes: dict[str, Any], base: Settings) -> None:
     with pytest.raises(SettingsError, match=r"TRL|AdamW"):
-        script(BASE.replace(changes))
+        script(base.replace(changes))
 
 
 def test_the_shipped_model_is_no_folder() -> None:
@@ -54,10 +86,10 @@ def test_the_shipped_model_is_no_folder() -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_is_written_or_refused(preset: str) -> None:
-    settings, written = BASE.replace({}), ""
+def test_every_preset_is_written_or_refused(preset: str, base: Settings) -> None:
+    settings, written = base.replace({}), ""
     with contextlib.suppress(SettingsError):
-        settings = PRESETS[preset].applied_to(BASE)
+        settings = PRESETS[preset].applied_to(base)
         written = script(settings)
     ast.parse(written)
     if not written:

@@ -1,0 +1,176 @@
+"""One update of a model from a folder beside one of TRL's: same model, prompts, lengths, float32 and threads, by turns.
+
+    .venv-trl/bin/python benchmarks/trl/speed.py --model FOLDER [--rank 8] [--updates 5] [--threads 1]
+
+No gradient checkpointing and no reference in either. The learning rate is 0, so that both sample from the same
+distribution throughout. Ours also scores the completions once more after the step and completes the watched prompts,
+as it does for a user; TRL does neither. Exit code 1 where ours is slower by the processor time of an update.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from grpo_core.config import Settings, folder_settings
+from grpo_core.hf.attention import targets_in
+from grpo_core.hf.folder import look
+from grpo_core.hf.learner import FolderLearner
+from grpo_core.hf.trl_script import config
+from grpo_core.lm.batches import stream
+from grpo_core.lm.rewards import PromptSource, parts
+
+
+@dataclass(kw_only=True)
+class Times:
+    """What the updates of one side took.
+
+    Attributes:
+        wall: seconds of each update.
+        processor: seconds of processor time of each.
+        sampling: seconds of each that passed before learning.
+        tokens: completion tokens of each.
+    """
+
+    wall: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
+    sampling: list[float] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+
+    def begin(self) -> tuple[float, float]:
+        """The clocks before an update."""
+        return time.perf_counter(), time.process_time()
+
+    def end(self, begun: tuple[float, float], tokens: int, sampling: float) -> None:
+        """Take an update that has ended now."""
+        self.wall.append(time.perf_counter() - begun[0])
+        self.processor.append(time.process_time() - begun[1])
+        self.sampling.append(sampling)
+        self.tokens.append(tokens)
+
+    def line(self, name: str) -> str:
+        """The medians, without the first update, which warms up."""
+        columns = (self.wall, self.processor, self.sampling, [float(count) for count in self.tokens])
+        wall, processor, sampling, tokens = (statistics.median(column[1:] or column) for column in columns)
+        return f"{name:6}{wall:10.2f} s {processor:10.2f} s {sampling:10.2f} s {tokens:10.0f}"
+
+
+def side_by_side(settings: Settings, updates: int, out: Path) -> tuple[Times, Times]:
+    """The times of TRL's updates and of ours, which follow each other by turns in one process."""
+    from transformers import TrainerCallback
+
+    ours, theirs = Times(), Times()
+    going = FolderLearner(settings, cancelled=lambda: False)
+    trainer = trl_trainer(settings, updates, out)
+    generate, seen = trainer._generate_and_score_completions, dict[str, Any]()
+
+    def timed(inputs: Any) -> Any:
+        begun = time.perf_counter()
+        batch = generate(inputs)
+        seen.update(sampling=time.perf_counter() - begun, tokens=int(batch["completion_mask"].sum()))
+        return batch
+
+    trainer._generate_and_score_completions = timed
+
+    class Turns(TrainerCallback):
+        def on_step_begin(self, *args: Any, **more: Any) -> None:
+            seen["begun"] = theirs.begin()
+
+        def on_step_end(self, *args: Any, **more: Any) -> None:
+            theirs.end(seen["begun"], seen["tokens"], seen["sampling"])
+            begun = ours.begin()
+            step = next(going)
+            ours.end(begun, int(step.mask.sum()), step.measurements["seconds_sampling"])
+
+    trainer.add_callback(Turns())
+    trainer.train()
+    return theirs, ours
+
+
+def trl_trainer(settings: Settings, updates: int, out: Path) -> Any:
+    """TRL's trainer under ``settings``, on the prompts that our learner draws, in their order."""
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    task, rows = settings.language, [*_prompts(settings, updates)]
+
+    def reward(completions: list[Any], answer: list[str], **_: Any) -> list[float]:
+        texts = [completion[0]["content"] for completion in completions]
+        return [parts(task, _Asked(right), text)[0] for text, right in zip(texts, answer, strict=True)]
+
+    size = task.prompts * settings.learner.group_size
+    arguments = GRPOConfig(
+        output_dir=str(out), max_steps=updates, per_device_train_batch_size=size, shuffle_dataset=False, use_cpu=True,
+        report_to="none", save_strategy="no", disable_tqdm=True, model_init_kwargs={"dtype": "float32"},
+        **config(settings),
+    )  # fmt: skip
+    adapter = None
+    if settings.model.adapter_rank:
+        from peft import LoraConfig
+
+        names = list(targets_in(look(Path(settings.model.folder)).shapes) or ())
+        adapter = LoraConfig(
+            r=settings.model.adapter_rank, lora_alpha=settings.model.adapter_alpha, lora_dropout=0.0,
+            target_modules=names, task_type="CAUSAL_LM",
+        )  # fmt: skip
+    return GRPOTrainer(
+        model=settings.model.folder, args=arguments, reward_funcs=reward, train_dataset=Dataset.from_list(rows),
+        peft_config=adapter,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the checker asks of a prompt."""
+
+    answer: str
+    text: str = ""
+
+
+def _prompts(settings: Settings, updates: int) -> Iterator[dict[str, Any]]:
+    source = PromptSource(settings.language, None)
+    for number in range(1, updates + 1):
+        for prompt in source.drawn(stream(settings.seed, number, 0)):
+            yield {"prompt": [{"role": "user", "content": prompt.text}], "answer": prompt.answer}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="An update of ours beside one of TRL's.")
+    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--rank", type=int, default=8, help="of the adapter; 0: every weight")
+    parser.add_argument("--updates", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--tokens", type=int, default=12, help="longest completion")
+    options = parser.parse_args()
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    torch.set_num_threads(options.threads)
+    files = look(options.model)
+    settings = folder_settings(str(files.path), files.digest).replace(
+        {"model.adapter_rank": options.rank, "model.threads": options.threads, "optimizer.learning_rate": 0.0,
+         "task.accuracy_every": 100_000, "task.max_tokens": options.tokens}
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as out:
+        theirs, ours = side_by_side(settings, options.updates, Path(out))
+    print(files.description)
+    print(f"{'':6}{'wall':>10}   {'processor':>10}   {'sampling':>10}   {'tokens':>10}   medians of an update")
+    print(theirs.line("TRL"), ours.line("ours"), sep="\n")
+    slower = statistics.median(ours.processor[1:]) / statistics.median(theirs.processor[1:])
+    print(f"Ours takes {slower:.2f} of TRL's processor time.")
+    sys.exit(slower > 1)
+
+
+if __name__ == "__main__":
+    main()

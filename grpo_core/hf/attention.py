@@ -1,0 +1,37 @@
+"""The layers of a model's attention by their names, which differ from family to family; an adapter is put on these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grpo_core.text import tr
+
+TARGETS = (
+    ("q_proj", "k_proj", "v_proj", "o_proj"),  # Llama, Qwen, Mistral, Gemma
+    ("c_attn", "attn.c_proj"),  # GPT-2
+    ("query_key_value", "attention.dense"),  # GPT-NeoX, Pythia
+    ("q_proj", "k_proj", "v_proj", "out_proj"),  # OPT, GPT-Neo
+    ("attn_q", "attn_k", "attn_v", "attn_output"),  # GGUF
+    ("attn_qkv", "attn_output"),  # GGUF of GPT-2
+)
+"""Endings of the names of the layers in a model's attention, by family."""
+NO_TARGETS = tr(
+    "no adapter fits this model: the layers of its attention have other names; 0 trains every weight instead"
+)
+"""What is said where :func:`targets_in` finds no family."""
+
+
+def targets_in(names: Iterable[str]) -> tuple[str, ...] | None:
+    """The first family of :data:`TARGETS` of which every ending is there; None where there is none.
+
+    Args:
+        names: of layers, or of their tensors with ``.weight`` at the end.
+    """
+    known = [name.removesuffix(".weight") for name in names]
+    return next((each for each in TARGETS if all(any(is_one(name, (end,)) for name in known) for end in each)), None)
+
+
+def is_one(name: str, endings: tuple[str, ...]) -> bool:
+    """Whether a layer, or a tensor with ``.weight`` at the end, is one of those that ``endings`` name."""
+    layer = name.removesuffix(".weight")
+    return any(layer == ending or layer.endswith(f".{ending}") for ending in endings)
