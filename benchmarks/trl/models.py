@@ -68,7 +68,8 @@ def _our_losses(settings: Settings, policy: folder_policy.FolderPolicy, step: St
     if settings.objective.beta:
         reference = policy.score_reference(batch, settings.learner.temperature, lambda done, total: None)
     losses: list[list[float]] = []
-    plain = folder_policy._loss
+    module: Any = folder_policy
+    plain = module._loss
 
     def noted(*args: Any) -> Any:
         loss = plain(*args)
@@ -79,14 +80,14 @@ def _our_losses(settings: Settings, policy: folder_policy.FolderPolicy, step: St
         while len(losses) < done:
             losses.append([])
 
-    folder_policy._loss = noted
+    module._loss = noted
     try:
         policy.train(
             settings, batch, reference, lambda old, values: dataclasses.replace(step, old_logp=old, advantage=given),
             poll, 1,
         )  # fmt: skip
     finally:
-        folder_policy._loss = plain
+        module._loss = plain
     return [sum(each) for each in losses]
 
 

@@ -30,6 +30,7 @@ from grpo_core.hf.folder import look
 from grpo_core.hf.learner import FolderLearner
 from grpo_core.hf.trl_script import config
 from grpo_core.lm.batches import stream
+from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource, parts
 
 
@@ -84,7 +85,7 @@ def side_by_side(settings: Settings, updates: int, out: Path) -> tuple[Times, Ti
 
     trainer._generate_and_score_completions = timed
 
-    class Turns(TrainerCallback):
+    class Turns(TrainerCallback):  # type: ignore[misc]
         def on_step_begin(self, *args: Any, **more: Any) -> None:
             seen["begun"] = theirs.begin()
 
@@ -108,7 +109,7 @@ def trl_trainer(settings: Settings, updates: int, out: Path) -> Any:
 
     def reward(completions: list[Any], answer: list[str], **_: Any) -> list[float]:
         texts = [completion[0]["content"] for completion in completions]
-        return [parts(task, _Asked(right), text)[0] for text, right in zip(texts, answer, strict=True)]
+        return [parts(task, Prompt("", right), text)[0] for text, right in zip(texts, answer, strict=True)]
 
     size = task.prompts * settings.learner.group_size
     arguments = GRPOConfig(
@@ -129,14 +130,6 @@ def trl_trainer(settings: Settings, updates: int, out: Path) -> Any:
         model=settings.model.folder, args=arguments, reward_funcs=reward, train_dataset=Dataset.from_list(rows),
         peft_config=adapter,
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What the checker asks of a prompt."""
-
-    answer: str
-    text: str = ""
 
 
 def _prompts(settings: Settings, updates: int) -> Iterator[dict[str, Any]]:
