@@ -46,6 +46,7 @@ class EvaluatedStep:
         self.objective = step.settings.objective
         self._terms: dict[int, Terms] = {}
         self._gradients: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
+        self._whole_gradients: dict[int, np.ndarray] = {}
         self._logit_gradients: dict[int, np.ndarray | None] = {}
 
     @cached_property
@@ -127,7 +128,7 @@ class EvaluatedStep:
     @cached_property
     def cards(self) -> dict[str, float]:
         """The metric cards; the gradient norm of a what-if from the logits, where they are known."""
-        cards, gradient = metrics.metrics(self.step), None if self.recorded else self.logit_gradient(0)
+        cards, gradient = metrics.metrics(self.step, terms=self.terms), None if self.recorded else self.logit_gradient(0)
         return cards if gradient is None else cards | {"grad_norm": float(np.linalg.norm(gradient))}
 
     @cached_property
@@ -166,8 +167,10 @@ class EvaluatedStep:
 
     def gradient(self, passed: int) -> np.ndarray:
         """d loss / d log π, (B, T)."""
-        push, pull = self.gradient_parts(passed)
-        return push if pull is None else push + pull
+        if passed not in self._whole_gradients:
+            push, pull = self.gradient_parts(passed)
+            self._whole_gradients[passed] = push if pull is None else push + pull
+        return self._whole_gradients[passed]
 
     def push(self, passed: int) -> np.ndarray:
         """d loss / d log π from the surrogate, (B, T)."""

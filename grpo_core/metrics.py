@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from grpo_core import kl, recompute
+from grpo_core.objective import Terms
 from grpo_core.record import Origin, Step
 from grpo_core.stacking import neighbours, stacked
 from grpo_core.text import tr
@@ -137,9 +139,14 @@ METRICS: dict[str, Metric] = {
 """Every series by name. A series that a step cannot provide is NaN there."""
 
 
-def metrics(step: Step) -> dict[str, float]:
-    """The scalars of one update, by name; NaN where the record lacks what they need."""
-    return _named(step, {name: float(value) for name, value in _series(step).items()})
+def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[str, float]:
+    """The scalars of one update, by name; NaN where the record lacks what they need.
+
+    Args:
+        step: the update.
+        terms: gives the loss of a pass (0 = the first), for whoever has evaluated it already.
+    """
+    return _named(step, {name: float(value) for name, value in _series(step, terms).items()})
 
 
 def metrics_of(steps: Sequence[Step]) -> list[dict[str, float]]:
@@ -161,15 +168,15 @@ def _named(step: Step, values: dict[str, float]) -> dict[str, float]:
     return dict.fromkeys(METRICS, float("nan")) | values | measured
 
 
-def _series(step: Step) -> dict[str, Any]:
-    """The series that follow from one update, or, (S,) each, from stacked ones."""
+def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str, Any]:
+    """The series that follow from one update, or, (S,) each, from stacked ones; ``terms`` as for :func:`metrics`."""
     values: dict[str, Any] = {}
     last, visited = step.passes, step.mask
     count = np.maximum(visited.sum(axis=(-2, -1)), 1)
     scored = ~np.isnan(step.rewards)
-    advantage = recompute.advantage(step)
-    first = recompute.terms(step, 0, given=advantage)
-    final = first if last == 1 else recompute.terms(step, last - 1, given=advantage)
+    terms = partial(recompute.terms, step, given=recompute.advantage(step)) if terms is None else terms
+    first = terms(0)
+    final = first if last == 1 else terms(last - 1)
     if scored.any():
         values["reward_mean"] = _mean(step.rewards, scored, 1)
     values["reward_std"] = _mean_std(recompute.grouped(step, step.rewards))

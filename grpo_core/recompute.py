@@ -149,8 +149,8 @@ def terms(step: Step, passed: int, objective: Objective | None = None, *, given:
     what is shown, without a warning. ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage`
     of the same step and objective, for whoever has it already: it costs as much as the loss.
     """
-    parts: list[tuple[np.ndarray, Terms]] = _by_part(step, passed, objective, evaluate, given)
-    if len(parts) == 1 and parts[0][0].all():
+    parts: list[tuple[Rows, Terms]] = _by_part(step, passed, objective, evaluate, given)
+    if len(parts) == 1 and parts[0][0] is EVERY_ROW:
         return parts[0][1]
     whole: dict[str, Any] = {"loss": sum(t.loss for _, t in parts)}
     empty = {"ratio": 1.0, "clipped": False}
@@ -236,8 +236,8 @@ def _by_part(
     objective: Objective | None,
     function: Callable[..., Any],
     given: np.ndarray | None,
-) -> list[tuple[np.ndarray, Any]]:
-    """``function`` over each micro-batch of a pass: [(rows (B,) boolean, result)]."""
+) -> list[tuple[Rows, Any]]:
+    """``function`` over each micro-batch of a pass: [(index of its rows, result)]."""
     step, objective = under(step, objective), objective or step.settings.objective
     whole = advantage(step, objective) if given is None else given
     with_distribution: dict[str, np.ndarray | None] = {}
@@ -250,8 +250,7 @@ def _by_part(
             with_distribution["entropy_weight"] = step.entropy_weight[passed]
     results = []
     for m in range(int(step.part[passed].max(initial=0)) + 1):
-        rows = step.part[passed] == m
-        here: Any = slice(None) if rows.all() else rows
+        here = _index_of(step.part[passed] == m)
         arrays = {"ref_logp": step.ref_logp, "gate": gate_of(step, passed), **with_distribution}
         scalars = {} if coefficient is None else {"entropy_coefficient": float(coefficient[passed, m])}
         result = function(
@@ -264,8 +263,23 @@ def _by_part(
             **scalars,
             **{name: None if x is None else x[here] for name, x in arrays.items()},
         )
-        results.append((rows, result))
+        results.append((here, result))
     return results
+
+
+Rows = slice | np.ndarray
+"""What selects the completions of a micro-batch: a stretch of them, which copies nothing, or a boolean (B,)."""
+EVERY_ROW = slice(None)
+
+
+def _index_of(rows: np.ndarray) -> Rows:
+    """The cheapest index of the completions that are True in ``rows`` (B,)."""
+    if rows.all():
+        return EVERY_ROW
+    places = np.flatnonzero(rows)
+    if len(places) and int(places[-1]) - int(places[0]) + 1 == len(places):
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return rows
 
 
 def _places(step: Step) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from grpo_core import recompute
 from grpo_core.advantages import equal_rewards
 from grpo_core.errors import GrpoError, NotRecordedError
+from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.metrics import METRICS, Metric, metrics
 from grpo_core.record import Step
 from grpo_core.runs.importers.source import Completions, Report, Source
@@ -66,12 +68,24 @@ def numbers(source: Source, position: int) -> dict[str, float]:
     Raises:
         RunFileError: its file is torn, missing or hostile.
     """
+    table = step = None
+    with contextlib.suppress(NotRecordedError):
+        table = source.completions(position)
+    with contextlib.suppress(NotRecordedError):
+        step = source.step(position)
+    return numbers_of(table, None if step is None else EvaluatedStep(step), source.reports(position))
+
+
+def numbers_of(
+    table: Completions | None, evaluated: EvaluatedStep | None, reports: Sequence[Report]
+) -> dict[str, float]:
+    """:func:`numbers` of an update that has been read; None for what is not recorded of it."""
     values = dict.fromkeys(OURS, float("nan"))
-    with contextlib.suppress(NotRecordedError):
-        values |= of_table(source.completions(position))
-    with contextlib.suppress(NotRecordedError):
-        values |= of_step(source.step(position))
-    return values | of_reports(source.reports(position))
+    if table is not None:
+        values |= of_table(table)
+    if evaluated is not None:
+        values |= of_step(evaluated)
+    return values | of_reports(reports)
 
 
 def of_table(table: Completions) -> dict[str, float]:
@@ -95,21 +109,23 @@ def of_table(table: Completions) -> dict[str, float]:
     return values
 
 
-def of_step(step: Step) -> dict[str, float]:
+def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
     """What follows from the tokens; the numbers that other runs have too are those of :func:`metrics`."""
+    step = evaluated.step
     try:
         with np.errstate(all="ignore"):
-            shared = metrics(step)
-            given = recompute.advantage(step)
-            terms = [recompute.terms(step, passed, given=given) for passed in range(step.passes)]
+            shared = metrics(step, terms=evaluated.terms)
+            first, ends = evaluated.terms(0), {0, step.passes - 1}
+            between = partial(recompute.terms, step, given=evaluated.advantage)  # not kept: there may be hundreds
+            losses = [float((evaluated.terms if n in ends else between)(n).loss) for n in range(step.passes)]
     except GrpoError:
         return {}
     values = {name: value for name, value in shared.items() if name in OURS and np.isfinite(value)}
     optimizer_steps = step.passes if step.optimizer_step is None else len(np.unique(step.optimizer_step))
-    values["loss_mean"] = sum(float(of_pass.loss) for of_pass in terms) / max(optimizer_steps, 1)
+    values["loss_mean"] = sum(losses) / max(optimizer_steps, 1)
     used = recompute.used(step, 0)
-    if terms[0].kl is not None and used.any():
-        values["kl_estimate"] = float(terms[0].kl[used].mean())
+    if first.kl is not None and used.any():
+        values["kl_estimate"] = float(first.kl[used].mean())
     if step.entropy is not None and np.isfinite(measured := step.entropy[0][used]).any():
         values["entropy_before"] = float(np.nanmean(measured))
     return values

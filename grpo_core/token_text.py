@@ -70,13 +70,16 @@ def _byte_of_letter() -> dict[str, int]:
 
 
 BYTES = _byte_of_letter()
+LETTERS = frozenset(BYTES)
+AS_LATIN = str.maketrans({letter: chr(byte) for letter, byte in BYTES.items()})
+"""Each letter -> the character whose code is its byte, as Latin-1 has it."""
 
 
 def _bytes_text(piece: str) -> str:
     """The text of a byte-level token."""
-    if not all(letter in BYTES for letter in piece):
+    if not LETTERS.issuperset(piece):
         return piece
-    return bytes(BYTES[letter] for letter in piece).decode("utf-8", "backslashreplace")
+    return piece.translate(AS_LATIN).encode("latin-1").decode("utf-8", "backslashreplace")
 
 
 def _piece_text(piece: str) -> str:

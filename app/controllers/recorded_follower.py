@@ -92,7 +92,7 @@ class RecordedFollower(QObject):
         if start >= end or self._runner.busy:
             return
         source = copy.copy(self.run.source)
-        if end - start <= IN_THREAD:
+        if end - start <= IN_THREAD and not self.run.large:
             make = partial(_in_thread, source, start, end)
         else:
             make = partial(_in_process, self._jobs, self.run.path, start, end)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtWidgets import QInputDialog
 
 from app.controllers.layouts import LayoutsController
@@ -14,7 +14,9 @@ from app.controllers.recent_files import RecentFiles
 from app.controllers.recorded_follower import RecordedFollower
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
-from app.sessions.file_task import FileTasks
+from app.sessions.file_task import PATIENCE_MS, FileTasks
+from app.workspace.cursor import Cursor
+from app.workspace.prepared import prepare
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
@@ -25,6 +27,8 @@ from grpo_core.text import tr
 
 READING = "recorded"
 """Id of the message about a run that is being read."""
+PREPARING = "recorded update"
+"""Id of the message about an update that is being read."""
 NOTES = "recorded notes"
 """Id of the message with what is torn or missing in the run that was opened last."""
 
@@ -44,12 +48,18 @@ class RecordedRuns(QObject):
         self._waiting: list[tuple[Path, Callable[[Path], object]]] = []
         self._tasks.ended.connect(self._open_next)
         self._followers: dict[str, RecordedFollower] = {}
+        self._approach = workspace.prepare_in_thread()
+        self._approach.changed.connect(self._on_approach)
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(PATIENCE_MS)
+        self._patience.timeout.connect(self._say_preparing)
         run_manager.runs_changed.connect(self._on_runs)
 
     @property
     def busy(self) -> bool:
         """Whether something is being read or computed."""
-        return self._tasks.busy or any(follower.busy for follower in self._followers.values())
+        return self._tasks.busy or self._approach.busy or any(follower.busy for follower in self._followers.values())
 
     def open(self, path: Path, otherwise: Callable[[Path], object]) -> None:
         """Show the recorded run at ``path``; a file that is none goes to ``otherwise``."""
@@ -85,6 +95,22 @@ class RecordedRuns(QObject):
         self._followers[run.id] = follower
         follower.start()
         self._say_notes(run)
+
+    @Slot()
+    def _on_approach(self) -> None:
+        """The cursor waits for an update, or has it."""
+        if self._approach.goal is None:
+            self._patience.stop()
+            self._messages.remove(PREPARING)
+        elif not self._patience.isActive():
+            self._patience.start()
+
+    @Slot()
+    def _say_preparing(self) -> None:
+        run, goal = self._approach.run, self._approach.goal
+        if run is not None and goal is not None:
+            text = tr("Reading step {step} …").format(step=run.label(goal.step))
+            self._messages.post(Message(text=text, severity=Severity.INFO, id=PREPARING))
 
     def _say_notes(self, run: RecordedRun) -> None:
         """What is torn, repeated, missing or left out of a run."""
@@ -158,6 +184,5 @@ def _read(path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> Reco
         raise RunFileError(tr("{name} holds no update yet.").format(name=source.title))
     run = RecordedRun(source)
     run.add_numbers(cache.rows(source))
-    run.step(run.head)
-    run.numbers(run.head)
+    run.adopt(prepare(source, Cursor(step=run.head)))
     return run

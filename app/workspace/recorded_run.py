@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from app.plotting.pyramid import Pyramid
+from app.workspace.cursor import Cursor
+from app.workspace.prepared import Prepared, prepare
 from app.workspace.run_handle import RunHandle
 from grpo_core import recorded_series, token_text
 from grpo_core.errors import NotRecordedError, RunFileError
@@ -20,6 +24,8 @@ from grpo_core.text import tr
 
 KEPT_TABLES = 8
 """Tables of completions that stay in memory."""
+KEPT_PREPARED = 4_000_000
+"""Tokens of all evaluated updates that stay in memory, where there are several: some 150 bytes a token."""
 
 
 class RecordedRun(RunHandle):
@@ -27,6 +33,7 @@ class RecordedRun(RunHandle):
 
     Attributes:
         source: the importer's run; another object after :meth:`take`.
+        large: whether its updates take so long to evaluate that this is done in a thread.
     """
 
     def __init__(self, source: Source) -> None:
@@ -45,6 +52,8 @@ class RecordedRun(RunHandle):
         ).format(source=source.settings.recorded.source or tr("unknown"))
         self._tables: OrderedDict[int, Completions | None] = OrderedDict()
         self._numbers: OrderedDict[int, dict[str, float]] = OrderedDict()
+        self._prepared: OrderedDict[int, Prepared] = OrderedDict()
+        self.large = False
         self._named = bool(origin.vocabulary)
         self.series |= {name: Pyramid() for name in recorded_series.ESTIMATES}
         self.take(source)
@@ -97,6 +106,37 @@ class RecordedRun(RunHandle):
             self.keep(step)
         return self._kept[number]
 
+    def preparation(self, cursor: Cursor) -> Callable[[], object] | None:
+        if not self.large or not 1 <= cursor.step <= self.head:
+            return None
+        known = self._prepared.get(cursor.step)
+        if known is not None and known.is_ready(cursor):
+            return None
+        return partial(prepare, self.source, cursor, known)
+
+    def adopt(self, prepared: object) -> None:
+        assert isinstance(prepared, Prepared)
+        number = prepared.number
+        self.large = self.large or prepared.large
+        self._prepared[number] = prepared
+        self._prepared.move_to_end(number)
+        tokens = [0 if kept.step is None else kept.step.tokens.size for kept in self._prepared.values()]
+        while len(self._prepared) > KEPT_TABLES or (len(tokens) > 1 and sum(tokens) > KEPT_PREPARED):
+            self._prepared.popitem(last=False)
+            tokens.pop(0)
+        self._tables[number], self._numbers[number] = prepared.table, prepared.numbers
+        _shorten(self._tables)
+        _shorten(self._numbers)
+        if prepared.step is None:
+            self.why_no_step = prepared.why_no_step
+        else:
+            self.why_no_step = ""
+            self._name_tokens(prepared.step)
+            self.keep(prepared.step)
+
+    def prepared(self, number: int) -> Prepared | None:
+        return self._prepared.get(number)
+
     def table(self, number: int) -> Completions | None:
         """The completions of update ``number`` as a table; None where none are recorded.
 
@@ -110,8 +150,7 @@ class RecordedRun(RunHandle):
                 self._tables[number] = self.source.completions(number)
             except NotRecordedError:
                 self._tables[number] = None
-            while len(self._tables) > KEPT_TABLES:
-                self._tables.popitem(last=False)
+            _shorten(self._tables)
         return self._tables[number]
 
     def numbers(self, number: int) -> dict[str, float]:
@@ -125,8 +164,7 @@ class RecordedRun(RunHandle):
                 self._numbers[number] = recorded_series.numbers(self.source, number)
             except RunFileError:
                 self._numbers[number] = {}
-            while len(self._numbers) > KEPT_TABLES:
-                self._numbers.popitem(last=False)
+            _shorten(self._numbers)
         return self._numbers[number]
 
     def kept(self, number: int, *, forwards: bool = False) -> int:
@@ -153,3 +191,9 @@ class RecordedRun(RunHandle):
         most = int(step.tokens.max(initial=-1)) + 1
         if not self._named and most > len(self.origin.vocabulary):
             self.origin = dataclasses.replace(self.origin, vocabulary=token_text.numbered(most))
+
+
+def _shorten(kept: OrderedDict[int, Any]) -> None:
+    """Let go of the oldest tables."""
+    while len(kept) > KEPT_TABLES:
+        kept.popitem(last=False)

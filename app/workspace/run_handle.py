@@ -13,7 +13,9 @@ import numpy as np
 
 from app.examples import RECORDED, is_example
 from app.plotting.pyramid import Pyramid
+from app.workspace.cursor import Cursor
 from app.workspace.onsets import Onsets, changes, leaves_zero
+from app.workspace.prepared import Prepared
 from app.workspace.series_reading import Poll, all_series
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
@@ -175,6 +177,20 @@ class RunHandle:
                 break
             held = settings
         return held
+
+    def preparation(self, cursor: Cursor) -> Callable[[], object] | None:
+        """What is to be done in a thread before the place of ``cursor`` can be shown; None where nothing is.
+
+        Its result goes to :meth:`adopt`. Updates that are trained here are small, or in memory.
+        """
+        return None
+
+    def adopt(self, prepared: object) -> None:
+        """Keep what :meth:`preparation` has made."""
+
+    def prepared(self, number: int) -> Prepared | None:
+        """What was prepared of update ``number``; None where nothing was."""
+        return None
 
     def keep(self, step: Step) -> None:
         """Hold a decoded step in memory."""

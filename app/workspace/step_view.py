@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from app.workspace.cursor import Stage
+from app.workspace.prepared import Prepared
 from grpo_core.config import Objective, Settings
 from grpo_core.explain import Numbers
 from grpo_core.metrics import at_start
@@ -27,14 +28,21 @@ class StepView:
         step: the record, None at update 0.
         stage: how much of the update is revealed.
         passed: the pass shown, counted from 0.
+
+    ``prepared`` is what a thread has computed of it before.
     """
 
-    def __init__(self, origin: Origin, step: Step | None, stage: Stage, passed: int) -> None:
+    def __init__(
+        self, origin: Origin, step: Step | None, stage: Stage, passed: int, prepared: Prepared | None = None
+    ) -> None:
         self.origin = origin
         self.step = step
         self.stage = stage
         self.passed = passed
         self._reasons: dict[str, Reason | None] = {}
+        self._evaluated = None if prepared is None else prepared.evaluated
+        if prepared is not None:
+            self._reasons |= prepared.reasons.get(passed, {})
 
     @property
     def number(self) -> int:
@@ -69,6 +77,8 @@ class StepView:
     @cached_property
     def numbers(self) -> Numbers | None:
         """Every number of the update by its address, as explain and reasons ask for them."""
+        if self._evaluated is not None and self._evaluated.step is self.step:
+            return self._evaluated
         return None if self.step is None else Numbers(self.step)
 
     @property
@@ -140,7 +150,9 @@ class StepViews:
     def _tokens(self) -> int:
         return sum(view.step.tokens.size for view in self._views.values() if view.step is not None)
 
-    def get(self, run: str, origin: Origin, step: Step | None, stage: Stage, passed: int) -> StepView:
+    def get(
+        self, run: str, origin: Origin, step: Step | None, stage: Stage, passed: int, prepared: Prepared | None = None
+    ) -> StepView:
         """The view of a step, evaluated at most once while it stays among the last few.
 
         Two runs without an update may have had the same name within a second: they differ in their origin.
@@ -148,7 +160,7 @@ class StepViews:
         key = (run, step.step if step else 0, stage, passed)
         view = self._views.pop(key, None)
         if view is None or view.step is not step or view.origin is not origin:
-            view = StepView(origin, step, stage, passed)
+            view = StepView(origin, step, stage, passed, prepared)
         self._views[key] = view
         while len(self._views) > self._size or (len(self._views) > 1 and self._tokens > MOST_TOKENS):
             self._views.popitem(last=False)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.experiments.jobs import Jobs
 from app.theme.tokens import Theme
+from app.workspace.approach import Approach
 from app.workspace.breakpoints import Breakpoints
 from app.workspace.cursor import Cursor, Selection, Stage
 from app.workspace.editing import Editing
@@ -40,6 +41,7 @@ class Workspace(QObject):
         trials: which earlier runs stand beside the active one.
         jobs: computes experiments.
         turns: which calm panel draws in a frame while a run hurries on.
+        approach: leads the cursor to updates that take long to read; None where it goes everywhere at once.
 
     Signals:
         frame: draw what has changed; at most 60 times a second.
@@ -83,6 +85,7 @@ class Workspace(QObject):
         self.breakpoints = Breakpoints(self)
         self.trials = Trials(self.request_frame)
         self.editing.changed.connect(self.request_frame)
+        self.approach: Approach | None = None
         self._views = StepViews()
         self._view: View | None = None
         self._calm_view: View | None = None
@@ -144,7 +147,8 @@ class Workspace(QObject):
             self.problem.emit(str(error), "error")
             step = None
         passed = self.cursor.pass_of(step.passes) if step else 0
-        return self._views.get(run.id, run.origin, step, self.cursor.stage, passed)
+        prepared = None if step is None else run.prepared(step.step)
+        return self._views.get(run.id, run.origin, step, self.cursor.stage, passed, prepared)
 
     def _step_or_near(self, run: RunHandle) -> Step | None:
         """The update under the cursor; if it was thinned out meanwhile, the cursor goes back to one that is kept."""
@@ -170,8 +174,32 @@ class Workspace(QObject):
         if self.run is not None and self.run.thinned:
             step = self.run.kept(step, forwards=step > self.cursor.step)
         self.following = step == head
-        self.cursor = self.cursor.at(step)
+        self._go(self.cursor.at(step))
+
+    def _go(self, cursor: Cursor) -> None:
+        """Move the cursor, at once or as soon as the update there can be shown without keeping the window waiting."""
+        if self.run is None or self.approach is None or not self.approach.lead(self.run, cursor):
+            self.cursor = cursor
         self.request_frame()
+
+    def prepare_in_thread(self) -> Approach:
+        """From now on large updates of recorded runs are read and evaluated in a thread before the cursor goes there.
+
+        Whatever draws pictures, one after the other, waits for each of them and has no use for it.
+        """
+        self.approach = Approach(self)
+        self.approach.arrived.connect(self._on_arrived)
+        return self.approach
+
+    @Slot(object)
+    def _on_arrived(self, cursor: Cursor) -> None:
+        if self.approach is None or self.approach.run is not self.run:
+            return
+        if cursor.step == self.cursor.step:
+            self._reveal(cursor)
+        else:
+            self.cursor = cursor
+            self.request_frame()
 
     @property
     def _first(self) -> int:
@@ -187,8 +215,16 @@ class Workspace(QObject):
 
         What is explained goes there too.
         """
+        goal = None if self.approach is None else self.approach.goal
+        step = self.cursor.step if goal is None else goal.step
+        cursor = Cursor(step=step, stage=stage, passed=passed, progress=progress)
+        if self.run is None or self.approach is None or not self.approach.lead(self.run, cursor):
+            self._reveal(cursor)
+
+    def _reveal(self, cursor: Cursor) -> None:
+        """Show another stage or pass of the same update."""
         before = self.view.step
-        self.cursor = Cursor(step=self.cursor.step, stage=stage, passed=passed, progress=progress)
+        self.cursor = cursor
         if self.quantity is not None and before.step is not None:
             after = self.cursor.pass_of(before.step.passes)
             self.quantity = in_pass(self.quantity, before.passed, after)
@@ -248,6 +284,8 @@ class Workspace(QObject):
         else:
             self.editing.restart(run.next_settings or run.settings_at(run.head + 1), keep_edits=keep_edits)
         self.cursor = Cursor()
+        if self.approach is not None:
+            self.approach.drop()
         self.follow()
         self.activated.emit()
 
@@ -261,7 +299,7 @@ class Workspace(QObject):
     def head_moved(self) -> None:
         """The active run has grown."""
         if self.following and self.run is not None:
-            self.cursor = self.cursor.at(self.run.head)
+            self._go(self.cursor.at(self.run.head))
         self.request_frame()
 
     # -- frames ----------------------------------------------------------------------------------------------------
@@ -293,6 +331,8 @@ class Workspace(QObject):
     def close(self) -> None:
         """No more frames; every file is let go, and the processes of experiments end."""
         self._timer.stop()
+        if self.approach is not None:
+            self.approach.close()
         self.jobs.close()
         for run in self.runs:
             run.let_go()

@@ -156,7 +156,10 @@ def _apart(folder: Path, chosen: Configuration) -> None:
         str(HERE / "tiny_run.py"), str(folder), "--steps", str(chosen.steps),
     ]  # fmt: skip
     command += [word for name, value in chosen.settings.items() for word in ("--set", f"{name}={value}")]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "Error" in line or "signal" in line.lower()]
+        raise GrpoError(f"torch.distributed.run ended with {done.returncode}: {' | '.join(lines[-3:])}")
 
 
 def of_folder(kind: str, name: str, folder: Path) -> Row:

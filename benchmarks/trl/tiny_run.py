@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -82,7 +83,9 @@ def trainer(
     from trl import GRPOConfig, GRPOTrainer
 
     words = tokenizer()
-    folder = out / "model"  # TRL loads the reference policy from the folder of the model
+    # TRL loads the reference policy from the folder of the model. Each process has a folder of its own: a process that
+    # writes the file again while another has it mapped into memory ends the other with a bus error.
+    folder = out / f"model{os.environ.get('RANK', '')}"
     model(1, words, dropout).save_pretrained(folder)
     words.save_pretrained(folder)
     chosen: dict[str, Any] = {
@@ -121,6 +124,8 @@ def main() -> None:
     made = trainer(options.out, steps=options.steps, settings=settings, fault=options.fault)
     recording = None if options.plain else module_at(RECORDER).record(made, options.out / "trace")
     made.train()
+    made.accelerator.wait_for_everyone()
+    made.accelerator.end_training()  # gloo's threads abort a process that ends while another still talks to it
     if recording is not None and recording.failure:
         sys.exit(f"the recorder failed: {recording.failure}")
 

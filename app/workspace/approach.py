@@ -1,0 +1,90 @@
+"""The way of the cursor to an update that takes long to read: it is prepared in a thread, the latest goal counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.experiments.runner import Poll, Runner
+from app.workspace.cursor import Cursor
+from app.workspace.run_handle import RunHandle
+
+
+class Approach(QObject):
+    """Leads the cursor of one window; what is shown stays until the goal can be shown at once.
+
+    Attributes:
+        run: the run that it leads through.
+        goal: where the cursor is going; None where it does not wait for anything.
+
+    Signals:
+        arrived: the goal can be shown now.
+        changed: there is another goal, or none any more.
+    """
+
+    arrived = Signal(object)
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.run: RunHandle | None = None
+        self.goal: Cursor | None = None
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_prepared)
+        self._runner.ended.connect(self._on_ended)
+        self._reads: RunHandle | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being prepared."""
+        return self._runner.busy
+
+    def lead(self, run: RunHandle, cursor: Cursor) -> bool:
+        """Whether the cursor has to wait before it goes to ``cursor``; ``arrived`` follows then."""
+        work = run.preparation(cursor)
+        if work is None:
+            self.drop()
+            return False
+        self.run, self.goal = run, cursor
+        if not self._runner.busy:
+            self._begin(work)
+        self.changed.emit()
+        return True
+
+    def drop(self) -> None:
+        """Go nowhere; what is being read is kept when it comes."""
+        if self.goal is not None:
+            self.goal = None
+            self.changed.emit()
+
+    def close(self) -> None:
+        """Prepare nothing more."""
+        self.goal = None
+        self._runner.leave()
+
+    def _begin(self, work: Callable[[], object]) -> None:
+        def prepared(poll: Poll) -> Iterator[object]:
+            poll()
+            yield work()
+
+        self._reads = self.run
+        self._runner.start(prepared)
+
+    @Slot(object)
+    def _on_prepared(self, prepared: object) -> None:
+        if self._reads is not None:
+            self._reads.adopt(prepared)
+
+    @Slot(str)
+    def _on_ended(self, why_not: str) -> None:
+        run, goal = self.run, self.goal
+        if run is None or goal is None:
+            return
+        work = None if why_not and run is self._reads else run.preparation(goal)
+        if work is not None:  # another goal was set meanwhile
+            self._begin(work)
+            return
+        self.goal = None
+        self.arrived.emit(goal)  # where it could not be read, whoever shows it says why
+        self.changed.emit()

@@ -1,0 +1,103 @@
+"""A large update of a recorded run, read and evaluated in a thread before any panel asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.workspace.cursor import Cursor
+from grpo_core import recorded_series
+from grpo_core.errors import GrpoError, NotRecordedError
+from grpo_core.explain import Numbers
+from grpo_core.metrics import METRICS
+from grpo_core.reasons import Reason, reason_for
+from grpo_core.record import Step
+from grpo_core.runs.importers.source import Completions, Source
+
+LARGE_TOKENS = 200_000
+"""Tokens of an update from which evaluating it would take the window several frames."""
+LARGE_TEXT = 4_000_000
+"""Characters of an update's texts from which reading them would."""
+
+Reasons = Mapping[str, Reason | None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prepared:
+    """What panels ask of an update, computed.
+
+    Attributes:
+        number: of the update.
+        step: its record; None where the source holds texts alone.
+        why_no_step: why there is none, in a sentence.
+        table: its completions; None where none are recorded.
+        numbers: its numbers by name.
+        evaluated: its arrays; those of the passes in ``reasons`` are computed.
+        reasons: pass -> metric -> why it is what it is.
+    """
+
+    number: int
+    step: Step | None
+    why_no_step: str
+    table: Completions | None
+    numbers: dict[str, float]
+    evaluated: Numbers | None
+    reasons: dict[int, Reasons]
+
+    def is_ready(self, cursor: Cursor) -> bool:
+        """Whether everything that is shown at ``cursor`` is computed."""
+        return self.step is None or cursor.pass_of(self.step.passes) in self.reasons
+
+    @property
+    def large(self) -> bool:
+        """Whether an update of this size keeps the window waiting."""
+        tokens = 0 if self.step is None else self.step.tokens.size
+        return tokens >= LARGE_TOKENS or (self.table is not None and _characters(self.table) >= LARGE_TEXT)
+
+
+def prepare(source: Source, cursor: Cursor, known: Prepared | None = None) -> Prepared:
+    """Read the update at ``cursor`` and evaluate the pass shown there; ``known`` is what was prepared of it before.
+
+    Raises:
+        RunFileError: its file cannot be read.
+    """
+    found = _read(source, cursor.step) if known is None else known
+    if found.step is None or found.evaluated is None:
+        return found
+    passed = cursor.pass_of(found.step.passes)
+    return _with_pass(found, found.evaluated, passed)
+
+
+def _read(source: Source, number: int) -> Prepared:
+    step = table = None
+    why = ""
+    try:
+        step = source.step(number)
+    except NotRecordedError as error:
+        why = str(error)
+    with suppress(NotRecordedError):
+        table = source.completions(number)
+    evaluated = None if step is None else Numbers(step)
+    numbers = recorded_series.numbers_of(table, evaluated, source.reports(number))
+    return Prepared(
+        number=number, step=step, why_no_step=why, table=table, numbers=numbers, evaluated=evaluated, reasons={}
+    )
+
+
+def _with_pass(found: Prepared, evaluated: Numbers, passed: int) -> Prepared:
+    reasons: dict[str, Reason | None] = {}
+    with suppress(GrpoError), np.errstate(all="ignore"):  # what a source lacks is said where it is shown
+        evaluated.terms(passed)
+        evaluated.gradient(passed)
+        reasons = {key: reason_for(evaluated, passed, key) for key in METRICS}
+    return Prepared(
+        number=found.number, step=found.step, why_no_step=found.why_no_step, table=found.table, numbers=found.numbers,
+        evaluated=evaluated, reasons={**found.reasons, passed: reasons},
+    )  # fmt: skip
+
+
+def _characters(table: Completions) -> int:
+    return sum(len(text) for texts in (table.prompts, table.completions) for text in texts if text is not None)
