@@ -128,7 +128,8 @@ class EvaluatedStep:
     @cached_property
     def cards(self) -> dict[str, float]:
         """The metric cards; the gradient norm of a what-if from the logits, where they are known."""
-        cards, gradient = metrics.metrics(self.step, terms=self.terms), None if self.recorded else self.logit_gradient(0)
+        cards = metrics.metrics(self.step, terms=self.terms)
+        gradient = None if self.recorded else self.logit_gradient(0)
         return cards if gradient is None else cards | {"grad_norm": float(np.linalg.norm(gradient))}
 
     @cached_property

@@ -13,7 +13,6 @@ from grpo_core.advantages import equal_rewards
 from grpo_core.errors import GrpoError, NotRecordedError
 from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.metrics import METRICS, Metric, metrics
-from grpo_core.record import Step
 from grpo_core.runs.importers.source import Completions, Report, Source
 from grpo_core.text import tr
 

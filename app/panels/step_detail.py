@@ -214,9 +214,8 @@ class StepDetailPanel(Panel):
     def summary(self, view: View) -> str:
         if view.step.step is None:
             return view.run.why_no_step or tr("No update yet.")
-        clipped = sum(
-            1 for row in self._rows if row.cells[[c.name for c in step_table.columns(view.step.step)].index("clipped")]
-        )
+        place = [column.name for column in step_table.columns(view.step.step)].index("clipped")
+        clipped = sum(1 for row in self._rows if row.cells[place])
         return tr("Update {step}, pass {passed}: {count} tokens, {clipped} clipped.").format(
             step=view.cursor.step, passed=view.step.passed + 1, count=len(self._rows), clipped=clipped
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from grpo_core.objective import Terms
 from grpo_core.reasons import Reason, reason_for
 from grpo_core.record import Origin, Step
 
+T = TypeVar("T")
 MOST_TOKENS = 4_000_000
 """Tokens of all views that are kept, where there are several: some 150 bytes a token once evaluated."""
 
@@ -40,6 +43,7 @@ class StepView:
         self.stage = stage
         self.passed = passed
         self._reasons: dict[str, Reason | None] = {}
+        self._derived: dict[Callable[[StepView], Any], Any] = {}
         self._evaluated = None if prepared is None else prepared.evaluated
         if prepared is not None:
             self._reasons |= prepared.reasons.get(passed, {})
@@ -111,6 +115,21 @@ class StepView:
         if key not in self._reasons:
             self._reasons[key] = None if self.numbers is None else reason_for(self.numbers, self.passed, key)
         return self._reasons[key]
+
+    def at(self, stage: Stage, passed: int) -> StepView:
+        """Another stage or pass of the same update, on the same evaluation."""
+        if stage is self.stage and passed == self.passed:
+            return self
+        other = StepView(self.origin, self.step, stage, passed)
+        other._evaluated = self.numbers
+        return other
+
+    def derived(self, function: Callable[[StepView], T]) -> T:
+        """``function`` of this view, computed once: what a panel makes of whole arrays."""
+        if function not in self._derived:
+            self._derived[function] = function(self)
+        value: T = self._derived[function]
+        return value
 
     @property
     def dead(self) -> np.ndarray | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+
+import numpy as np
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,18 +44,19 @@ class Flow:
 
 def flow(texts: Sequence[str], *, left: float, room: float, glyph: float, gap: float) -> Flow:
     """Lay out ``texts`` between ``left`` and ``left + room``; a token wider than the room has a line of its own."""
-    width = [(max(len(text), 1) + 0.9) * glyph for text in texts]
-    ends = list(accumulate(w + gap for w in width))
+    if not texts:
+        return Flow(left=[], width=[], starts=[0])
+    letters = np.maximum(np.fromiter(map(len, texts), np.int64, len(texts)), 1)
+    widths = (letters + 0.9) * glyph
+    behind = np.cumsum(widths + gap)
+    ends = behind.tolist()
     starts, offset = [0], [0.0]
-    while texts:
+    while True:
         begun = ends[starts[-1] - 1] if starts[-1] else 0.0
         following = max(bisect_right(ends, begun + room + gap), starts[-1] + 1)
         if following >= len(texts):
             break
         starts.append(following)
         offset.append(ends[following - 1])
-    places = []
-    for n, start in enumerate(starts):
-        end = starts[n + 1] if n + 1 < len(starts) else len(texts)
-        places += [left + ends[i] - gap - width[i] - offset[n] for i in range(start, end)]
-    return Flow(left=places, width=width, starts=starts)
+    before = np.repeat(offset, np.diff([*starts, len(texts)]))
+    return Flow(left=(left + behind - gap - widths - before).tolist(), width=widths.tolist(), starts=starts)

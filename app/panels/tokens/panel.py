@@ -22,7 +22,7 @@ from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.tokens.detail import TokenDetail
 from app.panels.tokens.film import fork_of, moment, stage_sentence
-from app.panels.tokens.grid import TokenGrid
+from app.panels.tokens.grid import TokenGrid, TokenRows
 from app.panels.tokens.legend import TintLegend
 from app.panels.tokens.rows import rows_of
 from app.panels.tokens.terms import kl_share
@@ -57,6 +57,7 @@ class TokenInspectorPanel(Panel):
         self.group = 0
         self._still: tuple[object, ...] = ()
         self._drawn_anew = False
+        self._rows: tuple[tuple[object, ...], TokenRows | None] = (), None
         self.prompt = _combo(tr("Prompt"), self._on_prompt)
         self.tint = _combo(tr("Tint"), self._on_tint)
         for name, tint in TINTS.items():
@@ -181,10 +182,14 @@ class TokenInspectorPanel(Panel):
         self._fit_choices()
         self._ask(view)
         tint = TINTS[self.tint_name]
-        values = tint.values(view.step)
-        rows = rows_of(view.step, self.group, tint, values)
+        values = view.step.derived(tint.values)
+        key = (view.step, self.group, self.tint_name, view.run.id)
+        if key != self._rows[0] or self._rows[1] is None:
+            self._rows = key, rows_of(view.step, self.group, tint, values)
+        rows = self._rows[1]
+        assert rows is not None
         self.grid.show_rows(rows, view.theme, view.scale, self._selected(view))
-        self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
+        self.legend.show_scale(view.theme, view.scale, tint, view.step.derived(tint.limit), values is not None)
         remark = _remark(view.step, self.group)
         self.remark_label.setText(remark)
         self.remark_label.setVisible(bool(remark))
@@ -300,13 +305,22 @@ def _remark(view: StepView, group: int) -> str:
     reason = view.reason(f"group:{group}")
     if reason is not None:
         return reason.sentence
+    largest = view.derived(_largest_kl_share)
+    if largest is None:
+        return ""
+    row, token, share = largest
+    return tr("Token {token} of completion {row} carries {max:.0f} % of the batch's KL estimate.").format(
+        token=token + 1, row=row + 1, max=100 * share
+    )
+
+
+def _largest_kl_share(view: StepView) -> tuple[int, int, float] | None:
+    """(completion, token, share) of the token that carries half of the batch's KL estimate or more; None without."""
     share = kl_share(view)
     if share is None or view.step is None or view.step.mask.sum() < 2 or float(share.max()) < 0.5:
-        return ""
+        return None
     row, token = np.unravel_index(int(share.argmax()), share.shape)
-    return tr("Token {token} of completion {row} carries {max:.0f} % of the batch's KL estimate.").format(
-        token=token + 1, row=row + 1, max=100 * share.max()
-    )
+    return int(row), int(token), float(share.max())
 
 
 def _short(prompt: str) -> str:

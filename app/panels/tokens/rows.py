@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from app.panels.tokens.cells import Note
@@ -29,7 +31,9 @@ def rows_of(
     assert step is not None and terms is not None
     index = np.flatnonzero(step.group == group)
     share = (
-        np.zeros((len(index), step.tokens.shape[1])) if values is None else values[index] / (limit or tint.limit(view))
+        np.zeros((len(index), step.tokens.shape[1]))
+        if values is None
+        else values[index] / (limit or view.derived(tint.limit))
     )
     texts = [
         [seen(words[t]) if 0 <= t < len(words) else "?" for t in step.tokens[i][step.there[i]].tolist()] for i in index
@@ -60,6 +64,7 @@ def rows_of(
     )
 
 
+@lru_cache(maxsize=1 << 17)
 def seen(token: str) -> str:
     """A token as a box shows it: one line, and white space that can be seen; a toy's tokens have none."""
     if token.strip(" ") == token and token.isprintable():

@@ -6,6 +6,7 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from app.panels.tokens.grid import TokenRows
 from app.panels.tokens.legend import TintLegend
 from app.panels.tokens.tints import TINTS
 from app.panels.what_if.policies import PolicyPair
@@ -28,6 +29,7 @@ class BatchView(QStackedWidget):
         self.workspace = workspace
         self._picture: WhatIfPicture | None = None
         self._tint = ""
+        self._rows: tuple[tuple[object, ...], TokenRows | None] = (), None
         self.samples = SampleTable()
         self.samples.selected.connect(self._on_sample)
         self.samples.activated_cell.connect(self._on_cell)
@@ -65,8 +67,11 @@ class BatchView(QStackedWidget):
         match what:
             case "tokens":
                 limit, known = scale_of(picture, TINTS[tint])
-                rows = pairs_of(picture, self._group(view, picture), tint)
-                self.grid.show_rows(rows, view.theme, view.scale, _selected(view, picture.step))
+                key = (picture, self._group(view, picture), tint)
+                if key != self._rows[0] or self._rows[1] is None:
+                    self._rows = key, pairs_of(*key)
+                assert self._rows[1] is not None
+                self.grid.show_rows(self._rows[1], view.theme, view.scale, _selected(view, picture.step))
                 self.legend.show_scale(view.theme, view.scale, TINTS[tint], limit, known)
             case "samples":
                 self.samples.set_look(view.theme, view.scale)

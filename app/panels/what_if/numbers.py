@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from app.panels.what_if.question import WhatIfPicture
 from app.plotting.numbers import Missing
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from grpo_core.config.words import worded
 from grpo_core.text import tr
-from grpo_core.what_if import Difference, WhatIf, compared
+from grpo_core.what_if import Difference
 
 TITLE, VALUE = 19.5, 8.5
 """Widths in digits."""
@@ -20,11 +21,12 @@ COLUMNS = (
 LATER = Missing(tr("it needs the model"))
 
 
-def fill(table: TableTwin, w: WhatIf, passed: int) -> None:
-    """Show both sides of pass ``passed``."""
+def fill(table: TableTwin, picture: WhatIfPicture) -> None:
+    """Show both sides of the pass."""
     table.set_columns(COLUMNS)
+    w = picture.what_if
     rows: list[list[object]] = [[d.title, worded(d.ran), _wanted_text(d)] for d in w.differences]
-    rows += [[row.title, row.ran, LATER if row.other is None else row.other] for row in compared(w, passed)]
+    rows += [[row.title, row.ran, LATER if row.other is None else row.other] for row in picture.rows]
     table.set_rows(rows)
 
 

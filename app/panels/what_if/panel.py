@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
+
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QFrame, QScrollArea, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
+from app.experiments.runner import Poll, Runner
 from app.panels.base import Panel
 from app.panels.what_if import numbers
 from app.panels.what_if.batch_view import BatchView, centred
 from app.panels.what_if.editor import SettingsEditor
 from app.panels.what_if.header import WhatIfHeader
 from app.panels.what_if.model_replay import ModelReplay
-from app.panels.what_if.question import WhatIfPicture, WhatIfQuestion
+from app.panels.what_if.question import Evaluated, WhatIfPicture, WhatIfQuestion
 from app.panels.what_if.tokens import offered
 from app.panels.what_if.words import description, differing, headline
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label
 from app.workspace.cursor import Stage
+from app.workspace.prepared import LARGE_TOKENS
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS
@@ -28,6 +33,17 @@ NONE_YET = tr(
     "No update yet: the batch of an update can be learned from here under other settings. Press Step to compute one."
 )
 AT_START = tr("Update 0 has no batch; move to an update to see what other settings would have made of it.")
+COMPUTING = tr("What the other settings would have made of this large update is being computed …")
+
+
+def _computed(work: Callable[[], Evaluated], poll: Poll) -> Iterator[Evaluated]:
+    """What ``work`` computes, with everything that the panel asks of it."""
+    poll()
+    evaluated = work()
+    picture = evaluated.picture
+    _ = picture.rows, picture.direction, picture.pushes, picture.unchanged
+    _ = [view.gradient for view in picture.views]
+    yield evaluated
 
 
 class WhatIfPanel(Panel):
@@ -42,6 +58,11 @@ class WhatIfPanel(Panel):
         self.shows: str | None = None
         self.tint_name = "push"
         self._further: int | None = None
+        self._computing: tuple[object, ...] = ()
+        self._refused: tuple[tuple[object, ...], str] = (), ""
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_computed)
+        self._runner.ended.connect(self._on_ended)
         self._shared_at = 0.0
         self.model_replay = ModelReplay(workspace, self.question, self)
         self.model_replay.changed.connect(self.redraw)
@@ -109,13 +130,44 @@ class WhatIfPanel(Panel):
         tip = "" if preset is None else f"{preset.source}. {preset.not_covered}"
         self.header.show_choice(self.question.preset, bool(self.question.changes), tip)
         try:
-            self.picture = self._evaluated(view, step)
+            self.picture = self._evaluated(view, step) if self._is_known(view, step) else None
             self.editor.show_settings(self.question.wanted(step.settings), step.settings)
         except GrpoError as error:
             self.picture = None
             self._show_problem(step, str(error))
             return
-        self._show(view, self.picture)
+        if self.picture is None:
+            self._show_problem(step, COMPUTING)
+        else:
+            self._show(view, self.picture)
+
+    def _is_known(self, view: View, step: Step) -> bool:
+        """Whether both sides can be shown at once; of a large update they are computed in a thread first.
+
+        Raises:
+            GrpoError: the update cannot be computed under these settings; the message says why.
+        """
+        passed = view.step.passed if self._further is None else self._further
+        if step.tokens.size < LARGE_TOKENS or self.question.known(view, step, passed) is not None:
+            return True
+        key = (view.run.id, step, self.question.wanted(step.settings), passed)
+        if key == self._refused[0]:
+            raise GrpoError(self._refused[1])
+        if key != self._computing:
+            self._computing = key
+            self._runner.start(partial(_computed, self.question.work(view, step, passed)))
+        return False
+
+    @Slot(object)
+    def _on_computed(self, evaluated: Evaluated) -> None:
+        self.question.keep_picture(evaluated)
+
+    @Slot(str)
+    def _on_ended(self, why_not: str) -> None:
+        if why_not:
+            self._refused = self._computing, why_not
+        self._computing = ()
+        self.redraw()
 
     def _evaluated(self, view: View, step: Step) -> WhatIfPicture:
         """Both sides in the pass shown everywhere, or in a further one that only the what-if has."""
@@ -133,7 +185,7 @@ class WhatIfPanel(Panel):
         self.tint_name = self.tint_name if self.tint_name in tints else tints[0]
         self.header.show_views(shows, here, tints, self.tint_name)
         self._show_model_button(picture.step, needed=not w.other.complete)
-        numbers.fill(self.table, w, picture.passed)
+        numbers.fill(self.table, picture)
         self._share_out(view.scale)
         self.table.set_summary(self.summary(view))
         self.batch.show_picture(picture, view, here, self.tint_name)

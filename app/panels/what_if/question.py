@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 from app.workspace.cursor import Stage
@@ -17,12 +19,21 @@ from grpo_core.questions import Replay, Replayed
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
-from grpo_core.what_if import WhatIf, in_force, replayed, side_by_side
+from grpo_core.what_if import (
+    Compared,
+    Direction,
+    WhatIf,
+    compared,
+    direction,
+    in_force,
+    replayed,
+    side_by_side,
+    unchanged,
+)
 
 AS_IT_RAN = tr("As it ran")
 ANSWERS = 16
 """Answers of the model that are kept at hand; all of them are in the run's file."""
-_NOTHING: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,6 +53,28 @@ class WhatIfPicture:
     passed: int
     step: Step
 
+    @cached_property
+    def rows(self) -> tuple[Compared, ...]:
+        """The numbers of both sides."""
+        return compared(self.what_if, self.passed)
+
+    @cached_property
+    def direction(self) -> Direction:
+        """How the pushes of both sides lie to each other."""
+        ran, other = (side.gradient(nearest) for side, nearest in self.what_if.passes(self.passed))
+        return direction(ran, other)
+
+    @cached_property
+    def pushes(self) -> bool:
+        """Whether the other side pushes at all."""
+        _, (side, nearest) = self.what_if.passes(self.passed)
+        return bool(side.gradient(nearest).any())
+
+    @cached_property
+    def unchanged(self) -> tuple[str, ...]:
+        """Sentences on what stays the same."""
+        return unchanged(self.what_if, self.passed)
+
     @property
     def views(self) -> tuple[StepView, StepView]:
         """Both, what ran first."""
@@ -60,8 +93,7 @@ class WhatIfQuestion:
         self.preset = "DAPO"
         self.changes: dict[str, Any] = {}
         self._answers: OrderedDict[tuple[str, int, Settings], Replayed] = OrderedDict()
-        self._record: tuple[tuple[object, ...], Step | None] = _NOTHING, None
-        self._picture: tuple[tuple[object, ...], WhatIfPicture | None] = _NOTHING, None
+        self._evaluated: Evaluated | None = None
 
     def choose(self, preset: str) -> None:
         """Another preset, without changes on top."""
@@ -121,24 +153,63 @@ class WhatIfQuestion:
         Raises:
             GrpoError: the update cannot be computed under these settings; the message says why.
         """
-        wanted = self.wanted(step.settings)
-        answer = self.answer(view.run.id, step)
-        record_key = (view.run.id, step, wanted, answer)
-        if record_key != self._record[0] or self._record[1] is None:
-            self._record = _NOTHING, None
-            self._record = record_key, replayed(step, wanted, _before(view, step), answer)
-        other = self._record[1]
-        assert other is not None
-        key = (*record_key, passed)
-        if key != self._picture[0] or self._picture[1] is None:
-            self._picture = _NOTHING, None
-            here, there = (_revealed(view, record, passed) for record in (step, other))
-            assert here.numbers is not None and there.numbers is not None
-            what_if = side_by_side(here.numbers, there.numbers, wanted, asked=answer is not None)
-            self._picture = key, WhatIfPicture(what_if=what_if, ran=here, other=there, passed=passed, step=step)
-        picture = self._picture[1]
-        assert picture is not None
-        return picture
+        return self.known(view, step, passed) or self.keep_picture(self.work(view, step, passed)())
+
+    def known(self, view: View, step: Step, passed: int) -> WhatIfPicture | None:
+        """The picture, where it is the one that was computed last.
+
+        Raises:
+            SettingsError: the settings that are wanted do not go together.
+        """
+        key = (*self._record_key(view, step), passed)
+        return self._evaluated.picture if self._evaluated is not None and self._evaluated.key == key else None
+
+    def work(self, view: View, step: Step, passed: int) -> Callable[[], Evaluated]:
+        """What computes the picture, in any thread; its result goes to :meth:`keep_picture`.
+
+        Raises:
+            SettingsError: the settings that are wanted do not go together.
+        """
+        record_key, before = self._record_key(view, step), self._evaluated
+        other = before.other if before is not None and before.key[:-1] == record_key else None
+        wanted, answer = self.wanted(step.settings), self.answer(view.run.id, step)
+        self._evaluated = None
+        return partial(_evaluated, (*record_key, passed), view, step, wanted, answer, passed, other)
+
+    def keep_picture(self, evaluated: Evaluated) -> WhatIfPicture:
+        """Take what :meth:`work` has computed."""
+        self._evaluated = evaluated
+        return evaluated.picture
+
+    def _record_key(self, view: View, step: Step) -> tuple[object, ...]:
+        return view.run.id, step, self.wanted(step.settings), self.answer(view.run.id, step)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evaluated:
+    """A question that was computed.
+
+    Attributes:
+        key: what was asked of which update, the pass last.
+        other: the update under the other settings.
+        picture: both sides.
+    """
+
+    key: tuple[object, ...]
+    other: Step
+    picture: WhatIfPicture
+
+
+def _evaluated(
+    key: tuple[object, ...], view: View, step: Step, wanted: Settings, answer: Replayed | None, passed: int,
+    other: Step | None,
+) -> Evaluated:  # fmt: skip
+    other = replayed(step, wanted, _before(view, step), answer) if other is None else other
+    here, there = (_revealed(view, record, passed) for record in (step, other))
+    assert here.numbers is not None and there.numbers is not None
+    what_if = side_by_side(here.numbers, there.numbers, wanted, asked=answer is not None)
+    picture = WhatIfPicture(what_if=what_if, ran=here, other=there, passed=passed, step=step)
+    return Evaluated(key=key, other=other, picture=picture)
 
 
 def _before(view: View, step: Step) -> Step | None:
@@ -155,6 +226,6 @@ def _revealed(view: View, record: Step, passed: int) -> StepView:
     """A record as panels draw it, revealed as far as it is known."""
     whole = len(record.logp) == record.passes + 1
     stage = Stage.UPDATE if whole else Stage.NORMALIZE
-    if record is view.step.step and view.step.stage is stage and view.step.passed == passed:
-        return view.step
+    if record is view.step.step:
+        return view.step.at(stage, min(passed, record.passes - 1))
     return StepView(view.run.origin, record, stage, min(passed, record.passes - 1))

@@ -51,15 +51,15 @@ def offered(picture: WhatIfPicture) -> list[str]:
 
 def scale_of(picture: WhatIfPicture, tint: Tint) -> tuple[float, bool]:
     """The value of full tint for both sides, and whether there is anything to tint by."""
-    known = all(tint.values(view) is not None for view in picture.views)
-    return max(tint.limit(view) for view in picture.views), known
+    known = all(view.derived(tint.values) is not None for view in picture.views)
+    return max(view.derived(tint.limit) for view in picture.views), known
 
 
 def pairs_of(picture: WhatIfPicture, group: int, tint_name: str) -> TokenRows:
     """The completions of ``group``, each as it ran and, below, what if."""
     tint = TINTS[tint_name]
     limit, _ = scale_of(picture, tint)
-    values = [tint.values(view) for view in picture.views]
+    values = [view.derived(tint.values) for view in picture.views]
     ran, other = (rows_of(v, group, tint, x, limit=limit) for v, x in zip(picture.views, values, strict=True))
     pushed = any(side.gradient(nearest)[ran.index].any() for side, nearest in picture.what_if.passes(picture.passed))
     sides = picture.what_if.passes(picture.passed)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from app.panels.what_if.question import AS_IT_RAN, WhatIfPicture
 from app.plotting.numbers import shown
 from grpo_core.text import tr
-from grpo_core.what_if import direction, notes, unchanged
+from grpo_core.what_if import notes
 
 
 def headline(picture: WhatIfPicture) -> str:
     """The pushes of both sides in one sentence."""
     w, passed = picture.what_if, picture.passed
-    ran, other = (side.gradient(nearest) for side, nearest in w.passes(passed))
-    turned = direction(ran, other)
+    turned = picture.direction
     if turned.ratio is None:
         return (
             tr("Nothing was pushed as it ran, and something would be.")
-            if other.any()
+            if picture.pushes
             else tr("Nothing was pushed as it ran, and nothing would be.")
         )
     if turned.cosine is None:
@@ -40,7 +39,7 @@ def headline(picture: WhatIfPicture) -> str:
 
 def description(picture: WhatIfPicture, preset: str) -> str:
     """Everything there is to say, a paragraph a kind."""
-    same = " ".join(unchanged(picture.what_if, picture.passed))
+    same = " ".join(picture.unchanged)
     beyond = " ".join(notes(picture.what_if, "" if preset == AS_IT_RAN else preset))
     parts = (
         headline(picture),
