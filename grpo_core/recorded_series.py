@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from functools import partial
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.advantages import equal_rewards
-from grpo_core.errors import GrpoError, NotRecordedError
+from grpo_core.errors import GrpoError
 from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.metrics import METRICS, Metric, metrics
 from grpo_core.runs.importers.source import Completions, Report, Source
@@ -67,11 +66,7 @@ def numbers(source: Source, position: int) -> dict[str, float]:
     Raises:
         RunFileError: its file is torn, missing or hostile.
     """
-    table = step = None
-    with contextlib.suppress(NotRecordedError):
-        table = source.completions(position)
-    with contextlib.suppress(NotRecordedError):
-        step = source.step(position)
+    table, step = source.measured(position)
     return numbers_of(table, None if step is None else EvaluatedStep(step), source.reports(position))
 
 

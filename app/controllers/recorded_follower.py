@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +32,14 @@ DEPTH = 4
 LOOKED_AT = (".jsonl", ".json", ".db", ".db-wal")
 """Endings of the files that grow; others are new files when they appear."""
 
-Make = Callable[[Poll], Iterator[list[dict[str, float]]]]
+FIRST, LAST = 64, 192
+"""Of a long run so many updates of its beginning, and then of its end, are computed before those between them."""
+WORTH_SAYING = 1_000
+"""Updates whose computing takes so long that its progress is said."""
+
+Rows = tuple[int, list[dict[str, float]]]
+"""Updates before the first, and the numbers of some that follow each other."""
+Make = Callable[[Poll], Iterator[Rows]]
 
 
 class RecordedFollower(QObject):
@@ -44,8 +52,10 @@ class RecordedFollower(QObject):
         grown: it has more updates than before.
         replaced: what was shown before is not what the folder holds now; the source to begin anew with.
         quiet: nothing is computed or looked for at the moment.
+        progressed: so many updates are computed, of so many; the same number twice where no more are.
     """
 
+    progressed = Signal(int, int)
     grown = Signal()
     replaced = Signal(object)
     quiet = Signal()
@@ -60,6 +70,8 @@ class RecordedFollower(QObject):
         self._jobs = jobs
         self._changed = changed
         self._stamp: object = None
+        self._planned = self._done = 0
+        self._stopped = False
         self._task: FileTask | None = None
         self._runner = Runner(self)
         self._runner.arrived.connect(self._on_rows)
@@ -76,8 +88,11 @@ class RecordedFollower(QObject):
 
     def start(self) -> None:
         """Compute the series, and look at the folder from time to time."""
-        self._compute()
-        self._timer.start()
+        if self.run.source.partial:
+            self.look()
+        else:
+            self._compute()
+            self._timer.start()
 
     def close(self) -> None:
         """Follow no more; a disk that is still being read from is not waited for."""
@@ -89,22 +104,34 @@ class RecordedFollower(QObject):
 
     def _compute(self) -> None:
         start, end = self.run.computed, self.run.head
-        if start >= end or self._runner.busy:
+        if start >= end or self._runner.busy or self.run.source.partial or self._stopped:
             return
         source = copy.copy(self.run.source)
+        self._planned, self._done = end - start, 0
         if end - start <= IN_THREAD and not self.run.large:
             make = partial(_in_thread, source, start, end)
         else:
-            make = partial(_in_process, self._jobs, self.run.path, start, end)
+            make = partial(_in_process, self._jobs, self.run.path, _stretches(start, end))
         self._runner.start(partial(_kept, self._cache, source, start, make))
 
     @Slot(object)
-    def _on_rows(self, rows: list[dict[str, float]]) -> None:
-        self.run.add_numbers(rows)
+    def _on_rows(self, some: Rows) -> None:
+        start, rows = some
+        self.run.add_numbers(rows, start)
+        self._done += len(rows)
+        if self._planned >= WORTH_SAYING:
+            self.progressed.emit(self._done, self._planned)
         self._changed()
+
+    def stop_computing(self) -> None:
+        """Compute no more series; what is there stays, and the folder is followed further."""
+        self._stopped = True
+        self._runner.cancel()
 
     @Slot(str)
     def _on_computed(self, why_not: str) -> None:
+        if self._planned >= WORTH_SAYING:
+            self.progressed.emit(self._planned, self._planned)
         if not why_not and self.run.computed < self.run.head:
             self._timer.start()  # the last update was half written, or more have come meanwhile
         self.quiet.emit()
@@ -167,22 +194,35 @@ class RecordedFollower(QObject):
             self._task = None
 
 
-def _in_thread(source: Source, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:
-    yield from batches(source, start, end, poll)
+def _stretches(start: int, end: int) -> list[tuple[int, int]]:
+    """Updates after ``start`` up to ``end`` in the order in which they are computed: beginning, end, then between."""
+    if end - start < 2 * (FIRST + LAST):
+        return [(start, end)]
+    return [(start, start + FIRST), (end - LAST, end), (start + FIRST, end - LAST)]
 
 
-def _in_process(jobs: Jobs, path: Path, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:
-    yield from jobs.results("recorded_series", str(path), start, end, poll=poll)
+def _in_thread(source: Source, start: int, end: int, poll: Poll) -> Iterator[Rows]:
+    for rows in batches(source, start, end, poll):
+        yield start, rows
+        start += len(rows)
 
 
-def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll) -> Iterator[list[dict[str, float]]]:
+def _in_process(jobs: Jobs, path: Path, stretches: Sequence[tuple[int, int]], poll: Poll) -> Iterator[Rows]:
+    for start, end in stretches:
+        for rows in jobs.results("recorded_series", str(path), start, end, poll=poll):
+            yield start, rows
+            start += len(rows)
+
+
+def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll) -> Iterator[Rows]:
     """What ``make`` yields; what has come of it is in the cache afterwards, also where the rest is given up."""
-    rows: list[dict[str, float]] = []
+    known: dict[int, dict[str, float]] = {}
     try:
-        for some in make(poll):
-            rows += some
-            yield some
+        for first, some in make(poll):
+            known |= enumerate(some, first)
+            yield first, some
     finally:
+        rows = [known[n] for n in itertools.takewhile(known.__contains__, itertools.count(start))]
         if len(rows) >= LEAST_KEPT:
             cache.extend(source, start, rows)
 

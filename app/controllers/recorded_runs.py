@@ -29,6 +29,8 @@ READING = "recorded"
 """Id of the message about a run that is being read."""
 PREPARING = "recorded update"
 """Id of the message about an update that is being read."""
+SERIES = "recorded series"
+"""Id of the message about series that are being computed."""
 NOTES = "recorded notes"
 """Id of the message with what is torn or missing in the run that was opened last."""
 
@@ -92,6 +94,7 @@ class RecordedRuns(QObject):
         follower = RecordedFollower(run, self._workspace.jobs, self._cache, self._workspace.request_frame, self)
         follower.grown.connect(self._on_grown)
         follower.replaced.connect(self._on_replaced)
+        follower.progressed.connect(self._on_progressed)
         self._followers[run.id] = follower
         follower.start()
         self._say_notes(run)
@@ -144,6 +147,21 @@ class RecordedRuns(QObject):
             if follower.run is self._workspace.run:
                 self._workspace.head_moved()
 
+    @Slot(int, int)
+    def _on_progressed(self, done: int, count: int) -> None:
+        """The series of a long run: how many updates are in them."""
+        follower = self.sender()
+        if not isinstance(follower, RecordedFollower):
+            return
+        if done >= count:
+            self._messages.remove(SERIES)
+            return
+        text = tr("{title}: its series, {done:,} of {count:,} steps …").format(
+            title=follower.run.title, done=done, count=count
+        )
+        cancel = BarAction(text=tr("Cancel"), run=follower.stop_computing, closes=True)
+        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=SERIES))
+
     @Slot(object)
     def _on_replaced(self, source: object) -> None:
         """The run was started again from an earlier step: what is shown begins anew."""
@@ -151,11 +169,22 @@ class RecordedRuns(QObject):
         if not isinstance(follower, RecordedFollower):
             return
         old, fresh = follower.run, RecordedRun(source)  # type: ignore[arg-type]
+        fresh.large = old.large
+        place = self._place_in(old, fresh) if self._workspace.run is old else None
         del self._followers[old.id]
         follower.close()
         follower.deleteLater()
         self._workspace.runs = [run for run in self._workspace.runs if run is not old]
         self._put(fresh)
+        if place is not None:
+            self._workspace.move_to(place)
+
+    def _place_in(self, old: RecordedRun, fresh: RecordedRun) -> int | None:
+        """Where the update shown stands in the run that takes the place of ``old``; None for the last, or for none."""
+        if self._workspace.following or not old.source.partial:
+            return None
+        label = old.trainer_step(self._workspace.cursor.step)
+        return None if label is None else fresh.position(label)
 
     @Slot()
     def _on_runs(self) -> None:
@@ -179,7 +208,7 @@ def _read(path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> Reco
     """
     if importer_for(path) is None and path.is_file():
         return None
-    source = open_source(path)
+    source = open_source(path, index=cache.folder)
     if not len(source):
         raise RunFileError(tr("{name} holds no update yet.").format(name=source.title))
     run = RecordedRun(source)

@@ -9,7 +9,7 @@ FACTOR = 16
 
 
 class Pyramid:
-    """An append-only float64 series with minimum and maximum per bucket of 16, 256, 4096, ... places.
+    """A float64 series that grows at its end, with minimum and maximum per bucket of 16, 256, 4096, ... places.
 
     Bucket borders are fixed multiples, so what is drawn of old places does not change as new ones arrive. NaN marks a
     place without a value: it takes part in no minimum and leaves a gap where a whole bucket is NaN.
@@ -53,6 +53,13 @@ class Pyramid:
             return
         self._raw.write(len(self), values)
         self.version += 1
+
+    def overwrite(self, start: int, values: np.ndarray) -> None:
+        """Put values (k,) in the place of others from ``start`` on, as where they were not known before."""
+        whole = np.array(self.values)
+        whole[start : start + len(values)] = values
+        self._raw, self._levels, self._raised = _Growing(), [], 0
+        self.extend(whole)
 
     def _raise(self) -> None:
         """Let the levels follow the series. Only what is drawn needs them: of a run's series a few."""

@@ -36,6 +36,10 @@ class Onsets:
         place = bisect_left(self._places, step)
         return self._places[place - 1] if place else None
 
+    def begin_anew(self) -> None:
+        """Look at the whole series again: values within it are others now."""
+        self._seen, self._places = 0, array("q")
+
     def _look(self) -> None:
         seen = self._seen
         if len(self._series) > seen:

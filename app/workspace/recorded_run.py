@@ -55,6 +55,8 @@ class RecordedRun(RunHandle):
         self._prepared: OrderedDict[int, Prepared] = OrderedDict()
         self.large = False
         self._named = bool(origin.vocabulary)
+        self._computed = 0
+        self._ahead = range(0)
         self.series |= {name: Pyramid() for name in recorded_series.ESTIMATES}
         self.take(source)
 
@@ -67,16 +69,40 @@ class RecordedRun(RunHandle):
 
     @property
     def computed(self) -> int:
-        """Updates whose numbers are in the series; they are computed in order."""
-        return len(self.series["reward_mean"])
+        """Updates from the first on whose numbers are in the series."""
+        return self._computed
 
-    def add_numbers(self, rows: Sequence[Mapping[str, float]]) -> None:
-        """Take in the numbers of the next updates (:func:`grpo_core.recorded_series.numbers`)."""
-        start = self.computed
+    def is_computed(self, number: int) -> bool:
+        """Whether the numbers of update ``number`` are in the series: those of the last may be there first."""
+        return 1 <= number <= self._computed or number in self._ahead
+
+    def add_numbers(self, rows: Sequence[Mapping[str, float]], start: int | None = None) -> None:
+        """Take in the numbers of updates (:func:`grpo_core.recorded_series.numbers`).
+
+        Args:
+            rows: of updates that follow each other.
+            start: updates before the first of them; by default they follow those that are there.
+        """
+        start = self._computed if start is None else start
+        length, end = len(self.series["reward_mean"]), start + len(rows)
         for name in {name for row in rows for name in row} - self.series.keys():
-            self.series[name] = Pyramid(np.full(start, np.nan))
+            self.series[name] = Pyramid(np.full(length, np.nan))
         for name, series in self.series.items():
-            series.extend(np.array([row.get(name, np.nan) for row in rows], np.float64))
+            values = np.array([row.get(name, np.nan) for row in rows], np.float64)
+            if start < length:
+                series.extend(np.full(max(end - length, 0), np.nan))
+                series.overwrite(start, values)
+            else:
+                series.extend(np.concatenate([np.full(start - length, np.nan), values]))
+        if start < length:
+            for onsets in self.onsets:
+                onsets.begin_anew()
+        if start == self._computed:
+            self._computed = end
+            if self._ahead.start <= end + 1:  # what lies between the beginning and the end is there now
+                self._computed, self._ahead = max(end, self._ahead.stop - 1), range(0)
+        else:
+            self._ahead = range(self._ahead.start if self._ahead else start + 1, end + 1)
         self.version += 1
 
     def label(self, step: int) -> int:
@@ -155,7 +181,7 @@ class RecordedRun(RunHandle):
 
     def numbers(self, number: int) -> dict[str, float]:
         """Every number of update ``number`` by name, from the series or computed now; empty where it is unreadable."""
-        if 1 <= number <= self.computed:
+        if self.is_computed(number):
             return {name: float(series.values[number - 1]) for name, series in self.series.items()}
         if not 1 <= number <= self.head:
             return {}

@@ -80,8 +80,8 @@ def _line(run: RecordedRun, name: str, title: str) -> Line | None:
 
 
 def _labels(run: RecordedRun) -> np.ndarray:
-    """The trainer's numbers of the updates whose series are computed, (n,)."""
-    return np.array(run.source.labels[: run.computed], np.float64)
+    """The trainer's numbers of the updates that the series reach, (n,); between them some may be computed later."""
+    return np.array(run.source.labels[: len(run.series["reward_mean"])], np.float64)
 
 
 def settings_that_differ(run: RecordedRun, other: RecordedRun) -> list[list[object]]:

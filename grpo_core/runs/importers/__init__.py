@@ -20,11 +20,13 @@ class Importer:
         title: what it is called.
         probe: whether a file or folder is of this format, by a look at names and first bytes.
         open: the run in it; raises RunFileError with a sentence where it cannot be read.
+        open_indexed: likewise, with the folder for indexes of large files; None where there is no such index.
     """
 
     title: str
     probe: Callable[[Path], bool]
     open: Callable[[Path], Source]
+    open_indexed: Callable[[Path, Path], Source] | None = None
 
 
 def importer_for(path: Path) -> Importer | None:
@@ -42,8 +44,13 @@ def place_of(path: Path) -> Path:
     return trackio.database_of(path)[0]
 
 
-def open_source(path: Path) -> Source:
+def open_source(path: Path, *, index: Path | None = None) -> Source:
     """The recorded run in a file or folder.
+
+    Args:
+        path: of the file or folder.
+        index: folder of the user's cache in which the places of lines of large files are kept; with it such a file may
+            be :attr:`~grpo_core.runs.importers.source.Source.partial` at first.
 
     Raises:
         RunFileError: there is nothing, or it is of no known format, or it cannot be read.
@@ -57,7 +64,7 @@ def open_source(path: Path) -> Source:
                 path=path, known=", ".join(importer.title for importer in IMPORTERS.values())
             )
         )
-    return importer.open(path)
+    return importer.open(path) if index is None or importer.open_indexed is None else importer.open_indexed(path, index)
 
 
 IMPORTERS: dict[str, Importer] = {
@@ -67,7 +74,10 @@ IMPORTERS: dict[str, Importer] = {
     ),
     "trackio": Importer(title=tr("a trackio database"), probe=trackio.probe, open=trackio.TrackioRun),
     "verifiers": Importer(
-        title=tr("traces.jsonl of verifiers or prime-rl"), probe=verifiers.probe, open=verifiers.VerifiersRun
+        title=tr("traces.jsonl of verifiers or prime-rl"),
+        probe=verifiers.probe,
+        open=verifiers.VerifiersRun,
+        open_indexed=verifiers.VerifiersRun,
     ),
     "converted": Importer(title=tr("a run file of GRPO Lab"), probe=converted.probe, open=converted.ConvertedRun),
     "verl": Importer(title=tr("verl's rollout files"), probe=verl.probe, open=verl.VerlRollouts),

@@ -17,7 +17,7 @@ import numpy as np
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
 from grpo_core.record import Step
 from grpo_core.runs.database import explained
-from grpo_core.runs.importers.source import Completions, Report, Texts, file_stamp
+from grpo_core.runs.importers.source import Completions, Report, Texts, file_stamp, read_twice
 from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
@@ -47,6 +47,8 @@ class ConvertedRun:
     Attributes:
         processes: how many processes trained; 1 where that is not known.
     """
+
+    partial = False
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -101,6 +103,9 @@ class ConvertedRun:
             return table_from(table)
         except (LookupError, TypeError, ValueError) as error:
             raise _damaged(self.path, error) from None
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        return read_twice(self, position)
 
     def reports(self, position: int) -> Sequence[Report]:
         try:

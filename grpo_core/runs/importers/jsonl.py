@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,9 @@ def complete_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> 
 
 
 def placed_lines(
-    path: Path, notes: list[str], *, note_torn: bool = False, at: Place | None = None
-) -> Iterator[tuple[int, Any]]:
+    path: Path, notes: list[str], *, note_torn: bool = False, at: Place | None = None,
+    parse: Callable[[bytes], Any] = json.loads,
+) -> Iterator[tuple[int, Any]]:  # fmt: skip
     """As :func:`complete_lines`, each value with the byte at which its line begins.
 
     Args:
@@ -48,6 +49,7 @@ def placed_lines(
         notes: where the sentences go.
         note_torn: as there.
         at: where to begin; moved behind each line that has its end.
+        parse: the value of a line; raises ValueError where it is no JSON.
     """
     try:
         file = opened_regular(path)
@@ -72,7 +74,7 @@ def placed_lines(
             else:
                 at.byte, at.lines = end, number
             try:
-                yield start, json.loads(line)
+                yield start, parse(line)
             except (ValueError, RecursionError):
                 sentence = (
                     tr("Line {number} of {name} is not JSON and is left out.")

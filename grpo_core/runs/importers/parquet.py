@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ class Columns:
         except ImportError:
             raise GrpoError(NEEDS_PYARROW) from None
         self._path = path
+        self._loaded: Any = None
         self._errors = (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError)
         try:
             self._file = pyarrow.parquet.ParquetFile(path, memory_map=True)
@@ -51,6 +53,18 @@ class Columns:
                 )
             )
 
+    def load(self, left_out: Container[str] = ()) -> Columns:
+        """Read every column but those ``left_out`` in one go, which takes a third of reading them one by one.
+
+        Raises:
+            RunFileError: one of them is damaged.
+        """
+        try:
+            self._loaded = self._file.read(columns=[name for name in self.names if name not in left_out])
+        except self._errors as error:
+            raise self._unreadable(error) from None
+        return self
+
     def array(self, name: str) -> Any:
         """Column ``name`` as one Arrow array.
 
@@ -60,6 +74,8 @@ class Columns:
         if name not in self.names:
             raise RunFileError(tr("{file} has no column “{name}”.").format(file=self._path.name, name=name))
         try:
+            if self._loaded is not None and name in self._loaded.column_names:
+                return self._loaded.column(name).combine_chunks()
             return self._file.read(columns=[name]).column(0).combine_chunks()
         except self._errors as error:
             raise self._unreadable(error) from None

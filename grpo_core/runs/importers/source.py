@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -10,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
 from grpo_core.record import Step
 from grpo_core.text import tr
 
@@ -88,11 +90,14 @@ class Source(Protocol):
         path: the file or folder.
         title: what the run is called.
         settings: what the run was trained under; its task is a recorded one.
+        partial: whether only its last updates are there, because all of a large file is looked through by the next
+            :meth:`refresh`; their positions are others then.
     """
 
     path: Path
     title: str
     settings: Settings
+    partial: bool
 
     @property
     def siblings(self) -> Sequence[Path]:
@@ -140,6 +145,14 @@ class Source(Protocol):
         """
         ...
 
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        """The update at ``position`` for whoever only counts: texts may be left out; None for what is not recorded.
+
+        Raises:
+            RunFileError: its file is torn, missing or hostile.
+        """
+        ...
+
     def reports(self, position: int) -> Sequence[Report]:
         """What the trainer said of the optimizer steps of the update at ``position``; empty where it said nothing."""
         ...
@@ -151,6 +164,16 @@ class Source(Protocol):
     def refresh(self) -> int:
         """Look for what has been written since; returns the number of updates now."""
         ...
+
+
+def read_twice(source: Source, position: int) -> tuple[Completions | None, Step | None]:
+    """:meth:`Source.measured` of a source whose tables are read with their texts."""
+    table = step = None
+    with suppress(NotRecordedError):
+        table = source.completions(position)
+    with suppress(NotRecordedError):
+        step = source.step(position)
+    return table, step
 
 
 def file_stamp(path: Path, *more: int) -> tuple[int, ...]:

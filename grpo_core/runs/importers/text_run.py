@@ -14,7 +14,8 @@ import numpy as np
 from grpo_core.config import Learner, Objective, Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
-from grpo_core.runs.importers.source import Completions, Report, Texts
+from grpo_core.record import Step
+from grpo_core.runs.importers.source import Completions, Report, Texts, read_twice
 from grpo_core.text import tr
 
 LARGEST_GROUP = 4096
@@ -30,6 +31,7 @@ class TextRun:
     """
 
     why_no_step: str
+    partial = False
 
     def __init__(self, path: Path, title: str, settings: Settings) -> None:
         self.path, self.title, self.settings = path, title, settings
@@ -56,6 +58,9 @@ class TextRun:
     def texts(self, position: int) -> Texts:
         table = self.completions(position)
         return Texts(prompts=table.prompts, completions=table.completions)
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        return read_twice(self, position)
 
     def reports(self, position: int) -> Sequence[Report]:
         return ()

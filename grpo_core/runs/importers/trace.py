@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Container, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from grpo_core.runs.importers.trace_step import StepAssembly, read_columns
 from grpo_core.runs.importers.trl_settings import objective_of
 from grpo_core.text import tr
 
+TEXTS = ("prompt", "completion")
 TOKENIZER = "tokenizer"
 """The folder of the tokenizer, within the trace."""
 
@@ -47,6 +48,8 @@ class Trace:
         processes: how many processes trained.
         steps: the files of each step.
     """
+
+    partial = False
 
     def __init__(self, path: Path) -> None:
         self.path = path if path.is_dir() else path.parent
@@ -95,22 +98,50 @@ class Trace:
         return len(steps)
 
     def step(self, position: int) -> Step:
+        self._refuse_texts_alone()
+        with self._fitting(position):
+            columns = self._columns(position)
+            step, texts = self._assembled(position, columns), _texts(columns)
+            first = np.unique(step.group, return_index=True)[1]
+            return dataclasses.replace(
+                step, prompt_texts=tuple(texts.prompts[row] for row in first), completion_texts=texts.completions
+            )
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        with self._fitting(position):
+            columns = self._columns(position, left_out=TEXTS)
+            rows = sum(each.rows for each in columns)
+            table = self._table(columns, Texts(prompts=(None,) * rows, completions=(None,) * rows))
+            step = None
+            with suppress(NotRecordedError):
+                self._refuse_texts_alone()
+                step = self._assembled(position, columns)
+            return table, step
+
+    def _refuse_texts_alone(self) -> None:
+        """
+        Raises:
+            NotRecordedError: only texts and rewards were recorded.
+        """
         if self._description.get("level") == "texts":
             raise NotRecordedError(
                 tr("This trace holds texts and rewards only ({reason}); nothing of the loss was recorded.").format(
                     reason=self._description.get("reason")
                 )
             )
-        with self._fitting(position):
-            files = self.steps[position - 1]
-            pieces = [read_columns(piece, rank) for rank, piece in sorted(files.pieces.items())]
-            assembly = StepAssembly(pieces, self.loss_type, self.processes, self._trainer)
-            step = assembly.step(position, files, self.settings)
-            texts = self.texts(position)
-            first = np.unique(step.group, return_index=True)[1]
-            return dataclasses.replace(
-                step, prompt_texts=tuple(texts.prompts[row] for row in first), completion_texts=texts.completions
-            )
+
+    def _columns(self, position: int, left_out: Container[str] = ()) -> list[Columns]:
+        """The columns of each process's file, the smallest rank first."""
+        return [Columns(piece.path).load(left_out) for _, piece in sorted(self.steps[position - 1].pieces.items())]
+
+    def _assembled(self, position: int, columns: list[Columns]) -> Step:
+        """The update without its texts."""
+        files = self.steps[position - 1]
+        pieces = [
+            read_columns(each, piece, rank)
+            for each, (rank, piece) in zip(columns, sorted(files.pieces.items()), strict=True)
+        ]
+        return StepAssembly(pieces, self.loss_type, self.processes, self._trainer).step(position, files, self.settings)
 
     @contextmanager
     def _fitting(self, position: int) -> Iterator[None]:
@@ -130,36 +161,32 @@ class Trace:
             ) from None
 
     def texts(self, position: int) -> Texts:
-        prompts: list[str | None] = []
-        completions: list[str | None] = []
-        for _, piece in sorted(self.steps[position - 1].pieces.items()):
-            columns = Columns(piece.path)
-            prompts += columns.values("prompt")
-            completions += columns.values("completion")
-        return Texts(prompts=tuple(prompts), completions=tuple(completions))
+        return _texts([Columns(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())])
 
     def completions(self, position: int) -> Completions:
         with self._fitting(position):
             columns = [Columns(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())]
-            texts, task = self.texts(position), self.settings.recorded
-            rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64)])
-            generations = np.concatenate([c.numbers("generation", np.int64) for c in columns])
-            group = np.concatenate([c.numbers("group", np.int64) for c in columns]) + generations * len(generations)
-            advantage = [row for c in columns for row in c.lists("advantage", np.float64)]
-            ids = [row for c in columns for row in c.lists("completion_ids", np.int64)]
-            tokens = (
-                None if any(row is None or not len(row) for row in ids) else [row for row in ids if row is not None]
-            )
-            weights = np.asarray(task.reward_weights or (1.0,), np.float64)
-            return Completions(
-                prompts=texts.prompts, completions=texts.completions, group=np.unique(group, return_inverse=True)[1],
-                rewards=np.full(len(group), np.nan) if rewards is None else weighted(rewards, weights),
-                reward_names=task.reward_names, reward_parts=rewards, reward_weights=task.reward_weights,
-                advantage=np.array([np.nan if row is None or not len(row) else row[0] for row in advantage]),
-                length=None if tokens is None else np.array([len(row) for row in tokens]),
-                truncated=None if tokens is None or not task.eos_ids
-                else np.array([not np.isin(row, task.eos_ids).any() for row in tokens]),
-            )  # fmt: skip
+            return self._table(columns, _texts(columns))
+
+    def _table(self, columns: list[Columns], texts: Texts) -> Completions:
+        """The completions of an update, with those texts."""
+        task = self.settings.recorded
+        rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64)])
+        generations = np.concatenate([c.numbers("generation", np.int64) for c in columns])
+        group = np.concatenate([c.numbers("group", np.int64) for c in columns]) + generations * len(generations)
+        advantage = [row for c in columns for row in c.lists("advantage", np.float64)]
+        ids = [row for c in columns for row in c.lists("completion_ids", np.int64)]
+        tokens = None if any(row is None or not len(row) for row in ids) else [row for row in ids if row is not None]
+        weights = np.asarray(task.reward_weights or (1.0,), np.float64)
+        return Completions(
+            prompts=texts.prompts, completions=texts.completions, group=np.unique(group, return_inverse=True)[1],
+            rewards=np.full(len(group), np.nan) if rewards is None else weighted(rewards, weights),
+            reward_names=task.reward_names, reward_parts=rewards, reward_weights=task.reward_weights,
+            advantage=np.array([np.nan if row is None or not len(row) else row[0] for row in advantage]),
+            length=None if tokens is None else np.array([len(row) for row in tokens]),
+            truncated=None if tokens is None or not task.eos_ids
+            else np.array([not np.isin(row, task.eos_ids).any() for row in tokens]),
+        )  # fmt: skip
 
     def reports(self, position: int) -> list[Report]:
         files = self.steps[position - 1]
@@ -212,6 +239,12 @@ class Trace:
         if known is None or known[0] != stamp:
             known = self._logs[attempt] = (stamp, _reports(path))
         return known[1]
+
+
+def _texts(columns: list[Columns]) -> Texts:
+    """Prompts and completions of all processes."""
+    prompts, completions = ([text for c in columns for text in c.values(name)] for name in TEXTS)
+    return Texts(prompts=tuple(prompts), completions=tuple(completions))
 
 
 def _reports(path: Path) -> dict[int, list[Report]]:

@@ -43,9 +43,8 @@ class ProcessColumns:
     entropy_mask: list[list[np.ndarray]]
 
 
-def read_columns(piece: Piece, rank: int) -> ProcessColumns:
+def read_columns(columns: Columns, piece: Piece, rank: int) -> ProcessColumns:
     """The columns of the file that the process ``rank`` wrote; :class:`StepAssembly` puts them together."""
-    columns = Columns(piece.path)
     single = np.float32
     return ProcessColumns(
         rank=rank, index=piece.index, generation=columns.numbers("generation", np.int64),

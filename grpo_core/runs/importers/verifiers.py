@@ -6,11 +6,12 @@ group. Numbers of tokens are rounded to four decimals by the writer and belong t
 
 from __future__ import annotations
 
+import copy
 import json
-import math
+import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,25 @@ import numpy as np
 
 from grpo_core.errors import RunFileError
 from grpo_core.regular_file import opened_regular
-from grpo_core.runs.importers.jsonl import LONGEST_LINE, Place, placed_lines
+from grpo_core.runs.importers.jsonl import LONGEST_LINE, placed_lines
+from grpo_core.runs.importers.line_index import (
+    TAIL,
+    WORTH_KEEPING,
+    LineIndex,
+    keep_index,
+    kept_index,
+    read_end,
+    read_on,
+)
 from grpo_core.runs.importers.source import Completions, file_stamp
-from grpo_core.runs.importers.text_run import TextRun, equal_groups, names_in, numbered, recorded_settings
+from grpo_core.runs.importers.text_run import TextRun, names_in, numbered, recorded_settings
+from grpo_core.runs.importers.verifiers_rows import EpisodeRows, as_dict
 from grpo_core.text import tr
 
 FILE = "traces.jsonl"
 FOLDERS = ("train/all", "train/effective", "all", "effective", "")
 """Where a step's file lies, in the order of preference: what was filtered away shows dead groups."""
-LIMITS = ("max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed")
-"""Values of ``stop_condition`` that say that a limit ended the rollout (``Trace.is_truncated``)."""
+TRAINING, EVALUATION = 0, 1
 
 
 def probe(path: Path) -> bool:
@@ -63,67 +73,116 @@ class VerifiersRun(TextRun):
         "(trainer.enable_token_export) has more of it."
     )
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, index: Path | None = None) -> None:
+        """
+        Args:
+            path: of the file or folder.
+            index: folder in which the places of lines are kept. With it, of a large file that was not opened before
+                only the end is looked at: the last steps are there at once, the others after :meth:`refresh`.
+        """
         super().__init__(path, path.parent.name if path.is_file() else path.name, recorded_settings("verifiers"))
-        self._places: dict[int, list[tuple[Path, int]]] = {}
-        self._looked = _Looked()
+        self._files: dict[int, Path] = {}
+        self._index: LineIndex | None = None
+        self._index_folder = index
+        self._kind = TRAINING
+        self._of_index: tuple[str, ...] = ()
+        self._single = path if path.is_file() else path / FILE
         self.note(tr("Numbers of tokens have four decimals in these files: smaller differences mean nothing."))
-        self.refresh()
+        if index is not None and self._single.is_file():
+            self._index = kept_index(index, self._single)
+            self.partial = self._index is None and self._single.stat().st_size > TAIL
+        if self.partial:
+            self._take(read_end(self._single, _key_of))
+        else:
+            self.refresh()
         if self.labels:
             last = self.completions(len(self.labels))
             size = int(np.bincount(last.group[last.counted]).max()) if last.counted is not None else 1
             self.settings = recorded_settings("verifiers", names=last.reward_names, group_size=size)
 
+    def __deepcopy__(self, memo: object) -> VerifiersRun:
+        """A copy that can be refreshed beside this one: an index is never changed, another takes its place."""
+        other = copy.copy(self)
+        other.notes, other.labels = list(self.notes), list(self.labels)
+        other._digests = dict(self._digests)
+        return other
+
     def refresh(self) -> int:
-        single = self.path if self.path.is_file() else self.path / FILE
-        if single.is_file():
-            self._places = self._index(single)
-        else:
-            self._places = {number: [(file, -1)] for number, file in _step_files(self.path)}
-        self.labels = sorted(self._places)
-        return len(self.labels)
-
-    def _index(self, file: Path) -> dict[int, list[tuple[Path, int]]]:
-        """Training step -> the lines of one file that belong to it; evaluation is left out beside training.
-
-        What was read before is not read again: the file is taken to grow at its end, unless it is another one now.
-        """
-        facts = file.stat()
-        if self._looked.file != facts.st_ino or facts.st_size < self._looked.at.byte:
-            self._looked = _Looked(file=facts.st_ino)
-        looked = self._looked
-        looked.forget_unfinished()
+        if not self._single.is_file():
+            self._files = dict(_step_files(self.path))
+            self.labels = sorted(self._files)
+            return len(self.labels)
         notes: list[str] = []
-        for start, episode in placed_lines(file, notes, note_torn=True, at=looked.at):
-            run = _dict(_dict(episode).get("run"))
-            work = _dict(run.get("work"))
-            step = work.get("step")
-            where = looked.evaluation if "eval" in (run.get("type"), work.get("type")) else looked.training
-            where.setdefault(step if type(step) is int and 0 <= step < 2**60 else 1, []).append((file, start))
-        if looked.training and looked.evaluation:
-            notes.append(
-                tr("{count} episodes of evaluation stand among those of training; they are left out.").format(
-                    count=sum(map(len, looked.evaluation.values()))
-                )
-            )
-        elif looked.evaluation:
-            notes.append(tr("These are episodes of an evaluation; nothing was trained on them."))
+        before = self._index.byte if self._index is not None and not self._index.first else 0
+        index = read_on(self._single, _key_of, notes, self._index)
+        self.partial = False
+        self._take(index)
         for sentence in notes:
             self.note(sentence)
-        return looked.training or looked.evaluation
+        if self._index_folder is not None and index.byte - before >= WORTH_KEEPING:
+            keep_index(self._index_folder, self._single, index)
+        return len(self.labels)
+
+    def _take(self, index: LineIndex) -> None:
+        """Steps and notes of an index; evaluation is left out beside training."""
+        self._index = index
+        training = index.kinds == TRAINING
+        self._kind = TRAINING if training.any() or not len(index.kinds) else EVALUATION
+        self.labels = np.unique(index.steps[index.kinds == self._kind]).tolist()
+        if index.first and len(self.labels) > 1:
+            del self.labels[0]  # its beginning may lie before what is known
+        self.notes = [note for note in self.notes if note not in (*self._of_index,)]
+        count = int((~training).sum())
+        self._of_index = ()
+        if index.first:
+            self._of_index += (
+                tr("Earlier steps appear when the whole file was looked through ({size:.1f} GB).").format(
+                    size=self._single.stat().st_size / 1e9
+                ),
+            )
+        if count and training.any():
+            self._of_index += (
+                tr("{count} episodes of evaluation stand among those of training; they are left out.").format(
+                    count=count
+                ),
+            )
+        elif count:
+            self._of_index += (tr("These are episodes of an evaluation; nothing was trained on them."),)
+        self.notes += self._of_index
+
+    def _starts(self, label: int) -> np.ndarray:
+        """The bytes at which the lines of a step begin."""
+        assert self._index is not None
+        return np.asarray(self._index.starts[(self._index.steps == label) & (self._index.kinds == self._kind)])
 
     def stamp(self, position: int) -> tuple[int, ...]:
-        places = self._places[self.labels[position - 1]]
-        file, start = places[0]
-        if start < 0:
-            return file_stamp(file, len(places))
-        return (*file_stamp(file)[2:], self.labels[position - 1], zlib.crc32(repr([p for _, p in places]).encode()))
+        label = self.labels[position - 1]
+        if label in self._files:
+            return file_stamp(self._files[label], 1)
+        return (*file_stamp(self._single)[2:], label, zlib.crc32(self._starts(label).tobytes()))
+
+    def _episodes(self, label: int, notes: list[str]) -> Iterator[Any]:
+        """The episodes of a step; one that is no JSON is noted."""
+        if label in self._files:
+            yield from (value for _, value in placed_lines(self._files[label], notes, note_torn=True))
+            return
+        with opened_regular(self._single) as opened:
+            for start in self._starts(label).tolist():
+                opened.seek(start)
+                try:
+                    yield json.loads(opened.readline(LONGEST_LINE))
+                except (ValueError, RecursionError):
+                    notes.append(
+                        tr("The line at byte {start} of {name} is not JSON and is left out.").format(
+                            start=start, name=self._single.name
+                        )
+                    )
 
     def completions(self, position: int) -> Completions:
         notes: list[str] = []
-        rows = _Rows()
-        for episode in _episodes(self._places[self.labels[position - 1]], notes):
-            rows.add(_dict(episode))
+        rows = EpisodeRows()
+        for episode in self._episodes(self.labels[position - 1], notes):
+            rows.add(as_dict(episode))
         if rows.errors:
             notes.append(
                 tr("Step {label}: {count} traces are not what verifiers writes and are left out.").format(
@@ -141,168 +200,29 @@ class VerifiersRun(TextRun):
         return rows.table()
 
 
-@dataclass
-class _Looked:
-    """What is known of a file that is being written.
-
-    Attributes:
-        file: which file it is, by its number on the disk.
-        at: behind the last line that was whole.
-        training, evaluation: training step -> the lines that belong to it.
-    """
-
-    file: int = -1
-    at: Place = field(default_factory=Place)
-    training: dict[int, list[tuple[Path, int]]] = field(default_factory=dict)
-    evaluation: dict[int, list[tuple[Path, int]]] = field(default_factory=dict)
-
-    def forget_unfinished(self) -> None:
-        """A last line without its end is read again."""
-        for steps in (self.training, self.evaluation):
-            for step, places in list(steps.items()):
-                steps[step] = [place for place in places if place[1] < self.at.byte]
-                if not steps[step]:
-                    del steps[step]
+RUN = re.compile(rb'(?<!\\)"run"\s*:\s*(?=\{)')
+NEAR = 1 << 16
+"""Bytes of a line in which its training step is looked for before the line is read as a whole."""
 
 
-def _episodes(places: list[tuple[Path, int]], notes: list[str]) -> Iterator[Any]:
-    """The episodes at those places; a place of −1 is the whole file."""
-    for file, start in places:
-        if start < 0:
-            yield from (value for _, value in placed_lines(file, notes, note_torn=True))
-    starts = [(file, start) for file, start in places if start >= 0]
-    if starts:
-        with opened_regular(starts[0][0]) as opened:
-            for _, start in starts:
-                opened.seek(start)
-                try:
-                    yield json.loads(opened.readline(LONGEST_LINE))
-                except (ValueError, RecursionError):
-                    continue
-
-
-@dataclass
-class _Rows:
-    """Rows of the table as they are found, one a branch."""
-
-    prompts: list[str] = field(default_factory=list)
-    completions: list[str] = field(default_factory=list)
-    keys: list[Any] = field(default_factory=list)
-    counted: list[bool] = field(default_factory=list)
-    rewards: list[dict[str, tuple[float, float]]] = field(default_factory=list)
-    advantage: list[float] = field(default_factory=list)
-    length: list[int] = field(default_factory=list)
-    truncated: list[bool] = field(default_factory=list)
-    entropy: list[float] = field(default_factory=list)
-    sampling: list[np.ndarray] = field(default_factory=list)
-    training: list[np.ndarray] = field(default_factory=list)
-    errors: int = 0
-
-    def add(self, episode: dict[str, Any]) -> None:
-        """Add the branches of an episode's traces, or of a trace that stands alone."""
-        alone = "nodes" in episode
-        for trace in [episode] if alone else episode.get("traces") or []:
-            trace = _dict(trace)
-            agent = _dict(trace.get("agent"))
-            if agent.get("trainable") is False:
-                continue
-            group = _dict(episode.get("group")).get("id")
-            task = _dict(_dict(trace.get("task")).get("data"))
-            key = (str(group) if group is not None else json.dumps(task, sort_keys=True), str(agent.get("name")))
-            try:
-                for number, branch in enumerate(_branches(trace["nodes"])):
-                    self._add_branch(trace, branch, key, counted=number == 0)
-            except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
-                self.errors += 1
-
-    def _add_branch(self, trace: dict[str, Any], branch: list[dict[str, Any]], key: Any, *, counted: bool) -> None:
-        first = next((i for i, node in enumerate(branch) if node.get("sampled")), len(branch))
-        rewards = {
-            str(name): (math.nan, 1.0) if reward is None else (float(reward["score"]), float(reward.get("weight", 1.0)))
-            for name, reward in _dict(trace.get("rewards")).items()
-        }
-        sampled = [sum(map(bool, node.get("mask") or ())) for node in branch]
-        streams = {name: _stream(branch, sampled, name) for name in _STREAMS}
-        advantage = streams["advantages"][~np.isnan(streams["advantages"])]
-        entropy = streams["entropies"][~np.isnan(streams["entropies"])]
-        self.prompts.append(_conversation(branch[:first]))
-        self.completions.append(_conversation(branch[first:]))
-        self.keys.append(key)
-        self.counted.append(counted)
-        self.rewards.append(rewards)
-        self.advantage.append(float(advantage.mean()) if len(advantage) else math.nan)
-        self.length.append(sum(sampled))
-        self.truncated.append(_truncated(trace))
-        self.entropy.append(float(entropy.mean()) if len(entropy) else math.nan)
-        self.sampling.append(streams["logprobs"])
-        self.training.append(streams["trainer_logprobs"])
-
-    def table(self) -> Completions:
-        """All rows as a table."""
-        names = tuple(dict.fromkeys(name for row in self.rewards for name in row))
-        blank = (math.nan, 1.0)
-        parts = np.array([[row.get(name, blank)[0] for name in names] for row in self.rewards]).reshape(-1, len(names))
-        factor = np.array([[row.get(name, blank)[1] for name in names] for row in self.rewards]).reshape(parts.shape)
-        known = ~np.isnan(parts)
-        total = np.where(known.any(axis=1), np.where(known, parts * factor, 0.0).sum(axis=1), np.nan)
-        advantage, entropy = np.array(self.advantage), np.array(self.entropy)
-        scored = any(np.isfinite(row).any() for row in self.training)
-        return Completions(
-            prompts=tuple(self.prompts), completions=tuple(self.completions), group=equal_groups(self.keys),
-            rewards=total, reward_names=names, reward_parts=parts if names else None,
-            reward_weights=tuple(map(float, factor[0])) if len(factor) and (factor == factor[0]).all() else (),
-            advantage=None if np.isnan(advantage).all() else advantage,
-            length=np.array(self.length) if any(self.length) else None, truncated=np.array(self.truncated),
-            counted=np.array(self.counted), entropy=None if np.isnan(entropy).all() else entropy,
-            sampling_logp=tuple(self.sampling) if any(self.length) else None,
-            training_logp=tuple(self.training) if scored else None,
-        )  # fmt: skip
-
-
-_STREAMS = ("logprobs", "trainer_logprobs", "entropies", "advantages")
-
-
-def _stream(branch: list[dict[str, Any]], sampled: list[int], name: str) -> np.ndarray:
-    """One number for each sampled token of a branch, NaN where a node has none, or another number of them."""
-    pieces = []
-    for node, count in zip(branch, sampled, strict=True):
-        values = np.array([math.nan if v is None else v for v in node.get(name) or ()], np.float64)
-        pieces.append(values if values.shape == (count,) else np.full(count, np.nan))
-    return np.concatenate(pieces) if pieces else np.zeros(0)
-
-
-def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """The nodes from the root to each leaf that has sampled tokens or text.
+def _key_of(line: bytes) -> tuple[int, int]:
+    """(training step, kind) of an episode. Where the line looks whole, only what it says of its run is read: quotes
+    within a text are escaped, so that a text cannot be taken for it.
 
     Raises:
-        ValueError: a node's parent does not stand before it.
+        ValueError: it is no JSON.
     """
-    parents = [node.get("parent") for node in nodes]
-    for i, parent in enumerate(parents):
-        if parent is not None and not (type(parent) is int and 0 <= parent < i):
-            raise ValueError("a parent must stand before its child")
-    for leaf in sorted(set(range(len(nodes))) - {p for p in parents if p is not None}):
-        path: list[dict[str, Any]] = []
-        at: int | None = leaf
-        while at is not None:
-            path.append(nodes[at])
-            at = parents[at]
-        if any(node.get("sampled") for node in path):
-            yield path[::-1]
+    found = RUN.search(line, 0, NEAR)
+    if found is not None and line.startswith(b"{") and line.rstrip().endswith(b"}"):
+        with suppress(ValueError, RecursionError):
+            run = json.JSONDecoder().raw_decode(line[found.end() : found.end() + NEAR].decode("utf-8", "replace"))[0]
+            if type(as_dict(as_dict(run).get("work")).get("step")) is int:
+                return _key_of_run(run)
+    return _key_of_run(as_dict(as_dict(json.loads(line)).get("run")))
 
 
-def _conversation(nodes: list[dict[str, Any]]) -> str:
-    """One message's text as it is, several messages as JSON."""
-    messages = [_dict(node.get("message")) for node in nodes]
-    if len(messages) == 1 and isinstance(messages[0].get("content"), str):
-        return str(messages[0]["content"])
-    return json.dumps([{k: m[k] for k in ("role", "content") if k in m} for m in messages], ensure_ascii=False)
-
-
-def _truncated(trace: dict[str, Any]) -> bool:
-    calls = [call for call in map(_dict, trace.get("calls") or []) if call.get("error") is None]
-    return trace.get("stop_condition") in LIMITS or (bool(calls) and calls[-1].get("finish_reason") == "length")
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _key_of_run(run: dict[str, Any]) -> tuple[int, int]:
+    work = as_dict(run.get("work"))
+    step = work.get("step")
+    kind = EVALUATION if "eval" in (run.get("type"), work.get("type")) else TRAINING
+    return (step if type(step) is int and 0 <= step < 2**60 else 1), kind
