@@ -132,9 +132,12 @@ def _step_audit(run: Traced, position: int) -> tuple[StepAudit, Step | None]:
         return StepAudit(position=position, label=label, skipped=str(error)), None
     comparisons = compare.advantages(step)
     skipped = run.incomplete(position)
-    theirs = None if skipped else run.losses(position)
-    if theirs is not None:
-        comparisons += compare.losses(step, theirs, run.processes)
+    try:
+        theirs = None if skipped else run.losses(position)
+        if theirs is not None:
+            comparisons += compare.losses(step, theirs, run.processes)
+    except (RunFileError, SettingsError) as error:  # the record lacks what its settings ask for
+        skipped = str(error)
     return StepAudit(position=position, label=label, comparisons=tuple(comparisons), skipped=skipped), step
 
 

@@ -14,6 +14,8 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 SINGLE = float(np.finfo(np.float32).eps)
+AGGREGATION = "multi_objective_aggregation"
+"""TRL's setting of how several reward functions become one advantage."""
 LOSS_STEPS = 4
 """Roundings of the sum of all |summands| that a loss in float32 may be off by."""
 BFLOAT16 = 2.0**-8
@@ -100,6 +102,8 @@ def advantages(step: Step) -> list[Comparison]:
     """The recorded advantage of each completion beside the one that the rewards and the settings give."""
     if step.advantage is None or step.advantage.ndim > 1 or np.isnan(step.rewards).all():
         return []
+    if step.settings.recorded.trainer_values.get(AGGREGATION) == "normalize_then_sum":
+        return _normalised_then_summed(step)
     objective = step.settings.objective
     try:
         ours = recompute.advantage(dataclasses.replace(step, advantage=None))
@@ -118,4 +122,33 @@ def advantages(step: Step) -> list[Comparison]:
         Comparison(what="advantage", ours=float(a), theirs=float(b), allowed=float(c), row=i)
         for i, (a, b, c) in enumerate(zip(ours, step.advantage, allowed, strict=True))
         if not np.isnan(step.rewards[i])
+    ]
+
+
+def _normalised_then_summed(step: Step) -> list[Comparison]:
+    """The advantages where each reward function is normalised within its group before they are added (GDPO,
+    arXiv:2601.05242, as TRL 1.16 computes it), over one generation batch; empty where the update holds several."""
+    assert step.advantage is not None
+    size = step.settings.recorded.trainer_values.get("generation_batch_size")
+    if step.reward_parts is None or (size is not None and size != len(step.rewards)):
+        return []
+    parts, epsilon = step.reward_parts, 1e-4
+    weights = np.asarray(step.settings.recorded.reward_weights or np.ones(parts.shape[1]), np.float64)
+    ours, rounding = np.zeros(len(parts)), np.zeros(len(parts))
+    for number, values in enumerate(parts.T):
+        table = recompute.grouped(step, values)
+        if np.isnan(table).all(axis=-1).any():
+            return []
+        mean, scale = np.nanmean(table, axis=-1), np.nanstd(table, axis=-1, ddof=1) + epsilon
+        ours += np.nan_to_num(weights[number] * (values - mean[step.group]) / scale[step.group])
+        rounding += abs(weights[number]) * 8 * SINGLE * np.nanmax(np.abs(values)) / scale[step.group]
+    ours[np.isnan(parts).all(axis=1)] = np.nan
+    scale = np.nanstd(ours, ddof=1) + epsilon
+    ours, allowed = (ours - np.nanmean(ours)) / scale, (rounding.max() + 8 * SINGLE) / scale
+    return [
+        Comparison(
+            what="advantage", ours=float(a), theirs=float(b), allowed=float(allowed + 2e-6 * (1 + abs(a))), row=i
+        )
+        for i, (a, b) in enumerate(zip(ours, step.advantage, strict=True))
+        if not np.isnan(a)
     ]

@@ -87,15 +87,27 @@ class Columns:
         except (TypeError, ValueError) as error:
             raise self._unreadable(error) from None
 
-    def values(self, name: str) -> list[Any]:
-        """A column as Python values, (rows,)."""
+    def values(self, name: str, *, optional: bool = False) -> list[Any]:
+        """A column as Python values, (rows,); None in every row where an ``optional`` one is not there."""
+        if optional and name not in self.names:
+            return [None] * self.rows
         values: list[Any] = self.array(name).to_pylist()
         return values
 
-    def lists(self, name: str, kind: Any) -> list[np.ndarray | None]:
-        """A column of lists of numbers: one array a row, None where the row has none."""
+    def lists(self, name: str, kind: Any, *, optional: bool = False) -> list[np.ndarray | None]:
+        """A column of lists of numbers: one array a row, None where the row has none.
+
+        A column of numbers is taken as one of lists of length 1; of an ``optional`` one that is not there, every row is
+        None.
+        """
+        if optional and name not in self.names:
+            return [None] * self.rows
         column = self.array(name)
         try:
+            if not hasattr(column, "flatten"):
+                plain = np.asarray(column.to_numpy(zero_copy_only=False))
+                there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+                return [np.array([x], kind) if ok else None for x, ok in zip(plain, there, strict=True)]
             flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=kind)
             ends = np.cumsum(lengths := _lengths(column))
         except (TypeError, ValueError, AttributeError) as error:
@@ -103,8 +115,10 @@ class Columns:
         there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
         return [flat[e - n : e] if ok else None for e, n, ok in zip(ends, lengths, there, strict=True)]
 
-    def nested(self, name: str, kind: Any) -> list[list[np.ndarray]]:
-        """A column of lists of lists of numbers: for each row its arrays."""
+    def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
+        """A column of lists of lists of numbers: for each row its arrays; none where an ``optional`` one is missing."""
+        if optional and name not in self.names:
+            return [[] for _ in range(self.rows)]
         column = self.array(name)
         try:
             inner = column.flatten()

@@ -26,7 +26,7 @@ from grpo_core.runs.importers.parquet import Columns
 from grpo_core.runs.importers.source import Completions, Report, Texts, file_stamp
 from grpo_core.runs.importers.trace_folder import LOG, TRACE, StepFiles, description_of, steps_of
 from grpo_core.runs.importers.trace_rewards import stacked, weighted
-from grpo_core.runs.importers.trace_step import StepAssembly, read_columns
+from grpo_core.runs.importers.trace_step import StepAssembly, generations_of, read_columns
 from grpo_core.runs.importers.trl_settings import objective_of
 from grpo_core.text import tr
 
@@ -59,7 +59,7 @@ class Trace:
         self._trainer: dict[str, Any] = self._description["settings"]
         try:
             self.loss_type = str(self._trainer["loss_type"])
-            self.processes = max(int(self._description["num_processes"]), 1)
+            self.processes = max(int(self._description.get("num_processes") or len(list(self.path.glob("rank*")))), 1)
             self.settings = settings_of(self._description)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RunFileError(
@@ -171,10 +171,10 @@ class Trace:
     def _table(self, columns: list[Columns], texts: Texts) -> Completions:
         """The completions of an update, with those texts."""
         task = self.settings.recorded
-        rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64)])
-        generations = np.concatenate([c.numbers("generation", np.int64) for c in columns])
+        rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64, optional=True)])
+        generations = np.concatenate([generations_of(c) for c in columns])
         group = np.concatenate([c.numbers("group", np.int64) for c in columns]) + generations * len(generations)
-        advantage = [row for c in columns for row in c.lists("advantage", np.float64)]
+        advantage = [row for c in columns for row in c.lists("advantage", np.float64, optional=True)]
         ids = [row for c in columns for row in c.lists("completion_ids", np.int64)]
         tokens = None if any(row is None or not len(row) for row in ids) else [row for row in ids if row is not None]
         weights = np.asarray(task.reward_weights or (1.0,), np.float64)
@@ -182,7 +182,8 @@ class Trace:
             prompts=texts.prompts, completions=texts.completions, group=np.unique(group, return_inverse=True)[1],
             rewards=np.full(len(group), np.nan) if rewards is None else weighted(rewards, weights),
             reward_names=task.reward_names, reward_parts=rewards, reward_weights=task.reward_weights,
-            advantage=np.array([np.nan if row is None or not len(row) else row[0] for row in advantage]),
+            advantage=None if all(row is None for row in advantage)
+            else np.array([np.nan if row is None or not len(row) else row[0] for row in advantage]),
             length=None if tokens is None else np.array([len(row) for row in tokens]),
             truncated=None if tokens is None or not task.eos_ids
             else np.array([not np.isin(row, task.eos_ids).any() for row in tokens]),
@@ -209,7 +210,7 @@ class Trace:
                 int(m["part"]) for p in self.steps[position - 1].pieces.values() for m in p.index["micro_batches"]
             )
             noted = {
-                (int(m["pass"]), rank * width + int(m["part"])): m["loss"]
+                (int(m["pass"]), rank * width + int(m["part"])): m.get("loss")
                 for rank, piece in self.steps[position - 1].pieces.items()
                 for m in piece.index["micro_batches"]
             }
@@ -243,7 +244,7 @@ class Trace:
 
 def _texts(columns: list[Columns]) -> Texts:
     """Prompts and completions of all processes."""
-    prompts, completions = ([text for c in columns for text in c.values(name)] for name in TEXTS)
+    prompts, completions = ([text for c in columns for text in c.values(name, optional=True)] for name in TEXTS)
     return Texts(prompts=tuple(prompts), completions=tuple(completions))
 
 
@@ -265,17 +266,20 @@ def last_line(step: StepFiles) -> dict[str, Any]:
 def settings_of(description: dict[str, Any]) -> Settings:
     """The settings of a traced run, with the trainer's own as text beside them."""
     trainer = description["settings"]
+    names = tuple(map(str, description.get("reward_names") or ()))
+    weights = tuple(map(float, description.get("reward_weights") or ()))
+    names += tuple(f"reward {number + 1}" for number in range(len(names), len(weights)))
     task = RecordedTask(
         source=f"TRL {description.get('trainer_version', '')}".strip(),
-        reward_names=tuple(map(str, description.get("reward_names") or ())),
-        reward_weights=tuple(map(float, description.get("reward_weights") or ())),
+        reward_names=names,
+        reward_weights=weights if len(weights) == len(names) else (),
         eos_ids=tuple(map(int, description.get("eos_ids") or ())),
         max_tokens=trainer.get("max_completion_length"),
         trainer_settings=json.dumps(trainer, sort_keys=True),
     )
     learner = Learner(
-        group_size=int(description["num_generations"]),
-        mu=int(trainer["num_iterations"]),
+        group_size=int(description.get("num_generations") or trainer["num_generations"]),
+        mu=int(trainer.get("num_iterations") or 1),
         temperature=float(trainer.get("temperature") or 1.0),
     )
     return Settings(objective=objective_of(trainer), learner=learner, task=task)

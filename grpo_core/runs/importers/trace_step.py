@@ -45,19 +45,29 @@ class ProcessColumns:
 
 def read_columns(columns: Columns, piece: Piece, rank: int) -> ProcessColumns:
     """The columns of the file that the process ``rank`` wrote; :class:`StepAssembly` puts them together."""
-    single = np.float32
+
+    def rows(name: str, kind: Any = np.float32) -> list[np.ndarray | None]:
+        return columns.lists(name, kind, optional=True)
+
+    def uses(name: str) -> list[list[np.ndarray]]:
+        return columns.nested(name, np.float32, optional=True)
+
     return ProcessColumns(
-        rank=rank, index=piece.index, generation=columns.numbers("generation", np.int64),
-        group=columns.numbers("group", np.int64),
+        rank=rank, index=piece.index, generation=generations_of(columns), group=columns.numbers("group", np.int64),
         ids=columns.lists("completion_ids", np.int64), mask=columns.lists("mask", bool),
-        prompts=columns.lists("prompt_ids", np.int64), rewards=columns.lists("rewards", np.float64),
-        advantage=columns.lists("advantage", np.float64), old=columns.lists("old_logp", single),
-        ref=columns.lists("ref_logp", single), sampling=columns.lists("sampling_logp", single),
-        sampling_ratio=columns.lists("sampling_ratio", single), passed=columns.lists("pass", np.int64),
-        part=columns.lists("part", np.int64), logp=columns.nested("logp", single),
-        entropy=columns.nested("entropy", single), off_policy=columns.nested("off_policy_mask", single),
-        entropy_mask=columns.nested("entropy_mask", single),
+        prompts=rows("prompt_ids", np.int64), rewards=rows("rewards", np.float64),
+        advantage=rows("advantage", np.float64), old=rows("old_logp"), ref=rows("ref_logp"),
+        sampling=rows("sampling_logp"), sampling_ratio=rows("sampling_ratio"),
+        passed=columns.lists("pass", np.int64), part=columns.lists("part", np.int64),
+        logp=columns.nested("logp", np.float32), entropy=uses("entropy"), off_policy=uses("off_policy_mask"),
+        entropy_mask=uses("entropy_mask"),
     )  # fmt: skip
+
+
+def generations_of(columns: Columns) -> np.ndarray:
+    """The generation batch of each completion within its step, (B,): the first where the file does not say."""
+    known = "generation" in columns.names
+    return columns.numbers("generation", np.int64) if known else np.zeros(columns.rows, np.int64)
 
 
 class StepAssembly:
@@ -149,7 +159,7 @@ class StepAssembly:
         whole = np.full((len(self.part), self.batch, self.length), empty, np.float32)
         recorded = False
         for n, row in zip(*np.nonzero(self.entry >= 0), strict=True):
-            values = lists[row][self.entry[n, row]]
+            values = lists[row][self.entry[n, row]] if self.entry[n, row] < len(lists[row]) else ()
             if len(values):
                 recorded = True
                 there = self.length if len(values) == 1 else len(values)
@@ -176,7 +186,12 @@ class StepAssembly:
             return None
         if all(len(x) == 1 for x in lists if x is not None):
             return np.array([float(x[0]) for x in lists if x is not None])
-        return self._rows("advantage", np.float64, 0.0)
+        whole = self._rows("advantage", np.float64, 0.0)
+        present = self._present()
+        if whole is None or not present.any(axis=1).all():
+            return whole
+        first = np.take_along_axis(whole, present.argmax(axis=1)[:, None], axis=1)
+        return first[:, 0] if (np.where(present, whole, first) == first).all() else whole
 
     def _gate(self) -> np.ndarray | None:
         """What multiplies the surrogate: both masks, and the sampler's importance weights where TRL applies them."""
@@ -212,12 +227,27 @@ class StepAssembly:
             rows = self.part[n] == part
             noted = micro[int(self.optimizer_step[n]), part]
             facts = MicroBatch(
-                rows=int(rows.sum()), tokens=int(mask[rows].sum()), generated_tokens=noted["num_items_in_batch"],
-                accumulation=float(noted["accumulation"]), processes=self.processes,
-                steps_per_generation=int(self.trainer["steps_per_generation"]),
+                rows=int(rows.sum()), tokens=int(mask[rows].sum()),
+                generated_tokens=self._generated_tokens(noted, mask, rows),
+                accumulation=self._accumulation(noted), processes=self.processes,
+                steps_per_generation=int(self.trainer.get("steps_per_generation") or self._accumulation(noted)),
             )  # fmt: skip
             whole[n, part] = denominator_of(self.loss_type, facts)
         return whole
+
+    def _generated_tokens(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float | None:
+        """Tokens of the loss in the generation batch of these ``rows``: as noted, or counted where every process's file
+        is there; else None."""
+        value = noted.get("num_items_in_batch")
+        if value is not None or len(self.pieces) < self.processes:
+            return None if value is None else float(value)
+        generations = np.concatenate([piece.generation for piece in self.pieces])
+        return float(mask[generations == generations[rows][0]].sum())
+
+    def _accumulation(self, noted: dict[str, Any]) -> float:
+        """Micro-batches of the optimizer step, as noted of one of them or as the trainer was set."""
+        value = noted.get("accumulation")
+        return float(self.trainer.get("gradient_accumulation_steps") or 1) if value is None else float(value)
 
     def _parts(self) -> list[tuple[int, int]]:
         """(pass, part) of every micro-batch that used some completion."""
@@ -226,7 +256,7 @@ class StepAssembly:
     def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
         """The coefficient (N, M) that was applied, and each token's weight (N, B, T) in the mean entropy."""
         micro = self._micro_batches()
-        if not any(m["entropy_coef"] for m in micro.values()):
+        if not any(m.get("entropy_coef") for m in micro.values()):
             return None, None
         acts = self._uses("entropy_mask", 0.0)
         coefficient = np.zeros((len(self.part), 1 + int(self.part.max())))
@@ -234,6 +264,6 @@ class StepAssembly:
         for n, part in self._parts():
             noted, rows = micro[int(self.optimizer_step[n]), part], self.part[n] == part
             counts = mask[rows] if acts is None else mask[rows] * acts[n][rows]
-            coefficient[n, part] = noted["entropy_coef"]
-            weight[n, rows] = counts / max(counts.sum(), 1.0) / (noted["accumulation"] * self.processes)
+            coefficient[n, part] = noted.get("entropy_coef") or 0.0
+            weight[n, rows] = counts / max(counts.sum(), 1.0) / (self._accumulation(noted) * self.processes)
         return coefficient, weight

@@ -20,8 +20,8 @@ REDUCTIONS = {
 """TRL's ``loss_type`` -> what this program calls the reduction."""
 SURROGATES = {"sapo": "sapo", "cispo": "cispo", "vespo": "vespo"}
 """TRL's ``loss_type`` -> surrogate, where it is not the clipped one."""
-STDS = {"group": "sample", "batch": "batch", "none": "none"}
-"""TRL's ``scale_rewards`` -> standard deviation."""
+STDS = {"group": "sample", "batch": "batch", "none": "none", "True": "sample", "False": "none"}
+"""TRL's ``scale_rewards`` -> standard deviation; before 0.23 it was True or False."""
 GENERATION_NORMALISED = ("dapo", "cispo", "vespo")
 """Loss types that divide by the tokens of the whole generation batch, of all processes."""
 
@@ -30,12 +30,19 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
     """The loss that a GRPOTrainer with these ``GRPOConfig`` settings minimises.
 
     Raises:
-        RunFileError: the loss type is one that TRL 1.16 does not have.
+        RunFileError: the loss type, or how rewards are scaled, is one that TRL 1.16 does not have.
     """
     kind = settings["loss_type"]
     if kind not in REDUCTIONS:
         raise RunFileError(
             tr("The loss type “{kind}” is unknown; known are {known}.").format(kind=kind, known=", ".join(REDUCTIONS))
+        )
+    scaled = str(settings.get("scale_rewards", "group"))
+    if scaled not in STDS:
+        raise RunFileError(
+            tr("Rewards are scaled by “{scaled}”, which is unknown; known are {known}.").format(
+                scaled=scaled, known=", ".join(STDS)
+            )
         )
     surrogate = SURROGATES.get(kind, "clip")
     low = float(settings["epsilon"])
@@ -44,9 +51,9 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
     delta = settings.get("delta")
     return Objective(
         baseline="group_mean",
-        std=STDS[str(settings["scale_rewards"])],
+        std=STDS[scaled],
         std_epsilon=1e-4,
-        level="token" if surrogate == "vespo" else settings["importance_sampling_level"],
+        level="token" if surrogate == "vespo" else settings.get("importance_sampling_level") or "token",
         surrogate=surrogate,
         clip_low=low,
         clip_high=low if high is None else float(high),
