@@ -31,6 +31,7 @@ class Prepared:
 
     Attributes:
         number: of the update.
+        stamp: what its files looked like when it was read.
         step: its record; None where the source holds texts alone.
         why_no_step: why there is none, in a sentence.
         table: its completions; None where none are recorded.
@@ -40,6 +41,7 @@ class Prepared:
     """
 
     number: int
+    stamp: tuple[int, ...]
     step: Step | None
     why_no_step: str
     table: Completions | None
@@ -73,7 +75,7 @@ def prepare(source: Source, cursor: Cursor, known: Prepared | None = None) -> Pr
 
 def _read(source: Source, number: int) -> Prepared:
     step = table = None
-    why = ""
+    why, stamp = "", source.stamp(number)
     try:
         step = source.step(number)
     except NotRecordedError as error:
@@ -83,7 +85,14 @@ def _read(source: Source, number: int) -> Prepared:
     evaluated = None if step is None else Numbers(step)
     numbers = recorded_series.numbers_of(table, evaluated, source.reports(number))
     return Prepared(
-        number=number, step=step, why_no_step=why, table=table, numbers=numbers, evaluated=evaluated, reasons={}
+        number=number,
+        stamp=stamp,
+        step=step,
+        why_no_step=why,
+        table=table,
+        numbers=numbers,
+        evaluated=evaluated,
+        reasons={},
     )
 
 
@@ -94,7 +103,8 @@ def _with_pass(found: Prepared, evaluated: Numbers, passed: int) -> Prepared:
         evaluated.gradient(passed)
         reasons = {key: reason_for(evaluated, passed, key) for key in METRICS}
     return Prepared(
-        number=found.number, step=found.step, why_no_step=found.why_no_step, table=found.table, numbers=found.numbers,
+        number=found.number, stamp=found.stamp, step=found.step, why_no_step=found.why_no_step, table=found.table,
+        numbers=found.numbers,
         evaluated=evaluated, reasons={**found.reasons, passed: reasons},
     )  # fmt: skip
 

@@ -33,6 +33,7 @@ class RecordedRun(RunHandle):
 
     Attributes:
         source: the importer's run; another object after :meth:`take`.
+        read_again: how often an update was read that had been half written before.
         large: whether its updates take so long to evaluate that this is done in a thread.
     """
 
@@ -55,6 +56,8 @@ class RecordedRun(RunHandle):
         self._prepared: OrderedDict[int, Prepared] = OrderedDict()
         self.large = False
         self._named = bool(origin.vocabulary)
+        self._stamps: dict[int, tuple[int, ...]] = {}
+        self.read_again = 0
         self._computed = 0
         self._ahead = range(0)
         self.series |= {name: Pyramid() for name in recorded_series.ESTIMATES}
@@ -62,10 +65,25 @@ class RecordedRun(RunHandle):
 
     def take(self, source: Source) -> None:
         """Go on with ``source``, the same run with what has been written since."""
+        for number in range(max(self.head - 1, 1), min(self.head, len(source)) + 1):
+            if number in self._stamps and source.stamp(number) != self._stamps[number]:
+                self._forget(number)  # it was half written when it was read
         self.source = source
         self.head = len(source)
         self.note = " ".join(source.notes)
         self.version += 1
+
+    def _forget(self, number: int) -> None:
+        """Read an update again when it is asked for: more of it has been written."""
+        if (
+            not self.large
+        ):  # a large one that is in sight would be read while the window waits: it stays until it is left
+            for kept in (self._kept, self._tables, self._prepared, self._stamps):
+                kept.pop(number, None)
+        self._numbers.pop(number, None)
+        self._computed = min(self._computed, number - 1)
+        self._ahead = range(0)
+        self.read_again += 1
 
     @property
     def computed(self) -> int:
@@ -123,7 +141,9 @@ class RecordedRun(RunHandle):
             return None
         if number not in self._kept:
             try:
+                stamp = self.source.stamp(number)
                 step = self.source.step(number)
+                self._stamps[number] = stamp
             except NotRecordedError as error:
                 self.why_no_step = str(error)
                 return None
@@ -144,6 +164,7 @@ class RecordedRun(RunHandle):
         assert isinstance(prepared, Prepared)
         number = prepared.number
         self.large = self.large or prepared.large
+        self._stamps[number] = prepared.stamp
         self._prepared[number] = prepared
         self._prepared.move_to_end(number)
         tokens = [0 if kept.step is None else kept.step.tokens.size for kept in self._prepared.values()]
@@ -173,7 +194,9 @@ class RecordedRun(RunHandle):
             return None
         if number not in self._tables:
             try:
+                stamp = self.source.stamp(number)
                 self._tables[number] = self.source.completions(number)
+                self._stamps[number] = stamp
             except NotRecordedError:
                 self._tables[number] = None
             _shorten(self._tables)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
@@ -22,6 +23,7 @@ from app.panels.completions.rows import COLUMNS, FILTERED, Batch, Filter, batch_
 from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
+from app.workspace.recorded_run import RecordedRun
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import RunFileError
@@ -33,6 +35,10 @@ NONE_RECORDED = tr(
     "No completions are recorded at this step. TRL keeps them with log_completions=True; GRPO Lab's recorder "
     "(grpo_core/runs/recorders/trl.py, two lines in the training script) keeps every token of them."
 )
+
+
+KEPT = ("reward", "advantage", "length", "kl", "push", "group", "truncated", "text")
+"""Columns in the order in which they are kept where there is not room for all."""
 
 
 class CompletionsPanel(Panel):
@@ -95,6 +101,7 @@ class CompletionsPanel(Panel):
         self.split.addWidget(texts)
         self.split.setSizes([600, 400])
         self.split.setChildrenCollapsible(False)
+        self.split.splitterMoved.connect(self._fit_columns)
         whole = QWidget()
         column = QVBoxLayout(whole)
         column.setContentsMargins(0, 0, 0, 0)
@@ -110,7 +117,8 @@ class CompletionsPanel(Panel):
         self.table.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def draw(self, view: View) -> None:
-        key = (view.run.id, view.cursor.step, view.step.step, view.step.passed)
+        again = view.run.read_again if isinstance(view.run, RecordedRun) else 0
+        key = (view.run.id, view.cursor.step, view.step.step, view.step.passed, again)
         if key != self._key:
             try:
                 self._batch = batch_of(view)
@@ -127,6 +135,7 @@ class CompletionsPanel(Panel):
             field.setFixedWidth(round(64 * view.scale))
         widest = self.count.fontMetrics().horizontalAdvance(_count(len(self._batch.cells), len(self._batch.cells)))
         self.count.setFixedWidth(widest + 4)
+        self._fit_columns()
         row = self._chosen(view)
         self.table.select_row(self._listed.index(row) if row in self._listed else None)
         heading = "" if row is None else self._heading(view, row)
@@ -135,6 +144,18 @@ class CompletionsPanel(Panel):
         if self._kept is not None:
             self.beside.show_text(view.theme, view.scale, *self._kept)
         self.table.set_summary(self.summary(view))
+
+    @Slot()
+    def _fit_columns(self) -> None:
+        """As many columns as have room, what is filtered by before others: nothing is scrolled sideways."""
+        keys = [column.key for column in COLUMNS]
+        first = dict.fromkeys((keys[0], str(self.by.currentData()), *KEPT))
+        bar = self.table.verticalScrollBar().sizeHint().width()
+        self.table.fit_columns([keys.index(key) for key in first], self.table.width() - 2 - bar)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
 
     def _list(self) -> None:
         """Fill the table with what passes the filter."""
@@ -211,6 +232,7 @@ class CompletionsPanel(Panel):
         self._kept = (self._heading(view, row), *self._texts(row)) if wanted and row is not None else None
         self.beside.setVisible(wanted)
         self.split.setOrientation(Qt.Orientation.Vertical if wanted else Qt.Orientation.Horizontal)
+        self.split.setSizes([300, 500] if wanted else [600, 400])
         self.redraw()
 
 

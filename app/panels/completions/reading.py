@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from PySide6.QtGui import QTextOption
-from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
@@ -17,8 +17,12 @@ class CompletionText(QWidget):
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._shown = ""
         self.heading = Label()
         self.heading.setObjectName("muted")
+        self.heading.setSizePolicy(
+            QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred
+        )  # no text moves the splitter
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
@@ -36,9 +40,19 @@ class CompletionText(QWidget):
         self.heading.setText(heading)
         self.heading.setToolTip(plain_tip(heading))
         parts = [tr("Prompt"), readable(prompt), tr("Completion"), readable(completion)]
-        whole = "\n".join(parts[:2]) + "\n\n" + "\n".join(parts[2:])
-        if whole != self.text.toPlainText():
+        before = "\n".join(parts[:2]) + "\n\n"
+        whole = before + "\n".join(parts[2:])
+        if whole != self._shown:
+            self._shown = whole
             self.text.setPlainText(whole)
+            self._begin_at(len(before))
+
+    def _begin_at(self, place: int) -> None:
+        """Where not all of the text has room, put the completion in sight: prompts may be long, and equal."""
+        for position in (len(self.text.toPlainText()), place):
+            cursor = self.text.textCursor()
+            cursor.setPosition(min(position, self.text.document().characterCount() - 1))
+            self.text.setTextCursor(cursor)
 
 
 def readable(text: str | None) -> str:

@@ -55,17 +55,20 @@ class RunComparisonPanel(Panel):
         top = QHBoxLayout()
         top.setContentsMargins(12, 6, 12, 4)
         top.setSpacing(8)
-        for widget, stretch in ((self.quantity, 0), (self.beside, 0), (self.sentence, 1)):
-            top.addWidget(widget, stretch)
+        for widget in (self.quantity, self.beside):
+            top.addWidget(widget)
+        top.addStretch(1)
+        self.sentence.setContentsMargins(12, 0, 12, 4)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.addWidget(self.twin)
         self.split.addWidget(self.settings)
-        self.split.setSizes([600, 300])
+        self.split.setSizes([500, 400])
         self.split.setChildrenCollapsible(False)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(top)
+        column.addWidget(self.sentence)
         column.addWidget(self.split, 1)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -78,6 +81,7 @@ class RunComparisonPanel(Panel):
             widget.setVisible(bool(self._choices))
         if not isinstance(run, RecordedRun) or not self._choices:
             self.sentence.setText(NOT_RECORDED)
+            self.sentence.show()
             return
         titles = [choice.title for choice in self._choices]
         at = titles.index(self._title) if self._title in titles else 0
@@ -92,6 +96,7 @@ class RunComparisonPanel(Panel):
         self.settings.setVisible(other is not None)
         self.settings.set_rows([] if other is None else settings_that_differ(run, other))
         self.sentence.setText("" if other is None else parting(run, other))
+        self.sentence.setVisible(other is not None)
         self.twin.set_summary(self.summary(view))
         self.twin.refresh()
 

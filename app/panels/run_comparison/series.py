@@ -84,6 +84,10 @@ def _labels(run: RecordedRun) -> np.ndarray:
     return np.array(run.source.labels[: len(run.series["reward_mean"])], np.float64)
 
 
+PLACES = ("output_dir", "logging_dir", "run_name", "hub_model_id", "resume_from_checkpoint")
+"""Settings of a trainer that say where a run lies and what it is called; no two runs share them."""
+
+
 def settings_that_differ(run: RecordedRun, other: RecordedRun) -> list[list[object]]:
     """(setting, here, there) of everything that is known of both runs and differs."""
     return [
@@ -101,7 +105,8 @@ def _settings(run: RecordedRun) -> dict[str, object]:
     """The objective as this program names it, and the trainer's own settings."""
     settings = run.origin.settings
     known = {name: value for name, value in flat(settings).items() if name.startswith(("objective.", "learner."))}
-    return known | settings.recorded.trainer_values
+    theirs = settings.recorded.trainer_values
+    return known | {name: value for name, value in theirs.items() if name not in PLACES}
 
 
 def parting(run: RecordedRun, other: RecordedRun) -> str:

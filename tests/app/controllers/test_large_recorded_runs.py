@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.controllers import recorded_follower
-from app.panels.registry import WHAT_IF
+from app.panels.registry import COMPLETIONS, WHAT_IF
 from app.panels.what_if.panel import COMPUTING, WhatIfPanel
 from app.panels.what_if.question import WhatIfQuestion
 from app.workspace import prepared
@@ -119,3 +119,19 @@ def test_the_last_step_of_a_large_file_stays_in_sight_while_the_others_appear(
 
     driver.qtbot.waitUntil(whole)
     assert workspace.cursor.step == 9 and len(workspace.runs) == len({run.path for run in workspace.runs})
+
+
+def test_a_last_step_that_was_half_written_is_read_again(driver: Driver, tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(episode(1) + episode(2), "utf-8")
+    run, workspace = opened(driver, path), driver.program.workspace
+    driver.program.window.show_panel(COMPLETIONS)
+    driver.settle()
+    table = driver.program.window.panels["completions"].table.table  # type: ignore[attr-defined]
+    assert table.rowCount() == 1
+    with path.open("a", encoding="utf-8") as file:
+        file.write(episode(2) + episode(2))
+    driver.program.recorded_runs._followers[run.id].look()
+    driver.qtbot.waitUntil(lambda: table.rowCount() == 3)
+    driver.qtbot.waitUntil(lambda: run.computed == run.head == 2)
+    assert workspace.cursor.step == 2

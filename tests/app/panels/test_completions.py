@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication
 
 from app.panels.completions.panel import CompletionsPanel
-from app.panels.completions.reading import readable
+from app.panels.completions.reading import CompletionText, readable
 from app.panels.completions.rows import COLUMNS, Filter, batch_of
 from app.panels.registry import COMPLETIONS
 from app.theme.tokens import LIGHT
@@ -133,3 +134,26 @@ def test_a_text_is_shown_letter_by_letter(qapp: QApplication, panel: Completions
     hostile = "<img src=x><b>bold</b>"
     panel.here.show_text(LIGHT, 1.0, hostile, hostile, hostile)
     assert panel.here.text.toPlainText().count(hostile) == 2
+
+
+@pytest.mark.parametrize("width", [420, 640, 900])
+def test_a_narrow_table_keeps_what_is_filtered_by_and_scrolls_nothing_sideways(
+    panel: CompletionsPanel, width: int
+) -> None:
+    panel.by.setCurrentIndex(panel.by.findData("push"))
+    panel.resize(width, 400)
+    panel.grab()
+    panel.draw(panel.workspace.view)
+    shown = [n for n in range(len(KEYS)) if not panel.table.isColumnHidden(n)]
+    assert {KEYS.index("row"), KEYS.index("push")} <= set(shown)
+    assert sum(panel.table.columnWidth(n) for n in shown) <= max(panel.table.width(), 2 * panel.table.full_width(6))
+
+
+def test_of_a_long_prompt_the_completion_is_what_is_in_sight(qapp: QApplication) -> None:
+    text = CompletionText("Completion chosen")
+    text.resize(300, 160)
+    text.show()
+    text.show_text(LIGHT, 1.0, "heading", "a word of the prompt\n" * 80, "an answer\n" * 80)
+    assert text.text.textCursor().block().text() == "Completion"
+    assert text.text.cursorForPosition(QPoint(10, 10)).block().text() == "Completion"
+    text.deleteLater()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,7 +59,11 @@ def test_every_number_that_the_trainer_reported_can_be_chosen() -> None:
 
 
 def test_a_run_and_itself_never_part(tmp_path: Path) -> None:
-    run, copy = computed(DATA / "grpo"), computed(Path(shutil.copytree(DATA / "grpo", tmp_path / "copy")))
+    folder = Path(shutil.copytree(DATA / "grpo", tmp_path / "copy"))
+    facts = json.loads((folder / "trace.json").read_text("utf-8"))
+    facts["settings"]["output_dir"] = "somewhere/else"
+    (folder / "trace.json").write_text(json.dumps(facts), "utf-8")
+    run, copy = computed(DATA / "grpo"), computed(folder)
     assert "all are the same" in parting(run, copy)
     assert settings_that_differ(run, copy) == []
 
