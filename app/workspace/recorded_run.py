@@ -74,10 +74,11 @@ class RecordedRun(RunHandle):
         self.version += 1
 
     def _forget(self, number: int) -> None:
-        """Read an update again when it is asked for: more of it has been written."""
-        if (
-            not self.large
-        ):  # a large one that is in sight would be read while the window waits: it stays until it is left
+        """Read an update again when it is asked for: more of it has been written.
+
+        A large one that is in sight would be read while the window waits: it stays until it is left.
+        """
+        if not self.large:
             for kept in (self._kept, self._tables, self._prepared, self._stamps):
                 kept.pop(number, None)
         self._numbers.pop(number, None)
