@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import sqlite3
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,18 @@ from typing import Any
 from grpo_core.config import Objective
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
 from grpo_core.regular_file import opened_regular
-from grpo_core.runs.connection import RunConnection, connected
+from grpo_core.runs.connection import RunConnection
 from grpo_core.runs.importers.source import Completions, Report
 from grpo_core.runs.importers.text_run import TextRun, recorded_settings
+from grpo_core.runs.importers.trackio_database import (
+    check_tables,
+    config_of,
+    metrics_at,
+    parsed,
+    reading,
+    runs_of,
+    table_rows,
+)
 from grpo_core.runs.importers.trl_settings import objective_of
 from grpo_core.runs.importers.trl_table import table
 from grpo_core.text import tr
@@ -81,9 +88,9 @@ class TrackioRun(TextRun):
 
     def __init__(self, path: Path) -> None:
         self.file, wanted = database_of(path)
-        with _reading(self.file) as connection:
-            _check_tables(self.file, connection)
-            runs = _runs(connection)
+        with reading(self.file) as connection:
+            check_tables(self.file, connection)
+            runs = runs_of(connection)
             if not runs:
                 raise RunFileError(tr("{name} holds no run.").format(name=self.file.name))
             chosen = next((run for run in runs if not wanted or run[1] == wanted), None)
@@ -95,7 +102,7 @@ class TrackioRun(TextRun):
                     )
                 )
             self._run = chosen[0]
-            config = _config(connection, self._run)
+            config = config_of(connection, self._run)
         super().__init__(path, chosen[1], recorded_settings("trackio"))
         self.siblings = tuple(self.file / name for run, name in runs if run != self._run)
         if self.siblings and not wanted:
@@ -114,7 +121,7 @@ class TrackioRun(TextRun):
         self.settings = self._settings_of(config)
 
     def refresh(self) -> int:
-        with _reading(self.file) as connection:
+        with reading(self.file) as connection:
             while rows := connection.execute(
                 "SELECT id, CASE WHEN length(metrics) <= ? THEN metrics END, substr(CAST(metrics AS TEXT), 1, 200) "
                 "FROM metrics WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?",
@@ -143,8 +150,8 @@ class TrackioRun(TextRun):
             raise NotRecordedError(
                 tr("No completions were logged to trackio at this step; log_completions=True in GRPOConfig logs them.")
             )
-        with _reading(self.file) as connection:
-            rows = _table_rows(_value(connection, number))
+        with reading(self.file) as connection:
+            rows = table_rows(metrics_at(connection, number))
         rows = [row for row in rows if row.get("step", label) in (label, str(label))]
         columns = {name: [row.get(name) for row in rows] for name in (rows[0] if rows else {})}
         return table(
@@ -163,7 +170,9 @@ class TrackioRun(TextRun):
         """Note what one row of the metrics is: numbers of a step, a table of completions, or neither."""
         if '"completions":{"_type":"trackio.table"' in str(beginning).replace(" ", ""):
             named = _STEP.search(str(beginning))  # all rows of TRL's table name one step, in the first column
-            steps = {int(named[1])} if named else _steps(_value(connection, number) if text is None else _parsed(text))
+            steps = (
+                {int(named[1])} if named else _steps(metrics_at(connection, number) if text is None else parsed(text))
+            )
             if not steps:
                 self.note(tr("A table of completions names no step and is left out."))
                 return
@@ -174,7 +183,7 @@ class TrackioRun(TextRun):
             ]
             self._pending = []
             return
-        value = _parsed(text) if text is not None else None
+        value = parsed(text) if text is not None else None
         if not isinstance(value, dict):
             self.note(tr("A row of {name} is no JSON and is left out.").format(name=self.file.name))
             return
@@ -206,84 +215,12 @@ class TrackioRun(TextRun):
         )
 
 
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[RunConnection]:
-    """A connection that only reads; a database that nobody writes is read without leaving files beside it."""
-    log = path.with_name(path.name + "-wal")
-    mode = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
-    try:
-        with contextlib.closing(connected(path, mode)) as connection:
-            yield connection
-    except (sqlite3.Error, OSError, MemoryError) as error:
-        raise RunFileError(
-            tr("{name} cannot be read as a trackio database: {error}.").format(name=path.name, error=error)
-        ) from None
-
-
-def _check_tables(path: Path, connection: RunConnection) -> None:
-    """Raises RunFileError where the tables that are read are missing or are views or virtual tables."""
-    kinds = dict(
-        connection.execute(
-            "SELECT name, type || CASE WHEN upper(sql) LIKE 'CREATE VIRTUAL%' THEN ' virtual' ELSE '' END "
-            "FROM sqlite_schema WHERE name IN ('metrics', 'configs')"
-        ).fetchall()
-    )
-    if "metrics" not in kinds:
-        raise RunFileError(tr("{name} is a SQLite database, but none of trackio's.").format(name=path.name))
-    if any(kind != "table" for kind in kinds.values()):
-        raise RunFileError(
-            tr("{name} has views or virtual tables in place of trackio's tables; it is not read.").format(
-                name=path.name
-            )
-        )
-
-
-def _runs(connection: RunConnection) -> list[tuple[Any, str]]:
-    """(id, name) of each run, the newest first: names that can follow the database's in a path, and no two alike."""
-    rows = connection.execute(
-        "SELECT run_id, max(run_name), max(id) FROM metrics GROUP BY run_id ORDER BY max(id) DESC LIMIT 1000"
-    ).fetchall()
-    names = ["_".join(str(name).replace("\\", "/").split("/")).strip(".") for _, name, _ in rows]
-    return [
-        (run, name if name and names.count(name) == 1 else f"{name} {number}".strip())
-        for (run, _, number), name in zip(rows, names, strict=True)
-    ]
-
-
-def _config(connection: RunConnection, run: Any) -> dict[str, Any]:
-    """The trainer's settings; empty where none are known."""
-    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'configs'").fetchone() is None:
-        return {}
-    row = connection.execute("SELECT config FROM configs WHERE run_id = ? LIMIT 1", (run,)).fetchone()
-    value = _parsed(row[0]) if row else None
-    return value if isinstance(value, dict) else {}
-
-
-def _value(connection: RunConnection, number: int) -> Any:
-    row = connection.execute("SELECT metrics FROM metrics WHERE id = ?", (number,)).fetchone()
-    return _parsed(row[0]) if row else None
-
-
-def _parsed(text: Any) -> Any:
-    try:
-        return json.loads(text)
-    except (TypeError, ValueError, RecursionError):
-        return None
-
-
-def _table_rows(value: Any) -> list[dict[str, Any]]:
-    """The rows of the table of completions in a row of the metrics; empty where there is none."""
-    found = value.get("completions") if isinstance(value, dict) else None
-    rows = found.get("_value") if isinstance(found, dict) else None
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-
-
 _STEP = re.compile(r'"_value": ?\[\{"step": ?"?(\d{1,18})"?[,}]')
 
 
 def _steps(value: Any) -> set[int]:
     """The steps that the rows of a table of completions name."""
-    return {int(row["step"]) for row in _table_rows(value) if str(row.get("step", "")).isdigit()}
+    return {int(row["step"]) for row in table_rows(value) if str(row.get("step", "")).isdigit()}
 
 
 def _number(value: Any) -> float | None:

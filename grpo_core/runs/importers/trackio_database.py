@@ -1,0 +1,91 @@
+"""The tables of trackio's SQLite database, read as they are: only plain tables, and nothing is written beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import RunFileError
+from grpo_core.runs.connection import RunConnection, connected
+from grpo_core.text import tr
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[RunConnection]:
+    """A connection that only reads; a database that nobody writes is read without leaving files beside it."""
+    log = path.with_name(path.name + "-wal")
+    mode = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
+    try:
+        with contextlib.closing(connected(path, mode)) as connection:
+            yield connection
+    except (sqlite3.Error, OSError, MemoryError) as error:
+        raise RunFileError(
+            tr("{name} cannot be read as a trackio database: {error}.").format(name=path.name, error=error)
+        ) from None
+
+
+def check_tables(path: Path, connection: RunConnection) -> None:
+    """
+    Raises:
+        RunFileError: a table that is read is missing, or is a view or a virtual table.
+    """
+    kinds = dict(
+        connection.execute(
+            "SELECT name, type || CASE WHEN upper(sql) LIKE 'CREATE VIRTUAL%' THEN ' virtual' ELSE '' END "
+            "FROM sqlite_schema WHERE name IN ('metrics', 'configs')"
+        ).fetchall()
+    )
+    if "metrics" not in kinds:
+        raise RunFileError(tr("{name} is a SQLite database, but none of trackio's.").format(name=path.name))
+    if any(kind != "table" for kind in kinds.values()):
+        raise RunFileError(
+            tr("{name} has views or virtual tables in place of trackio's tables; it is not read.").format(
+                name=path.name
+            )
+        )
+
+
+def runs_of(connection: RunConnection) -> list[tuple[Any, str]]:
+    """(id, name) of each run, the newest first: names that can follow the database's in a path, and no two alike."""
+    rows = connection.execute(
+        "SELECT run_id, max(run_name), max(id) FROM metrics GROUP BY run_id ORDER BY max(id) DESC LIMIT 1000"
+    ).fetchall()
+    names = ["_".join(str(name).replace("\\", "/").split("/")).strip(".") for _, name, _ in rows]
+    return [
+        (run, name if name and names.count(name) == 1 else f"{name} {number}".strip())
+        for (run, _, number), name in zip(rows, names, strict=True)
+    ]
+
+
+def config_of(connection: RunConnection, run: Any) -> dict[str, Any]:
+    """The trainer's settings; empty where none are known."""
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'configs'").fetchone() is None:
+        return {}
+    row = connection.execute("SELECT config FROM configs WHERE run_id = ? LIMIT 1", (run,)).fetchone()
+    value = parsed(row[0]) if row else None
+    return value if isinstance(value, dict) else {}
+
+
+def metrics_at(connection: RunConnection, number: int) -> Any:
+    """What one row of the metrics holds; None where it is missing or no JSON."""
+    row = connection.execute("SELECT metrics FROM metrics WHERE id = ?", (number,)).fetchone()
+    return parsed(row[0]) if row else None
+
+
+def parsed(text: Any) -> Any:
+    """The value of a JSON text; None where it is none."""
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def table_rows(value: Any) -> list[dict[str, Any]]:
+    """The rows of the table of completions in a row of the metrics; empty where there is none."""
+    found = value.get("completions") if isinstance(value, dict) else None
+    rows = found.get("_value") if isinstance(found, dict) else None
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
