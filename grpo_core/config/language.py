@@ -174,6 +174,11 @@ class Model:
         high=4096,
         usual=(1, 64),
     )
+    checkpointing: bool = setting(
+        False,
+        tr("Computes activations again in the backward pass instead of keeping them: less memory, more time."),
+        tr("Gradient checkpointing"),
+    )
     layers: int = setting(2, tr("Transformer blocks."), tr("Layers"), low=1, high=48, usual=(1, 8), live=False)
     width: int = setting(
         64,
@@ -203,7 +208,7 @@ class Model:
     )
     precision: str = setting(
         "float32",
-        tr("Numbers of the forward pass; bfloat16 is for CUDA, and its rounding makes ratios differ from 1."),
+        tr("Numbers of the forward pass; bfloat16 needs less memory, and its rounding makes ratios differ from 1."),
         tr("Precision"),
         choices=("float32", "bfloat16"),
         live=False,
@@ -239,8 +244,10 @@ class Model:
                 self.heads,
                 tr("the heads share the width of {width}, so they must divide it").format(width=self.width),
             )
-        if self.precision == "bfloat16" and self.device != "cuda":
+        if self.precision == "bfloat16" and self.device != "cuda" and not self.folder:
             raise SettingsError("precision", self.precision, tr("bfloat16 is offered on CUDA only; choose float32"))
+        if self.precision == "bfloat16" and self.device == "mps":
+            raise SettingsError("precision", self.precision, tr("bfloat16 is not offered on MPS; choose float32"))
 
     @property
     def longest_text(self) -> int | None:

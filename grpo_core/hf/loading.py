@@ -72,7 +72,7 @@ def libraries() -> tuple[Any, Any]:
 
 
 def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
-    """The model and tokenizer of ``files``.
+    """The model and tokenizer of ``files``, its weights in ``precision`` (“float32”, “bfloat16”).
 
     Raises:
         SettingsError: transformers cannot load it; before the weights are read, its tensors are held against those that

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from grpo_core.config import Objective, Settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.hf.adapter import with_adapter
 from grpo_core.hf.chat import Chat
+from grpo_core.hf.checkpointing import checkpointed, prepare_checkpointing
 from grpo_core.hf.folder import look
 from grpo_core.hf.loading import load
 from grpo_core.hf.memory import require_room
@@ -69,12 +71,16 @@ class FolderPolicy(TrainedWeights):
         if wanted.digest and wanted.digest != files.digest:
             raise refuse(files.path, tr("it holds other files than when this run began; put those back, or begin anew"))
         require_room(files, settings)
-        loaded = load(files, device, wanted.precision)
-        self._files, self._precision, self._rank = files, wanted.precision, wanted.adapter_rank
+        # bfloat16 holds 3 digits, in which small steps vanish: weights that are trained are float32, under autocast
+        self._precision = wanted.precision if wanted.adapter_rank else "float32"
+        loaded = load(files, device, self._precision)
+        self._files, self._rank = files, wanted.adapter_rank
         self._frozen: Any = None
         self._moved = False
         self.ignored, self._rows_at_once = loaded.ignored, wanted.rows_at_once
-        self.ways: Ways = proved(loaded.model, tolerance=1e-4 if wanted.precision == "float32" else 2e-2)
+        self.ways: Ways = proved(loaded.model, tolerance=1e-4 if self._precision == "float32" else 2e-2)
+        if wanted.checkpointing:
+            prepare_checkpointing(loaded.model)
         self._chat = Chat(loaded.tokenizer, loaded.ends, files.context)
         if self._rank:
             self.model = with_adapter(loaded.model, self._rank, wanted.adapter_alpha, settings.seed)
@@ -94,6 +100,8 @@ class FolderPolicy(TrainedWeights):
         Raises:
             SettingsError: naming the setting.
         """
+        if settings.model.checkpointing:
+            prepare_checkpointing(self.model)
         if settings.learner.critic:
             raise SettingsError("learner.critic", True, tr("only the character model has a critic; switch it off"))
         if settings.objective.kl == kl.EXACT and settings.objective.beta:
@@ -168,6 +176,7 @@ class FolderPolicy(TrainedWeights):
             NonFiniteError: a loss or a gradient is not finite.
         """
         self._rows_at_once = settings.model.rows_at_once
+        ways = dataclasses.replace(self.ways, sharing=self.ways.sharing and not settings.model.checkpointing)
         objective, temperature = settings.objective, settings.learner.temperature
         scores, norms, step = list[Measured](), list[float](), None
         old = torch.zeros(batch.tokens.shape, device=self.device)
@@ -180,7 +189,8 @@ class FolderPolicy(TrainedWeights):
             measure, total = _Measure(batch, self.device), 0.0
             for rows in chunks(batch, self._rows_at_once, self.ways):
                 poll(passed + 1, settings.learner.mu)
-                dist = distributions(self.model, batch, rows, temperature, self.ways)
+                with checkpointed(self.model, settings.model.checkpointing):
+                    dist = distributions(self.model, batch, rows, temperature, ways)
                 logp = measure.take(rows, dist)
                 if passed == 0:
                     old[rows, : logp.shape[1]] = logp.detach()

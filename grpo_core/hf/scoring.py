@@ -96,13 +96,15 @@ def _apart(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
     device = next(model.parameters()).device
     prompts = batch.prompt_tokens[batch.prompt_of[rows]]
     lengths = (prompts >= 0).sum(axis=-1)
-    table = np.zeros((len(rows), int(lengths.max()) + longest - 1), dtype=np.int64)
+    table, unread = np.zeros((len(rows), int(lengths.max()) + longest - 1), dtype=np.int64), int(lengths.min()) - 1
     for place, (prompt, own) in enumerate(zip(prompts, batch.tokens[rows], strict=True)):
         table[place, : lengths[place]] = prompt[: lengths[place]]
         table[place, lengths[place] : lengths[place] + longest - 1] = own[: longest - 1]
-    whole: Tensor = model(input_ids=torch.from_numpy(table).to(device), use_cache=False).logits  # (n, L, V)
-    where = torch.from_numpy(lengths[:, None] - 1 + np.arange(longest)).to(device)  # (n, T)
-    return whole.gather(1, where[..., None].expand(-1, -1, whole.shape[-1]))
+    read: Tensor = model(
+        input_ids=torch.from_numpy(table).to(device), use_cache=False, logits_to_keep=table.shape[1] - unread
+    ).logits  # (n, L - unread, V)
+    where = torch.from_numpy(lengths[:, None] - 1 - unread + np.arange(longest)).to(device)  # (n, T)
+    return read if unread == int(lengths.max()) - 1 else read.gather(1, where[..., None].expand(-1, -1, read.shape[-1]))
 
 
 @torch.no_grad()
