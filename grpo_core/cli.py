@@ -16,7 +16,7 @@ from grpo_core.assignments import described_settings, settings_from
 from grpo_core.audit.command import add_command as add_audit
 from grpo_core.breakpoints import Breakpoint, Watch, breakpoint_from_text, nothing_before, sentence
 from grpo_core.command_numbers import count
-from grpo_core.config import PRESETS, Settings, folder_settings, language_settings
+from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
 from grpo_core.experiments.command import add_commands as add_experiments
 from grpo_core.health.command import add_command as add_diagnose
@@ -85,7 +85,7 @@ def _base(options: argparse.Namespace) -> Settings | None:
     if options.model is None:
         return language_settings() if options.language else None
     files = look(Path(options.model))
-    settings = folder_settings(str(files.path), files.digest)
+    settings = files.settings
     wanted = settings_from(options.preset, options.set, settings)
     about = ABOUT[wanted.language.problem]
     print(files.description, need(files, wanted).sentence, about.watch, about.gamed, sep="\n", file=sys.stderr)

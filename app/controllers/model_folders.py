@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from app.messages.message import Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks, TaskPoll
-from grpo_core.config import Settings, folder_settings
+from grpo_core.config import Settings
 from grpo_core.hf.folder import ModelFiles, look, texts_of
 from grpo_core.hf.memory import need, require_room
 from grpo_core.hf.refusal import NO_TRANSFORMERS
@@ -64,8 +64,9 @@ class ModelFolders(QObject):
 
 
 def is_model(path: Path) -> bool:
-    """Whether ``path`` looks like a model rather than a recorded run: a GGUF file, or a folder with a configuration."""
-    if path.suffix.lower() == ".gguf":
+    """Whether ``path`` looks like a model rather than a recorded run: a GGUF file, or a folder with the configuration
+    of a model or of an adapter."""
+    if path.suffix.lower() == ".gguf" or (path / "adapter_config.json").is_file():
         return True
     return (path / "config.json").is_file() and ((path / "tokenizer.json").is_file() or any(path.glob("*.safetensors")))
 
@@ -78,4 +79,4 @@ def _looked_at(path: Path, poll: TaskPoll) -> ModelFiles:
 
 
 def _settings(files: ModelFiles) -> Settings:
-    return folder_settings(str(files.path), files.digest)
+    return files.settings

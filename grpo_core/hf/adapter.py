@@ -1,4 +1,4 @@
-"""Low-rank adapters on a model's attention (LoRA, arXiv:2106.09685), by peft."""
+"""Low-rank adapters (LoRA, arXiv:2106.09685), by peft: a fresh one on a model's attention, or one from a folder."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import warnings
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 
-from grpo_core.errors import SettingsError
+from grpo_core.errors import SettingsError, shortened
+from grpo_core.hf.adapter_files import WEIGHTS, AdapterFiles
 from grpo_core.hf.attention import NO_TARGETS, targets_in
 from grpo_core.hf.loading import libraries
+from grpo_core.hf.refusal import refuse
+from grpo_core.text import tr
 
 
 def with_adapter(model: Any, rank: int, alpha: float, seed: int) -> Any:
@@ -18,15 +23,43 @@ def with_adapter(model: Any, rank: int, alpha: float, seed: int) -> Any:
     Raises:
         SettingsError: the layers of its attention are not among those known here.
     """
-    _, peft = libraries()
     targets = targets_in(name for name, _ in model.named_modules())
     if targets is None:
         raise SettingsError("model.adapter_rank", rank, NO_TARGETS)
+    return _adapted(model, rank, alpha, list(targets), seed)
+
+
+def with_trained_adapter(model: Any, files: AdapterFiles) -> Any:
+    """``model`` with the adapter of ``files``, which goes on being trained.
+
+    Raises:
+        SettingsError: its tensors are not those of the layers that they name.
+    """
+    _, peft = libraries()
+    misfit = tr("its adapter does not fit its model ({reason})")
+    try:
+        adapted = _adapted(model, files.rank, files.alpha, list(files.layers), seed=0)
+        found = peft.set_peft_model_state_dict(adapted, load_file(files.path / WEIGHTS))
+    except (OSError, RuntimeError, SafetensorError, TypeError, ValueError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise refuse(files.path, misfit.format(reason=shortened(reason))) from None
+    left = [*found.unexpected_keys, *(name for name in found.missing_keys if "lora_" in name)]
+    if left:
+        raise refuse(files.path, misfit.format(reason=shortened(left[0])))
+    return adapted
+
+
+def merged(model: Any) -> Any:
+    """The plain model whose weights hold what the adapter of ``model`` adds."""
+    return model.merge_and_unload()
+
+
+def _adapted(model: Any, rank: int, alpha: float, layers: list[str], seed: int) -> Any:
+    _, peft = libraries()
     config = peft.LoraConfig(
-        r=rank, lora_alpha=alpha, target_modules=list(targets), lora_dropout=0.0, bias="none", task_type="CAUSAL_LM"
+        r=rank, lora_alpha=alpha, target_modules=layers, lora_dropout=0.0, bias="none", task_type="CAUSAL_LM"
     )  # fmt: skip
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")  # of layers stored the other way round, which peft turns by itself
         torch.manual_seed(seed)
-        adapted = peft.get_peft_model(model, config)
-    return adapted.eval()
+        return peft.get_peft_model(model, config).eval()

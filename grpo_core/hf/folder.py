@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core import token_text
+from grpo_core.config import Settings, folder_settings
+from grpo_core.hf import adapter_files
+from grpo_core.hf.adapter_files import AdapterFiles, adapter_in
 from grpo_core.hf.gguf_header import MAGIC, header_of
 from grpo_core.hf.refusal import refuse
 from grpo_core.hf.tensors import Shapes, numbers, shapes_of, weight_files
@@ -38,6 +42,7 @@ class ModelFiles:
         context: longest prompt and completion together in tokens; None where the files do not say.
         licence: as its card or its header names it; empty where they do not.
         digest: of its configuration, tokenizer and weights, 16 hexadecimal digits.
+        adapter: the trained adapter in the folder; the tensors above are those of its model.
     """
 
     path: Path
@@ -48,6 +53,20 @@ class ModelFiles:
     context: int | None
     licence: str
     digest: str
+    adapter: AdapterFiles | None = None
+
+    @property
+    def whole(self) -> Path:
+        """The folder or file of the whole model: that of its model for an adapter."""
+        return self.path if self.adapter is None else self.adapter.base
+
+    @property
+    def settings(self) -> Settings:
+        """The defaults of a run from these files; the adapter in them goes on being trained."""
+        settings = folder_settings(str(self.path), self.digest)
+        if self.adapter is None:
+            return settings
+        return settings.replace({"model.adapter_rank": self.adapter.rank, "model.adapter_alpha": self.adapter.alpha})
 
     @property
     def name(self) -> str:
@@ -57,6 +76,13 @@ class ModelFiles:
     @property
     def description(self) -> str:
         """The model in one sentence."""
+        if self.adapter is not None:
+            return tr(
+                "{name}: an adapter of rank {rank} for {base}, {kind}, {parameters:,} parameters, licence {licence}."
+            ).format(
+                name=self.name, rank=self.adapter.rank, base=self.whole.name, kind=self.kind,
+                parameters=self.parameters, licence=self.licence or tr("not stated"),
+            )  # fmt: skip
         return tr("{name}: {kind}, {parameters:,} parameters, licence {licence}.").format(
             name=self.name, kind=self.kind, parameters=self.parameters, licence=self.licence or tr("not stated")
         )
@@ -86,7 +112,7 @@ def look(path: Path) -> ModelFiles:
 def vocabulary(files: ModelFiles) -> tuple[str, ...]:
     """The text of each token by its number, (V,)."""
     if not files.gguf:
-        return token_text.vocabulary(files.path)
+        return token_text.vocabulary(files.whole)
     metadata = header_of(files.path).metadata
     kind = str(metadata.get("tokenizer.ggml.model"))
     return tuple(token_text.piece(str(text), byte_level=kind == "gpt2") for text in metadata["tokenizer.ggml.tokens"])
@@ -103,6 +129,18 @@ def texts_of(folder: str, digest: str) -> tuple[str, ...]:
 
 
 def _looked_at_folder(path: Path) -> ModelFiles:
+    """The whole model in a folder, or the adapter in it with the model that it belongs to."""
+    adapter = adapter_in(path)
+    if adapter is None:
+        return _whole_model(path)
+    base = _whole_model(adapter.base)
+    adapter.check(base.shapes)
+    own = _digest([path / adapter_files.CONFIG], [path / adapter_files.WEIGHTS])
+    digest = hashlib.sha256(f"{base.digest} {own}".encode()).hexdigest()[:16]
+    return dataclasses.replace(base, path=path, adapter=adapter, digest=digest)
+
+
+def _whole_model(path: Path) -> ModelFiles:
     config = _json(path, "config.json")
     tokenizer = _json(path, "tokenizer.json", absent=tr("it holds no tokenizer.json; save its fast tokenizer there"))
     for name in ("config.json", "tokenizer_config.json"):

@@ -80,7 +80,7 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
         GrpoError: transformers is not installed.
     """
     transformers, _ = libraries()
-    where, options = str(files.path), dict[str, Any](local_files_only=True)
+    where, options = str(files.whole), dict[str, Any](local_files_only=True)
     if files.gguf:
         where, options = str(files.path.parent), {**options, "gguf_file": files.path.name}
     kind = torch.bfloat16 if precision == "bfloat16" else torch.float32
@@ -107,13 +107,13 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
     model.eval().requires_grad_(False)
     return Loaded(
         model=model.to(device), tokenizer=tokenizer, ends=_ends(files, model, tokenizer),
-        ignored=_ignored(_generation(files.path)),
+        ignored=_ignored(_generation(files.whole)),
     )  # fmt: skip
 
 
 def _check_shapes(transformers: Any, files: ModelFiles) -> None:
     """Refuses files whose tensors are not those of the configuration, before a weight is read."""
-    config = transformers.AutoConfig.from_pretrained(str(files.path), trust_remote_code=False, local_files_only=True)
+    config = transformers.AutoConfig.from_pretrained(str(files.whole), trust_remote_code=False, local_files_only=True)
     with torch.device("meta"):
         empty = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=False)
     wanted = {name: tuple(tensor.shape) for name, tensor in empty.state_dict().items()}
@@ -139,7 +139,7 @@ def _check_shapes(transformers: Any, files: ModelFiles) -> None:
 
 def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:
     """Every token that ends a completion, by the folder's files and by its tokenizer."""
-    named: list[Any] = [_generation(files.path).get("eos_token_id"), model.config.eos_token_id, tokenizer.eos_token_id]
+    named: list[Any] = [_generation(files.whole).get("eos_token_id"), model.config.eos_token_id, tokenizer.eos_token_id]
     found = {
         int(number) for each in named if each is not None for number in (each if isinstance(each, list) else [each])
     }

@@ -16,6 +16,9 @@ LIBRARIES = 0.45 * GIB
 """torch, transformers and peft themselves, measured on Linux."""
 PROMPT = 50
 """Tokens that a prompt is taken to have."""
+KEPT = 34
+"""Numbers that a layer keeps for the backward pass, for each token and each number of its width
+(arXiv:2205.05198, equation 2, without the part that is quadratic in length)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +27,7 @@ class Need:
 
     Attributes:
         weights: of the policy.
-        reference: a frozen copy; 0 with an adapter, whose reference is the model without it.
+        reference: a frozen copy; 0 with a fresh adapter, whose reference is the model without it.
         training: gradients and the optimizer's two moments, for what is trained.
         logits: of the rows that are computed at once.
         trained: numbers that are trained.
@@ -58,12 +61,18 @@ def need(files: ModelFiles, settings: Settings) -> Need:
         layers_of = targets_in(files.shapes) or ()
         touched = [shape for name, shape in files.shapes.items() if len(shape) == 2 and is_one(name, layers_of)]
         trained = sum(model.adapter_rank * sum(shape) for shape in touched)
-    frozen = not model.adapter_rank and (settings.objective.beta != 0 or model.watch_reference)
+    if model.adapter_rank and files.adapter is not None:
+        trained = files.adapter.parameters
+    frozen = (not model.adapter_rank or files.adapter is not None) and (
+        settings.objective.beta != 0 or model.watch_reference
+    )
     tables = [shape for shape in files.shapes.values() if len(shape) == 2]
     vocabulary, width = max(((max(shape), min(shape)) for shape in tables), default=(0, 1))
     rows = min(model.rows_at_once, task.prompts * settings.learner.group_size)
     layers = max(sum(math.prod(shape) for shape in tables) / (12 * width * width), 1)
-    activations = rows * (task.max_tokens + PROMPT / settings.learner.group_size) * width * layers * 34 * 4
+    activations = rows * (task.max_tokens + PROMPT / settings.learner.group_size) * width * layers * KEPT * 4
+    if model.checkpointing:  # the inputs of all layers and the inside of one; prompts are not shared then
+        activations = rows * (task.max_tokens + PROMPT) * width * (layers + KEPT) * 4
     return Need(
         weights=each * files.parameters, reference=each * files.parameters * frozen,
         training=3 * 4 * trained, logits=rows * task.max_tokens * vocabulary * 4 * 5 + activations, trained=trained,

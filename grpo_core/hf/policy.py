@@ -16,10 +16,10 @@ from torch import Tensor
 from grpo_core import kl, recompute
 from grpo_core.config import Objective, Settings
 from grpo_core.errors import GrpoError, SettingsError
-from grpo_core.hf.adapter import with_adapter
+from grpo_core.hf.adapter import merged, with_adapter, with_trained_adapter
 from grpo_core.hf.chat import Chat
 from grpo_core.hf.checkpointing import checkpointed, prepare_checkpointing
-from grpo_core.hf.folder import look
+from grpo_core.hf.folder import ModelFiles, look
 from grpo_core.hf.loading import load
 from grpo_core.hf.memory import require_room
 from grpo_core.hf.refusal import refuse
@@ -70,6 +70,7 @@ class FolderPolicy(TrainedWeights):
         files = look(Path(wanted.folder))
         if wanted.digest and wanted.digest != files.digest:
             raise refuse(files.path, tr("it holds other files than when this run began; put those back, or begin anew"))
+        _require_rank_of(files, settings)
         require_room(files, settings)
         # bfloat16 holds 3 digits, in which small steps vanish: weights that are trained are float32, under autocast
         self._precision = wanted.precision if wanted.adapter_rank else "float32"
@@ -82,7 +83,10 @@ class FolderPolicy(TrainedWeights):
         if wanted.checkpointing:
             prepare_checkpointing(loaded.model)
         self._chat = Chat(loaded.tokenizer, loaded.ends, files.context)
-        if self._rank:
+        if files.adapter is not None:
+            adapted = with_trained_adapter(loaded.model, files.adapter)
+            self.model = adapted if self._rank else merged(adapted).requires_grad_(True)
+        elif self._rank:
             self.model = with_adapter(loaded.model, self._rank, wanted.adapter_alpha, settings.seed)
         else:
             self.model = loaded.model.requires_grad_(True)
@@ -257,11 +261,28 @@ class FolderPolicy(TrainedWeights):
         return super().state() if self._rank else {}
 
     def _as_reference(self) -> AbstractContextManager[Any]:
-        if self._rank:
+        adapter = self._files.adapter
+        if self._rank and adapter is None:
             return _AdapterOff(self.model)
         if self._frozen is None:
-            self._frozen = load(self._files, self.device, self._precision).model
+            plain = load(self._files, self.device, self._precision).model
+            self._frozen = plain if adapter is None else merged(with_trained_adapter(plain, adapter))
         return nullcontext(self._frozen)
+
+
+def _require_rank_of(files: ModelFiles, settings: Settings) -> None:
+    """Nothing, if the settings name the rank and α of the folder's adapter, or ask to train every weight."""
+    adapter, wanted = files.adapter, settings.model
+    if adapter is None or wanted.adapter_rank == 0:
+        return
+    if (wanted.adapter_rank, wanted.adapter_alpha) != (adapter.rank, adapter.alpha):
+        raise SettingsError(
+            "model.adapter_rank",
+            wanted.adapter_rank,
+            tr(
+                "the folder holds an adapter of rank {rank} and α {alpha:g}; take both, or 0 to train every weight"
+            ).format(rank=adapter.rank, alpha=adapter.alpha),
+        )
 
 
 class _AdapterOff:

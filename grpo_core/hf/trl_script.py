@@ -51,6 +51,8 @@ def script(settings: Settings) -> str:
     files = look(Path(settings.model.folder))
     if files.gguf:
         raise refuse(files.path, tr("TRL trains from a folder with config.json; choose one instead of a GGUF file"))
+    if files.adapter is not None:
+        raise refuse(files.path, tr("the script begins with a fresh adapter; choose the folder of the whole model"))
     arguments = "\n".join(f"        {name}={value!r}," for name, value in config(settings).items())
     return _TEMPLATE.format(
         model=settings.model.folder, seed=settings.seed, arguments=arguments, adapter=_adapter(settings, files),

@@ -1,0 +1,176 @@
+"""A folder that holds a trained adapter instead of a whole model (LoRA, as peft saves it); without torch.
+
+Of its ``adapter_config.json`` only rank, α and the name of its model are followed. peft would follow much more: regular
+expressions, modules to import, ways to change the model's own weights. What would change the numbers is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from grpo_core.hf.refusal import refuse
+from grpo_core.hf.tensors import Shapes, numbers, shapes_of
+from grpo_core.regular_file import read_limited
+from grpo_core.text import tr
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+LARGEST_CONFIG = 4 << 20
+LARGEST_RANK = 1024
+LARGEST_ALPHA = 4096.0
+PREFIX = "base_model.model."
+"""What peft puts before the name of every layer."""
+_HARMLESS = (
+    "alora_invocation_tokens", "auto_mapping", "base_model_name_or_path", "fan_in_fan_out", "inference_mode",
+    "layers_pattern", "layers_to_transform", "lora_alpha", "lora_dropout", "megatron_core", "peft_type", "peft_version",
+    "qalora_group_size", "r", "revision", "runtime_config", "target_modules", "task_type", "use_rslora",
+)  # fmt: skip
+"""Fields that are read here, or that say nothing once the adapter's tensors are there."""
+_PLAIN: Mapping[str, tuple[Any, ...]] = {"bias": ("none",), "init_lora_weights": (True, "gaussian")}
+"""Other fields that are not empty -> values at which they change no number of a trained adapter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdapterFiles:
+    """A trained adapter, as its files describe it.
+
+    Attributes:
+        path: of its folder.
+        base: the folder of the model that it belongs to.
+        rank: r.
+        alpha: what the adapter adds is multiplied by this over its rank.
+        layers: names of the layers that it changes, as transformers names them.
+        shapes: of its tensors.
+    """
+
+    path: Path
+    base: Path
+    rank: int
+    alpha: float
+    layers: tuple[str, ...]
+    shapes: Shapes
+
+    @property
+    def parameters(self) -> int:
+        """Numbers in it."""
+        return numbers(self.shapes)
+
+    def check(self, base: Shapes) -> None:
+        """Nothing, if the adapter fits a model with tensors of these shapes.
+
+        Raises:
+            SettingsError: it belongs to another model.
+        """
+        for layer in self.layers:
+            inner, outer = (self.shapes[f"{PREFIX}{layer}.{part}"] for part in ("lora_A.weight", "lora_B.weight"))
+            own = next((base[name] for name in _names(layer) if name in base), None)
+            wanted = (inner[1], outer[0])
+            if own is None or own not in (wanted, wanted[::-1]):
+                raise refuse(
+                    self.path,
+                    tr("its adapter does not fit the model in {base}: {layer} has other numbers there").format(
+                        base=self.base, layer=layer
+                    ),
+                )
+
+
+def adapter_in(folder: Path) -> AdapterFiles | None:
+    """The adapter in ``folder``; None where there is none.
+
+    Raises:
+        SettingsError: it cannot be used, or its model does not lie beside it.
+    """
+    if not (folder / CONFIG).exists():
+        return None
+    config = _config(folder)
+    if config.get("peft_type") != "LORA":
+        raise refuse(folder, tr("its adapter is of the kind {kind}; only LORA is read").format(
+            kind=_short(config.get("peft_type"))
+        ))  # fmt: skip
+    for name, value in config.items():
+        if value and name not in _HARMLESS and value not in _PLAIN.get(name, ()):
+            raise refuse(
+                folder,
+                tr("its {file} asks for {name} = {value}, which is not read here").format(
+                    file=CONFIG, name=_short(name), value=_short(value)
+                ),
+            )
+    rank, alpha = config.get("r"), config.get("lora_alpha")
+    if type(rank) is not int or not 1 <= rank <= LARGEST_RANK or not _is_alpha(alpha):
+        raise refuse(folder, tr("its {file} gives no usable r and lora_alpha").format(file=CONFIG))
+    shapes = shapes_of(folder / WEIGHTS) if (folder / WEIGHTS).exists() else {}
+    if not shapes:
+        raise refuse(folder, tr("it holds no {file}").format(file=WEIGHTS))
+    return AdapterFiles(
+        path=folder, base=_base(folder, config), rank=rank, layers=_layers(folder, shapes, rank), shapes=shapes,
+        alpha=float(alpha) * (math.sqrt(rank) if config.get("use_rslora") else 1.0),
+    )  # fmt: skip
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    try:
+        read = json.loads(read_limited(folder / CONFIG, LARGEST_CONFIG) or b"")
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        raise refuse(folder, tr("its {file} is empty or no JSON").format(file=CONFIG))
+    return read
+
+
+def _is_alpha(value: Any) -> bool:
+    return type(value) in (int, float) and 0 < value <= LARGEST_ALPHA
+
+
+def _base(folder: Path, config: Mapping[str, Any]) -> Path:
+    """The model that the adapter belongs to: in the same folder, or in a folder of its name beside it.
+
+    Nothing else is looked for: the configuration may name any place, also one in the network.
+    """
+    if (folder / "config.json").is_file():
+        return folder
+    named = config.get("base_model_name_or_path")
+    text = named if isinstance(named, str) else ""
+    name = PurePosixPath(PureWindowsPath(text).as_posix()).name
+    beside = folder.parent / name
+    if not name or name in (".", "..") or not (beside / "config.json").is_file():
+        raise refuse(
+            folder,
+            tr("it holds an adapter alone; put the folder of its model, {name}, beside it").format(
+                name=_short(name) or tr("which it does not name")
+            ),
+        )
+    return beside
+
+
+def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
+    """The layers whose low-rank pairs the tensors are: A (r, in) and B (out, r) of each."""
+    pairs: dict[str, set[str]] = {}
+    for name, shape in shapes.items():
+        layer, found, part = name.removeprefix(PREFIX).partition(".lora_")
+        side = {"A.weight": 0, "B.weight": 1}.get(part)
+        if not name.startswith(PREFIX) or not found or side is None or len(shape) != 2 or shape[side] != rank:
+            raise refuse(
+                folder,
+                tr(
+                    "its adapter holds the tensor {name} with the shape {shape}, which is no part of rank {rank}"
+                ).format(name=_short(name), shape=shape, rank=rank),
+            )
+        pairs.setdefault(layer, set()).add(part)
+    torn = [layer for layer, parts in pairs.items() if len(parts) < 2]
+    if torn:
+        raise refuse(folder, tr("its adapter holds one half of {layer} alone").format(layer=_short(torn[0])))
+    return tuple(sorted(pairs))
+
+
+def _names(layer: str) -> tuple[str, ...]:
+    """What the tensor of a layer may be called in the files of a model, with and without the name of its body."""
+    return f"{layer}.weight", f"{layer.partition('.')[2]}.weight"
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:59] + "…"
