@@ -12,6 +12,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.progress import Progress, unreported
 from grpo_core.record import Origin, Step
+from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
@@ -146,6 +147,6 @@ def leading_to(last: Step | None, earlier: Earlier) -> list[Step]:
         GrpoError: one of them is not recorded any more.
     """
     steps = [] if last is None else [last]
-    while steps and not steps[0].resume and steps[0].step > 1:
+    while steps and not holds_weights(steps[0]) and steps[0].step > 1:
         steps.insert(0, earlier(steps[0].step - 1))
     return steps

@@ -236,6 +236,15 @@ class Model:
         usual=(1, 100),
     )
 
+    snapshot_folder: str = setting(
+        "",
+        tr(
+            "Where every weight is trained: the folder for snapshots, as safetensors of three times the model's size, "
+            "the last two of which stay; empty: none are made, and the run is learned again when it is taken up."
+        ),
+        tr("Folder for snapshots"),
+    )
+
     def __post_init__(self) -> None:
         check(self)
         if self.width % self.heads:

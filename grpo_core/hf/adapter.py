@@ -54,6 +54,22 @@ def merged(model: Any) -> Any:
     return model.merge_and_unload()
 
 
+class AdapterOff:
+    """The model while its adapter is off."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._off: Any = None
+
+    def __enter__(self) -> Any:
+        self._off = self._model.disable_adapter()
+        self._off.__enter__()
+        return self._model
+
+    def __exit__(self, *reason: object) -> None:
+        self._off.__exit__(*reason)
+
+
 def _adapted(model: Any, rank: int, alpha: float, layers: list[str], seed: int) -> Any:
     _, peft = libraries()
     config = peft.LoraConfig(

@@ -99,15 +99,15 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
                     file=CONFIG, name=_short(name), value=_short(value)
                 ),
             )
-    rank, alpha = config.get("r"), config.get("lora_alpha")
-    if type(rank) is not int or not 1 <= rank <= LARGEST_RANK or not _is_alpha(alpha):
+    rank, alpha = config.get("r"), _alpha(config.get("lora_alpha"))
+    if type(rank) is not int or not 1 <= rank <= LARGEST_RANK or alpha is None:
         raise refuse(folder, tr("its {file} gives no usable r and lora_alpha").format(file=CONFIG))
     shapes = shapes_of(folder / WEIGHTS) if (folder / WEIGHTS).exists() else {}
     if not shapes:
         raise refuse(folder, tr("it holds no {file}").format(file=WEIGHTS))
     return AdapterFiles(
         path=folder, base=_base(folder, config), rank=rank, layers=_layers(folder, shapes, rank), shapes=shapes,
-        alpha=float(alpha) * (math.sqrt(rank) if config.get("use_rslora") else 1.0),
+        alpha=alpha * (math.sqrt(rank) if config.get("use_rslora") else 1.0),
     )  # fmt: skip
 
 
@@ -121,8 +121,9 @@ def _config(folder: Path) -> dict[str, Any]:
     return read
 
 
-def _is_alpha(value: Any) -> bool:
-    return type(value) in (int, float) and 0 < value <= LARGEST_ALPHA
+def _alpha(value: Any) -> float | None:
+    """A usable α; None where ``value`` is none."""
+    return float(value) if type(value) in (int, float) and 0 < value <= LARGEST_ALPHA else None
 
 
 def _base(folder: Path, config: Mapping[str, Any]) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,19 @@ import torch
 from torch import Tensor
 
 from grpo_core import kl, recompute
-from grpo_core.config import Objective, Settings
+from grpo_core.config import Objective, Optimizer, Settings
 from grpo_core.errors import GrpoError, SettingsError
-from grpo_core.hf.adapter import merged, with_adapter, with_trained_adapter
+from grpo_core.hf.adapter import AdapterOff, merged, with_adapter, with_trained_adapter
 from grpo_core.hf.chat import Chat
 from grpo_core.hf.checkpointing import checkpointed, prepare_checkpointing
 from grpo_core.hf.folder import ModelFiles, look
 from grpo_core.hf.loading import load
+from grpo_core.hf.measuring import Measured, Measuring
 from grpo_core.hf.memory import require_room
 from grpo_core.hf.refusal import refuse
 from grpo_core.hf.sampling import sample
 from grpo_core.hf.scoring import Batch, Ways, chunks, distributions, proved
+from grpo_core.hf.snapshots import Snapshots, require_folder
 from grpo_core.lm.checkpoint import device_named
 from grpo_core.lm.interface import Drafts, Passes, Poll, Table
 from grpo_core.lm.passes import array_of, require_finite
@@ -32,24 +33,8 @@ from grpo_core.lm.policy import Kept, State, TrainedWeights
 from grpo_core.lm.problems import Prompt
 from grpo_core.objective import evaluate
 from grpo_core.reductions import REDUCTIONS
+from grpo_core.snapshot_file import named_file
 from grpo_core.text import tr
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Measured:
-    """What a forward pass over a batch gives; distributions are not kept beyond a chunk of rows.
-
-    Attributes:
-        logp: (B, T) of the sampled tokens; 0 in padding.
-        entropy: (B, T) of the distribution at each token, in nats.
-        max_prob: (B, T) the largest probability there.
-        divergence: (B, T) exact KL from the reference there; None where there is no reference.
-    """
-
-    logp: Tensor
-    entropy: Tensor
-    max_prob: Tensor
-    divergence: Tensor | None = None
 
 
 class FolderPolicy(TrainedWeights):
@@ -82,6 +67,7 @@ class FolderPolicy(TrainedWeights):
         self.ways: Ways = proved(loaded.model, tolerance=1e-4 if self._precision == "float32" else 2e-2)
         if wanted.checkpointing:
             prepare_checkpointing(loaded.model)
+        self._snapshots, self._snapshot_folder = Snapshots(files.digest), wanted.snapshot_folder
         self._chat = Chat(loaded.tokenizer, loaded.ends, files.context)
         if files.adapter is not None:
             adapted = with_trained_adapter(loaded.model, files.adapter)
@@ -106,6 +92,8 @@ class FolderPolicy(TrainedWeights):
         """
         if settings.model.checkpointing:
             prepare_checkpointing(self.model)
+        if settings.model.snapshot_folder and not self._rank:
+            require_folder(settings.model.snapshot_folder, 3 * 4 * self.trained_parameters)
         if settings.learner.critic:
             raise SettingsError("learner.critic", True, tr("only the character model has a critic; switch it off"))
         if settings.objective.kl == kl.EXACT and settings.objective.beta:
@@ -144,7 +132,7 @@ class FolderPolicy(TrainedWeights):
     def score(self, batch: Batch, temperature: float, poll: Poll, *, against_reference: bool = False) -> Measured:
         """The batch under the present policy, without gradients, chunk by chunk; with its divergence from the reference
         where that is asked for."""
-        measure = _Measure(batch, self.device)
+        measure = Measuring(batch, self.device)
         with torch.no_grad():
             parts = [*chunks(batch, self._rows_at_once, self.ways)]
             for number, rows in enumerate(parts, 1):
@@ -160,7 +148,7 @@ class FolderPolicy(TrainedWeights):
 
     def score_reference(self, batch: Batch, temperature: float, poll: Poll) -> Measured:
         """The batch under the reference: the model with its adapter off, or a frozen copy."""
-        measure = _Measure(batch, self.device)
+        measure = Measuring(batch, self.device)
         with torch.no_grad(), self._as_reference() as model:
             parts = [*chunks(batch, self._rows_at_once, self.ways)]
             for number, rows in enumerate(parts, 1):
@@ -179,7 +167,7 @@ class FolderPolicy(TrainedWeights):
         Raises:
             NonFiniteError: a loss or a gradient is not finite.
         """
-        self._rows_at_once = settings.model.rows_at_once
+        self._rows_at_once, self._snapshot_folder = settings.model.rows_at_once, settings.model.snapshot_folder
         ways = dataclasses.replace(self.ways, sharing=self.ways.sharing and not settings.model.checkpointing)
         objective, temperature = settings.objective, settings.learner.temperature
         scores, norms, step = list[Measured](), list[float](), None
@@ -190,7 +178,7 @@ class FolderPolicy(TrainedWeights):
         for passed in range(settings.learner.mu):
             given = step if step is not None else draft(np.zeros(batch.tokens.shape, np.float32), None)
             advantage = torch.from_numpy(recompute.advantage(given)).float().to(self.device)
-            measure, total = _Measure(batch, self.device), 0.0
+            measure, total = Measuring(batch, self.device), 0.0
             for rows in chunks(batch, self._rows_at_once, self.ways):
                 poll(passed + 1, settings.learner.mu)
                 with checkpointed(self.model, settings.model.checkpointing):
@@ -257,13 +245,48 @@ class FolderPolicy(TrainedWeights):
             )
 
     def state(self) -> State:
-        """The adapter and its optimizer's memory; nothing where every weight is trained: such a run is replayed."""
-        return super().state() if self._rank else {}
+        """The adapter and its optimizer's memory; where every weight is trained, the name of a file that holds them, or
+        nothing where no snapshots are wanted: such a run is replayed."""
+        if self._rank:
+            return super().state()
+        return self._snapshots.write(self._snapshot_folder, self._named_state()) if self._snapshot_folder else {}
+
+    def restore(self, state: State, optimizer: Optimizer) -> None:
+        """Stand where :meth:`state` was taken.
+
+        Raises:
+            GrpoError: it belongs to another model, or its file cannot be read.
+        """
+        path = named_file(state)
+        if path is None:
+            super().restore(state, optimizer)
+            return
+        names = [name for name, weight in self.model.named_parameters() if weight.requires_grad]
+        with self._snapshots.opened(path) as held, torch.no_grad():
+            for name, weight in zip(names, self._weights, strict=True):
+                weight.copy_(held.get_tensor(f"weight/{name}"))
+            self._kind, self._optimizer = optimizer.kind, self._made(optimizer)
+            known = set(held.keys())
+            for name, weight in zip(names, self._weights, strict=True):
+                if f"exp_avg/{name}" in known:
+                    self._optimizer.state[weight] = {
+                        kind: held.get_tensor(f"{kind}/{name}").to(self.device)
+                        for kind in ("step", "exp_avg", "exp_avg_sq")
+                    }
+
+    def _named_state(self) -> dict[str, Tensor]:
+        """Every weight and what the optimizer remembers of it, by name."""
+        names = [name for name, weight in self.model.named_parameters() if weight.requires_grad]
+        tensors = {}
+        for name, weight in zip(names, self._weights, strict=True):
+            tensors[f"weight/{name}"] = weight.detach()
+            tensors |= {f"{kind}/{name}": held for kind, held in self._optimizer.state.get(weight, {}).items()}
+        return {name: tensor.to("cpu").contiguous() for name, tensor in tensors.items()}
 
     def _as_reference(self) -> AbstractContextManager[Any]:
         adapter = self._files.adapter
         if self._rank and adapter is None:
-            return _AdapterOff(self.model)
+            return AdapterOff(self.model)
         if self._frozen is None:
             plain = load(self._files, self.device, self._precision).model
             self._frozen = plain if adapter is None else merged(with_trained_adapter(plain, adapter))
@@ -283,53 +306,6 @@ def _require_rank_of(files: ModelFiles, settings: Settings) -> None:
                 "the folder holds an adapter of rank {rank} and α {alpha:g}; take both, or 0 to train every weight"
             ).format(rank=adapter.rank, alpha=adapter.alpha),
         )
-
-
-class _AdapterOff:
-    """The model while its adapter is off."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self._off: Any = None
-
-    def __enter__(self) -> Any:
-        self._off = self._model.disable_adapter()
-        self._off.__enter__()
-        return self._model
-
-    def __exit__(self, *reason: object) -> None:
-        self._off.__exit__(*reason)
-
-
-class _Measure:
-    """Tables of a batch, filled chunk by chunk."""
-
-    def __init__(self, batch: Batch, device: torch.device) -> None:
-        self._tokens = torch.from_numpy(batch.tokens.astype(np.int64)).to(device)
-        self._mask = torch.from_numpy(batch.mask).to(device)
-        self._tables = [torch.zeros(batch.tokens.shape, device=device) for _ in range(4)]
-
-    def take(self, rows: np.ndarray, dist: Tensor) -> Tensor:
-        """Log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients; the tables are without."""
-        longest = dist.shape[1]
-        there = self._mask[rows, :longest]
-        logp = dist.gather(2, self._tokens[rows, :longest, None])[..., 0]
-        logp = torch.where(there, logp, 0.0)
-        with torch.no_grad():
-            entropy = kl.entropy(dist.detach())
-            for table, values in zip(self._tables, (logp, entropy, dist.amax(dim=-1).exp()), strict=False):
-                table[rows, :longest] = torch.where(there, values.detach(), 0.0)
-        return logp
-
-    def take_divergence(self, rows: np.ndarray, divergence: Tensor) -> None:
-        """Exact KL (n, T) of ``rows``."""
-        longest = divergence.shape[1]
-        self._tables[3][rows, :longest] = torch.where(self._mask[rows, :longest], divergence, 0.0)
-
-    def done(self, diverged: bool) -> Measured:
-        """What was taken."""
-        logp, entropy, largest, divergence = self._tables
-        return Measured(logp=logp, entropy=entropy, max_prob=largest, divergence=divergence if diverged else None)
 
 
 def _loss(

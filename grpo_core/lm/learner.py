@@ -20,6 +20,7 @@ from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.progress import Phase, Progress, UpdateProgress, unreported
 from grpo_core.record import Step
+from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import tr
 
 PolicyT = TypeVar("PolicyT", bound=LanguagePolicy[Any, Any])
@@ -60,7 +61,7 @@ class PolicyLearner(Generic[PolicyT]):
         self.drift = 0.0
         for step in history:
             self._replay(step)
-        self._keep_next = bool(history) and not history[-1].resume
+        self._keep_next = bool(history) and not holds_weights(history[-1])
         self.settings = settings
 
     @property
@@ -181,7 +182,7 @@ class PolicyLearner(Generic[PolicyT]):
     def _replay(self, step: Step) -> None:
         """Stand where ``step`` ended: at its weights, or by learning once more from its completions."""
         self._ask()
-        if step.resume:
+        if holds_weights(step):
             self.policy.restore(step.resume, step.settings.optimizer)
         elif step.step != self._step + 1 or step.prompt_tokens is None:
             raise GrpoError(

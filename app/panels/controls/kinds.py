@@ -22,7 +22,7 @@ ONLY = {BanditTask: False, LanguageTask: True, Model: True}
 """Classes whose settings belong to one kind of policy: whether that is the language model."""
 
 
-OF_FOLDER = ("folder", "digest", "adapter_rank", "adapter_alpha", "rows_at_once", "checkpointing")
+OF_FOLDER = ("folder", "digest", "adapter_rank", "adapter_alpha", "rows_at_once", "checkpointing", "snapshot_folder")
 """Settings of a model from a folder."""
 OF_CHARACTERS = ("checkpoint", "layers", "width", "heads", "context")
 """Settings of the character model."""
