@@ -20,7 +20,7 @@ FLOORS = (
     ("advantages", "surrogates", "record"),
     ("objective",),
     ("recompute", "acting", "stacking"),
-    ("metrics", "bandit", "questions", "texts", "memory"),
+    ("metrics", "bandit", "questions", "texts", "memory", "snapshot_file"),
     ("lm", "evaluated_step"),
     ("hf",),
     ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),

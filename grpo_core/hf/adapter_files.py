@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from grpo_core.errors import shortened
 from grpo_core.hf.refusal import refuse
 from grpo_core.hf.tensors import Shapes, numbers, shapes_of
 from grpo_core.regular_file import read_limited
@@ -89,14 +90,14 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
     config = _config(folder)
     if config.get("peft_type") != "LORA":
         raise refuse(folder, tr("its adapter is of the kind {kind}; only LORA is read").format(
-            kind=_short(config.get("peft_type"))
+            kind=shortened(config.get("peft_type"), 60)
         ))  # fmt: skip
     for name, value in config.items():
         if value and name not in _HARMLESS and value not in _PLAIN.get(name, ()):
             raise refuse(
                 folder,
                 tr("its {file} asks for {name} = {value}, which is not read here").format(
-                    file=CONFIG, name=_short(name), value=_short(value)
+                    file=CONFIG, name=shortened(name, 60), value=shortened(value, 60)
                 ),
             )
     rank, alpha = config.get("r"), _alpha(config.get("lora_alpha"))
@@ -141,7 +142,7 @@ def _base(folder: Path, config: Mapping[str, Any]) -> Path:
         raise refuse(
             folder,
             tr("it holds an adapter alone; put the folder of its model, {name}, beside it").format(
-                name=_short(name) or tr("which it does not name")
+                name=shortened(name, 60) or tr("which it does not name")
             ),
         )
     return beside
@@ -158,20 +159,15 @@ def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
                 folder,
                 tr(
                     "its adapter holds the tensor {name} with the shape {shape}, which is no part of rank {rank}"
-                ).format(name=_short(name), shape=shape, rank=rank),
+                ).format(name=shortened(name, 60), shape=shape, rank=rank),
             )
         pairs.setdefault(layer, set()).add(part)
     torn = [layer for layer, parts in pairs.items() if len(parts) < 2]
     if torn:
-        raise refuse(folder, tr("its adapter holds one half of {layer} alone").format(layer=_short(torn[0])))
+        raise refuse(folder, tr("its adapter holds one half of {layer} alone").format(layer=shortened(torn[0], 60)))
     return tuple(sorted(pairs))
 
 
 def _names(layer: str) -> tuple[str, ...]:
     """What the tensor of a layer may be called in the files of a model, with and without the name of its body."""
     return f"{layer}.weight", f"{layer.partition('.')[2]}.weight"
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else text[:59] + "…"

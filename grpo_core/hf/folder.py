@@ -14,6 +14,7 @@ from typing import Any
 
 from grpo_core import token_text
 from grpo_core.config import Settings, folder_settings
+from grpo_core.errors import shortened
 from grpo_core.hf import adapter_files
 from grpo_core.hf.adapter_files import AdapterFiles, adapter_in
 from grpo_core.hf.gguf_header import MAGIC, header_of
@@ -24,6 +25,8 @@ from grpo_core.text import tr
 
 LARGEST_JSON = 128 << 20
 """Bytes of a JSON file of the folder at most; large vocabularies take some 35 MB."""
+MOST_COUNTED = 100_000
+"""Heads, experts and the like that a configuration may ask for; of layers no more than there are tensors."""
 BLOCK, BLOCKS = 4096, 256
 """Of a file of weights the digest reads so many blocks, evenly spread: training moves nearly every weight."""
 _LICENCE = re.compile(r"^license(?:_name)?:\s*['\"]?([^'\"\n]+)", re.MULTILINE)
@@ -154,6 +157,7 @@ def _whole_model(path: Path) -> ModelFiles:
     files = weight_files(path)
     shapes = {name: shape for file in files for name, shape in shapes_of(file).items()}
     _check_embedding(path, config, shapes)
+    _check_counts(path, config, shapes)
     context = config.get("max_position_embeddings", config.get("n_positions"))
     small = [path / "config.json", path / "tokenizer.json"]
     return ModelFiles(
@@ -165,7 +169,8 @@ def _whole_model(path: Path) -> ModelFiles:
 def _looked_at_gguf(path: Path) -> ModelFiles:
     header = header_of(path)
     kind = header.metadata.get("general.architecture")
-    if not isinstance(kind, str) or not header.metadata.get("tokenizer.ggml.tokens"):
+    tokens = header.metadata.get("tokenizer.ggml.tokens")
+    if not isinstance(kind, str) or not isinstance(tokens, list) or not tokens:
         raise refuse(path, tr("it names no architecture or holds no tokenizer"))
     context = header.metadata.get(f"{kind}.context_length")
     return ModelFiles(
@@ -203,6 +208,16 @@ def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None
                     name=name, shape=shape, wanted=wanted
                 ),
             )
+
+
+def _check_counts(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
+    """Refuses a configuration that asks for more layers than there are tensors, before anybody builds them."""
+    for name, value in config.items():
+        layers = name in ("num_hidden_layers", "num_layers", "n_layer")
+        most = len(shapes) if layers else MOST_COUNTED
+        if (layers or name.startswith("num_")) and type(value) in (int, float) and not 0 <= value <= most:
+            sentence = tr("its config.json asks for {name} = {value}, and its files hold {count} tensors")
+            raise refuse(path, sentence.format(name=shortened(name, 40), value=shortened(value, 30), count=len(shapes)))
 
 
 def _licence(path: Path, config: dict[str, Any]) -> str:

@@ -59,7 +59,7 @@ def header_of(path: Path) -> GgufHeader:
             start = file.tell()
     except OSError as error:
         raise refuse(path, tr("it cannot be read ({reason})").format(reason=error.strerror)) from None
-    except (ValueError, KeyError, struct.error, MemoryError, OverflowError):
+    except (ValueError, KeyError, struct.error, MemoryError, OverflowError, RecursionError):
         raise refuse(path, tr("its header cannot be read; it is damaged or cut short")) from None
     if path.stat().st_size <= start + furthest:
         raise refuse(path, tr("it is cut short; copy it again"))

@@ -89,7 +89,8 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
             warnings.simplefilter("ignore")
             tokenizer = transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False, **options)
             if not files.gguf:
-                _check_shapes(transformers, files)
+                options["config"] = config = _configuration(transformers, files)
+                _check_shapes(transformers, files, config)
             model = transformers.AutoModelForCausalLM.from_pretrained(
                 where, trust_remote_code=False, use_safetensors=True, dtype=kind, **options
             )
@@ -111,9 +112,17 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
     )  # fmt: skip
 
 
-def _check_shapes(transformers: Any, files: ModelFiles) -> None:
-    """Refuses files whose tensors are not those of the configuration, before a weight is read."""
+def _configuration(transformers: Any, files: ModelFiles) -> Any:
+    """The model's configuration. How attention and experts are computed is transformers' choice: a configuration may
+    name code of somebody else's for them, which would be fetched and run."""
     config = transformers.AutoConfig.from_pretrained(str(files.whole), trust_remote_code=False, local_files_only=True)
+    config._attn_implementation = None
+    config._experts_implementation = None
+    return config
+
+
+def _check_shapes(transformers: Any, files: ModelFiles, config: Any) -> None:
+    """Refuses files whose tensors are not those of the configuration, before a weight is read."""
     with torch.device("meta"):
         empty = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=False)
     wanted = {name: tuple(tensor.shape) for name, tensor in empty.state_dict().items()}
@@ -140,9 +149,10 @@ def _check_shapes(transformers: Any, files: ModelFiles) -> None:
 def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:
     """Every token that ends a completion, by the folder's files and by its tokenizer."""
     named: list[Any] = [_generation(files.whole).get("eos_token_id"), model.config.eos_token_id, tokenizer.eos_token_id]
-    found = {
-        int(number) for each in named if each is not None for number in (each if isinstance(each, list) else [each])
-    }
+    given = [number for each in named if each is not None for number in (each if isinstance(each, list) else [each])]
+    found = {number for number in given if type(number) is int}
+    if len(found) < len(set(map(str, given))):
+        raise refuse(files.path, tr("what it names as eos_token_id is no token's number"))
     if not found:
         raise refuse(files.path, tr("it names no token that ends a completion (eos_token_id)"))
     return tuple(sorted(found))
@@ -159,7 +169,7 @@ def _generation(path: Path) -> dict[str, Any]:
 
 def _ignored(settings: dict[str, Any]) -> tuple[str, ...]:
     return tuple(
-        f"{name} = {settings[name]}"
+        f"{name} = {shortened(str(settings[name]), 40)}"
         for name, plain in _PLAIN.items()
         if settings.get(name) is not None and (settings[name] not in plain or (name == "top_k" and settings[name]))
     )

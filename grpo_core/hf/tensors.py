@@ -7,6 +7,7 @@ import math
 import struct
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from grpo_core.hf.refusal import refuse
 from grpo_core.regular_file import opened_regular, read_limited
@@ -18,6 +19,9 @@ Shapes = Mapping[str, tuple[int, ...]]
 LONGEST_HEADER = 100_000_000
 """Bytes that the format allows a header to have."""
 LARGEST_INDEX = 50_000_000
+_BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16, "I16": 16, "U16": 16,
+         "I8": 8, "U8": 8, "BOOL": 8, "F8_E4M3": 8, "F8_E5M2": 8}  # fmt: skip
+"""Kind of number -> its bits; kinds that the format gets later are taken at their word."""
 ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
@@ -60,13 +64,13 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
             length = struct.unpack("<Q", head)[0] if len(head) == 8 else LONGEST_HEADER + 1
             header = json.loads(file.read(length) if length <= min(LONGEST_HEADER, size) else b"")
         entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
-        end = max((int(entry["data_offsets"][1]) for entry in entries.values()), default=0)
-        shapes = {name: tuple(int(n) for n in entry["shape"]) for name, entry in entries.items()}
+        shapes = {name: _shape(entry) for name, entry in entries.items()}
+        end = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
     except OSError as error:
         raise refuse(
             folder, tr("{file} cannot be read ({reason})").format(file=path.name, reason=error.strerror)
         ) from None
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, MemoryError):
         raise refuse(folder, tr("{file} is no safetensors file").format(file=path.name)) from None
     if 8 + length + end > size:
         raise refuse(
@@ -76,6 +80,21 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
             ),
         )
     return shapes
+
+
+def _shape(entry: Any) -> tuple[int, ...]:
+    """The shape that a header's entry gives a tensor.
+
+    Raises:
+        ValueError: it is not that of the bytes which the entry gives it.
+    """
+    shape, (begin, end) = tuple(entry["shape"]), entry["data_offsets"]
+    if not all(type(n) is int and n >= 0 for n in (*shape, begin, end)):
+        raise ValueError("no shape")
+    bits = _BITS.get(entry["dtype"])
+    if bits is not None and 8 * (end - begin) != bits * math.prod(shape):
+        raise ValueError("another size")
+    return shape
 
 
 def numbers(shapes: Shapes) -> int:

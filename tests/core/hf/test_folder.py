@@ -29,9 +29,15 @@ def cut(path: Path, size: int) -> None:
 
 def seventy_billion(folder: Path) -> None:
     """A header that names tensors of seventy billion numbers, in a file with a hole as large."""
-    count = 70_000_000_000
-    entry = {"dtype": "F32", "shape": [count // 8192, 8192], "data_offsets": [0, 4 * count]}
-    header = json.dumps({"model.layers.0.mlp.up_proj.weight": entry}).encode()
+    rows = 70_000_000_000 // 8192 // 2
+    half, count = 4 * rows * 8192, 2 * rows * 8192
+    entries = {
+        f"model.layers.{layer}.mlp.up_proj.weight": {
+            "dtype": "F32", "shape": [rows, 8192], "data_offsets": [layer * half, (layer + 1) * half]
+        }
+        for layer in range(2)
+    }  # fmt: skip
+    header = json.dumps(entries).encode()
     with (folder / "model.safetensors").open("wb") as file:
         file.write(struct.pack("<Q", len(header)) + header)
         file.truncate(8 + len(header) + 4 * count)
