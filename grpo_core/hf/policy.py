@@ -25,7 +25,7 @@ from grpo_core.hf.memory import require_room
 from grpo_core.hf.refusal import refuse
 from grpo_core.hf.sampling import sample
 from grpo_core.hf.scoring import Batch, Ways, chunks, distributions, proved
-from grpo_core.hf.snapshots import Snapshots, require_folder
+from grpo_core.hf.snapshots import ADAM_MEMORY, WEIGHT, Snapshots, require_folder
 from grpo_core.lm.checkpoint import device_named
 from grpo_core.lm.interface import Drafts, Passes, Poll, Table
 from grpo_core.lm.passes import array_of, require_finite
@@ -264,14 +264,14 @@ class FolderPolicy(TrainedWeights):
         names = [name for name, weight in self.model.named_parameters() if weight.requires_grad]
         with self._snapshots.opened(path) as held, torch.no_grad():
             for name, weight in zip(names, self._weights, strict=True):
-                weight.copy_(held.get_tensor(f"weight/{name}"))
+                weight.copy_(held.get_tensor(f"{WEIGHT}/{name}"))
             self._kind, self._optimizer = optimizer.kind, self._made(optimizer)
             known = set(held.keys())
             for name, weight in zip(names, self._weights, strict=True):
-                if f"exp_avg/{name}" in known:
+                kinds = [kind for kind in ADAM_MEMORY if f"{kind}/{name}" in known]
+                if kinds:
                     self._optimizer.state[weight] = {
-                        kind: held.get_tensor(f"{kind}/{name}").to(self.device)
-                        for kind in ("step", "exp_avg", "exp_avg_sq")
+                        kind: held.get_tensor(f"{kind}/{name}").to(self.device) for kind in kinds
                     }
 
     def _named_state(self) -> dict[str, Tensor]:
@@ -279,7 +279,7 @@ class FolderPolicy(TrainedWeights):
         names = [name for name, weight in self.model.named_parameters() if weight.requires_grad]
         tensors = {}
         for name, weight in zip(names, self._weights, strict=True):
-            tensors[f"weight/{name}"] = weight.detach()
+            tensors[f"{WEIGHT}/{name}"] = weight.detach()
             tensors |= {f"{kind}/{name}": held for kind, held in self._optimizer.state.get(weight, {}).items()}
         return {name: tensor.to("cpu").contiguous() for name, tensor in tensors.items()}
 

@@ -22,6 +22,10 @@ from grpo_core.errors import GrpoError, SettingsError, shortened
 from grpo_core.snapshot_file import entry
 from grpo_core.text import tr
 
+WEIGHT = "weight"
+"""What stands before the name of a weight; before what the optimizer remembers of it stands the kind of that."""
+ADAM_MEMORY = ("step", "exp_avg", "exp_avg_sq")
+"""What torch's AdamW remembers of a weight, by its own names."""
 KEPT = 2
 """Files of one run that stay."""
 
