@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -14,6 +15,7 @@ import torch
 
 from grpo_core.errors import GrpoError, shortened
 from grpo_core.hf.folder import ModelFiles
+from grpo_core.hf.gguf_reading import read_once
 from grpo_core.hf.refusal import NO_TRANSFORMERS, refuse
 from grpo_core.text import tr
 
@@ -85,7 +87,7 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
         where, options = str(files.path.parent), {**options, "gguf_file": files.path.name}
     kind = torch.bfloat16 if precision == "bfloat16" else torch.float32
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), read_once() if files.gguf else contextlib.nullcontext():
             warnings.simplefilter("ignore")
             tokenizer = transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False, **options)
             if not files.gguf:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,6 +41,20 @@ if importlib.util.find_spec("gguf") is not None:  # transformers reads the weigh
                 load(look(path), cpu, "float32").model(input_ids=tokens).logits for path in (file, folders["llama"])
             )
         assert float((ours - same).abs().max()) < 1e-4
+
+    def test_its_header_is_read_once_and_gguf_is_left_as_it_was(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        import gguf
+
+        read, plain = [], gguf.GGUFReader
+
+        def counted(path: str) -> Any:
+            read.append(path)
+            return plain(path)
+
+        monkeypatch.setattr(gguf, "GGUFReader", counted)
+        load(look(file), torch.device("cpu"), "float32")
+        assert read == [str(file)]
+        assert gguf.GGUFReader is counted
 
     def test_a_gguf_file_is_trained_like_its_folder(file: Path, folders: dict[str, Path]) -> None:
         ours, same = (next(FolderLearner(small(path), cancelled=lambda: False)) for path in (file, folders["llama"]))

@@ -1,0 +1,29 @@
+"""Reading a GGUF file with transformers in a third of the time."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+
+_REPEATED = ("GGUFReader", "get_tensor_name_map")
+"""What transformers 5.23 asks of ``gguf`` again and again for one file: its header three times, with a Python loop over
+every token of the vocabulary, and the table of names once for each module of the model."""
+
+
+@contextlib.contextmanager
+def read_once() -> Iterator[None]:
+    """Within, what ``gguf`` is asked for repeatedly is computed once."""
+    try:
+        import gguf
+    except ImportError:  # transformers says so
+        yield
+        return
+    own = {name: getattr(gguf, name) for name in _REPEATED}
+    for name, function in own.items():
+        setattr(gguf, name, functools.cache(function))
+    try:
+        yield
+    finally:
+        for name, function in own.items():
+            setattr(gguf, name, function)
