@@ -84,6 +84,7 @@ class StepDetailPanel(Panel):
         self._places: list[int] = []
         self._rows: list[step_table.Row] = []
         self._only: int | None = None
+        self._filled: tuple[object, ...] = ()
         self.passes = CalmBox()
         self.passes.setAccessibleName(tr("Pass"))
         self.passes.activated.connect(self._on_pass)
@@ -135,23 +136,11 @@ class StepDetailPanel(Panel):
             self.empty.setText(view.run.why_no_step or NONE_YET)
             return
         self._fill_passes(view, step)
-        columns = [
-            c for c in step_table.columns(step) if not (c.name == "prompt" and len(view.run.origin.prompts) == 1)
-        ]
-        columns.sort(key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
-        places = self._places = [step_table.columns(step).index(c) for c in columns]
-        self._columns = tuple(columns)
-        self._only = _only(view, step)
-        self._rows = step_table.rows(
-            step, view.step.passed, origin=view.run.origin, only=self._only, evaluated=view.step.numbers
-        )
-        self.table.set_look(view.theme, view.scale)
-        self.table.set_columns([_column(c) for c in columns])
-        revealed = UNTIL.get(view.cursor.stage)
-        self.table.set_rows([[_cell(c, row.cells[i], revealed) for i, c in zip(places, columns, strict=True)]
-                             for row in self._rows])  # fmt: skip
-        self._fit_columns()
-        self.sums.show_sums(self._sums(revealed))
+        revealed, only = UNTIL.get(view.cursor.stage), _only(view, step)
+        key = (view.step, only, revealed, view.theme, view.scale)
+        if key != self._filled:  # another token of the same completions needs no other table
+            self._filled, self._only = key, only
+            self._fill(view, step, revealed)
         self.table.select_row(self._place_of(view))
         foot = _foot(step, revealed, view)
         if self._only is not None:
@@ -160,6 +149,24 @@ class StepDetailPanel(Panel):
             ).format(row=self._only + 1, foot=foot)
         self.foot.setText(foot)
         self.table.set_summary(self.summary(view))
+
+    def _fill(self, view: View, step: Step, revealed: tuple[str, ...] | None) -> None:
+        """The tokens of the update, or of the completion that is chosen, with as much as the stage reveals."""
+        columns = [
+            c for c in step_table.columns(step) if not (c.name == "prompt" and len(view.run.origin.prompts) == 1)
+        ]
+        columns.sort(key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
+        places = self._places = [step_table.columns(step).index(c) for c in columns]
+        self._columns = tuple(columns)
+        self._rows = step_table.rows(
+            step, view.step.passed, origin=view.run.origin, only=self._only, evaluated=view.step.numbers
+        )
+        self.table.set_look(view.theme, view.scale)
+        self.table.set_columns([_column(c) for c in columns])
+        self.table.set_rows([[_cell(c, row.cells[i], revealed) for i, c in zip(places, columns, strict=True)]
+                             for row in self._rows])  # fmt: skip
+        self._fit_columns()
+        self.sums.show_sums(self._sums(revealed))
 
     def _fit_columns(self) -> None:
         """Show as many columns as have room, in the order of :data:`KEPT`, so that nothing is scrolled sideways."""

@@ -82,3 +82,16 @@ def test_a_completion_of_thousands_of_tokens_is_laid_out_and_walked_to_its_end(w
 )
 def test_white_space_of_a_token_can_be_seen(token: str, shown: str) -> None:
     assert seen(token) == shown
+
+
+def test_another_token_of_the_same_completion_needs_no_other_table(workspace: Workspace) -> None:
+    workspace.select(row=2, token=1000)
+    panel = drawn(workspace, STEP_DETAIL)
+    rows = panel._rows
+    workspace.select(row=2, token=1010)
+    panel.draw(workspace.view)
+    assert panel._rows is rows and panel.table.currentIndex().row() == 1010
+    workspace.select(row=3, token=0)
+    panel.draw(workspace.view)
+    assert {row.row for row in panel._rows} == {3}
+    panel.deleteLater()
