@@ -66,6 +66,23 @@ CONFIGURATIONS: dict[str, Configuration] = {
     "long generations": Configuration(
         settings={"gradient_accumulation_steps": 1, "steps_per_generation": 4, "loss_type": "dapo"}, steps=8
     ),
+    "truncated left out": Configuration(
+        settings={"mask_truncated_completions": True, "loss_type": "dapo", **TWICE}, steps=4
+    ),
+    "reward weights": Configuration(settings={"reward_weights": [0.3, 2.0], "loss_type": "grpo", **TWICE}, steps=4),
+    "normalised, then summed": Configuration(
+        settings={"multi_objective_aggregation": "normalize_then_sum", **TWICE}, steps=4
+    ),
+    "sampling temperature": Configuration(settings={"temperature": 0.7, "top_p": 0.9, "top_k": 5, **TWICE}, steps=4),
+    "synced reference": Configuration(
+        settings={"sync_ref_model": True, "ref_model_sync_steps": 1, "beta": 0.1}, steps=4
+    ),
+    "adaptive entropy": Configuration(
+        settings={"entropy_coef": 0.01, "use_adaptive_entropy": True, "entropy_target": 3.0}, steps=5
+    ),
+    "two processes, batch std": Configuration(
+        settings={"scale_rewards": "batch", "loss_type": "grpo", "beta": 0.04}, processes=2
+    ),
     "two processes": Configuration(settings={"loss_type": "dapo", "gradient_accumulation_steps": 2}, processes=2),
     "bfloat16": Configuration(settings={"bf16": True, **TWICE}, steps=4),
 }
