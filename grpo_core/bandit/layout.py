@@ -33,10 +33,18 @@ def runs_first_view(x: np.ndarray) -> np.ndarray:
 def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:
     """Where the entry of each token (R, B, T), chosen in its context, lies in the memory of a table (R, C, A)."""
     runs, contexts, actions = shape
+    entry = tokens if contexts == 1 and isinstance(tokens, np.ndarray) else context * actions + tokens
+    where = entry * runs
+    where += _numbers(runs)
+    return where
+
+
+@lru_cache(maxsize=8)
+def _numbers(runs: int) -> np.ndarray:
+    """The number of each run, (R, 1, 1); read-only."""
     run = np.arange(runs)[:, None, None]
-    if contexts == 1 and isinstance(tokens, np.ndarray):
-        return np.asarray(tokens * runs + run)
-    return np.asarray((context * actions + tokens) * runs + run)
+    run.flags.writeable = False
+    return run
 
 
 def gather(table: np.ndarray, places: np.ndarray) -> np.ndarray:

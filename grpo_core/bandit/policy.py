@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[]
     u = runs_last_view(uniforms)  # (B, T, R)
     if longest == 1:
         poll()
-        return _of_one_token(below.reshape(-1, contexts // states, states, 1, runs)[:, :, 0], u[:, 0], prompt * states)
+        return _of_one_token(below.reshape(-1, contexts // states, states, 1, runs)[:, :, 0], u[:, 0], states)
     first = (prompt * states)[:, None]  # (B, 1) the context of a prompt's start
     run = np.arange(runs)
     tokens = np.zeros(u.shape, dtype=np.intp)
@@ -87,21 +88,26 @@ def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[]
     return Completions(tokens=runs_first_view(tokens), mask=runs_first_view(mask), context=runs_first_view(context))
 
 
-def _of_one_token(below: np.ndarray, u: np.ndarray, context: np.ndarray) -> Completions:
-    """Completions of one token each.
+def _of_one_token(below: np.ndarray, u: np.ndarray, states: int) -> Completions:
+    """Completions of one token each; their mask and their contexts are read-only.
 
     Args:
         below: (A − 1, P, 1, R), probability of all actions up to each at a prompt's start.
         u: (B, R) uniforms.
-        context: (B,), that of each row.
+        states: S.
     """
-    rows, runs = u.shape
-    tokens = _passed(below, u.reshape(below.shape[1], -1, runs)).reshape(rows, 1, runs).astype(np.intp)
-    return Completions(
-        tokens=runs_first_view(tokens),
-        mask=runs_first_view(np.ones(tokens.shape, dtype=bool)),
-        context=runs_first_view(context.repeat(runs).reshape(tokens.shape)),
-    )
+    (rows, runs), prompts = u.shape, below.shape[1]
+    tokens = _passed(below, u.reshape(prompts, -1, runs)).reshape(rows, 1, runs).astype(np.intp)
+    mask, context = _unpadded(rows, prompts, states, runs)
+    return Completions(tokens=runs_first_view(tokens), mask=mask, context=context)
+
+
+@lru_cache(maxsize=8)
+def _unpadded(rows: int, prompts: int, states: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mask and contexts (R, B, 1) of completions of one token: they are the same in every update of a run."""
+    mask, context = np.ones((rows, 1, runs), dtype=bool), (prompt_of(rows, prompts) * states).repeat(runs)
+    mask.flags.writeable = context.flags.writeable = False
+    return runs_first_view(mask), runs_first_view(context.reshape(mask.shape))
 
 
 def _passed(bounds: np.ndarray, u: np.ndarray) -> np.ndarray:

@@ -62,7 +62,7 @@ def draw(
         fresh_uniforms = streams.again(step, shape[0] * shape[1], number, again)
         fresh = policy.sample(prob[again], work, fresh_uniforms.reshape(-1, *shape), poll)
         replaced = np.repeat(dead[again], group, axis=-1)  # (some runs, B)
-        for name in ("tokens", "mask", "context"):
+        for name in ("tokens",) if work.longest == 1 else ("tokens", "mask", "context"):
             kept = getattr(drawn, name)
             kept[again] = np.where(replaced[..., None], getattr(fresh, name), kept[again])
         rewards[again] = np.where(replaced, work.reward(prompt, fresh.tokens, fresh.mask), rewards[again])

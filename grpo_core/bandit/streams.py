@@ -46,11 +46,16 @@ class Streams:
         return len(self.seeds)
 
     def uniforms(self, step: int, count: int) -> np.ndarray:
-        """``count`` numbers in [0, 1) of every run for update ``step`` (1, 2, ...), (R, count)."""
+        """``count`` numbers in [0, 1) of every run for update ``step`` (1, 2, ...), (R, count).
+
+        They stand in memory that is filled anew for later updates: good until the next call.
+        """
         updates = max(1, min(UPDATES, NUMBERS // count))
         index, place = divmod(step, updates)
         if self._made != (count, index):
-            self._made, self._block = (count, index), np.empty((updates, count, self.runs))
+            self._made, shape = (count, index), (updates, count, self.runs)
+            if self._block.shape != shape:
+                self._block = np.empty(shape)  # once: fresh memory costs as much as a quarter of the numbers
             drawn = np.empty((min(AT_ONCE, self.runs), updates, count))
             for first in range(0, self.runs, AT_ONCE):
                 here = drawn[: self.runs - first]

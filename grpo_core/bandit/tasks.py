@@ -94,7 +94,9 @@ def _landscape(config: BanditTask) -> Task:
         next_state=np.full((1, config.actions), END),
         start=_start(config, states=1, actions=config.actions),
         longest=1,
-        reward=lambda prompt, tokens, mask: taken(table, prompt * config.actions + tokens[..., 0]),
+        reward=lambda prompt, tokens, mask: taken(
+            table, tokens[..., 0] if len(table) == 1 else prompt * config.actions + tokens[..., 0]
+        ),
         action_rewards=table,
         vocabulary=_numbered(config.actions),
         prompts=_prompts(config),

@@ -22,7 +22,7 @@ def test_numbers_do_not_depend_on_what_was_drawn_before() -> None:
 
 def test_updates_seeds_and_attempts_draw_different_numbers() -> None:
     streams = Streams([0, 1])
-    drawn = [streams.uniforms(step, 8)[run] for step in range(1, 130) for run in (0, 1)]
+    drawn = [streams.uniforms(step, 8)[run].copy() for step in range(1, 130) for run in (0, 1)]
     drawn += [streams.again(step, 8, attempt, np.array([0]))[0] for step in range(1, 20) for attempt in (1, 2)]
     flat = np.concatenate(drawn)
     assert len(np.unique(flat)) == flat.size
