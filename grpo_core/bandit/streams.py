@@ -18,7 +18,7 @@ UPDATES, NUMBERS = 64, 4096
 """Numbers are made for up to 64 updates at once, as long as those are not more than 4096 a run."""
 
 
-AT_ONCE = 32
+AT_ONCE = 64
 """Runs whose numbers are drawn before they are laid out with the runs last: few enough to stay in the cache."""
 
 
