@@ -30,7 +30,9 @@ class CommonStreams(Streams):
     def uniforms(self, step: int, count: int) -> np.ndarray:
         """The numbers of one copy of the seeds, repeated for every copy."""
         once = runs_last_view(self._once.uniforms(step, count)[: self._count])
-        return runs_first_view(np.tile(once, (1, self._copies)))
+        repeated = np.empty((count, self._copies, self._count))
+        repeated[:] = once[:, None]
+        return runs_first_view(repeated.reshape(count, -1))
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
         """Further numbers of ``runs``."""

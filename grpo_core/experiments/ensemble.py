@@ -154,9 +154,9 @@ def _side_by_side(
     gauge = Gauge(work, state.logits, settings.learner.temperature, updates)
     for _ in range(updates):
         done = update(settings, work, state, streams, poll, reference=gauge.reference)
-        gauge.read(done.dist_logp[0], done.state.logits - state.logits)
+        gauge.read(done.dist_logp[0], state.logits, done.state.logits)
         state = done.state
-    gauge.read(policy.log_probs(state.logits, settings.learner.temperature), None)
+    gauge.read(policy.log_probs(state.logits, settings.learner.temperature))
     measures, last = gauge.measures(), gauge.policy()
     for place, point in enumerate(points):
         own = slice(place * len(seeds), (place + 1) * len(seeds))  # a lone seed travels with a twin, which is left out

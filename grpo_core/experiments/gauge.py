@@ -37,40 +37,46 @@ class Gauge:
         self._places = np.arange(len(self._rewards)), work.action_rewards.argmax(axis=-1)
         self._shape = runs_last_view(logits).shape  # (C, A, R)
         self.reference = policy.log_probs(logits, temperature)
+        self._by_action = runs_last_view(self.reference).swapaxes(-2, -1)  # (C, R, A)
         self._measures = {name: np.zeros((updates + 1, len(logits))) for name in MEASURES}
-        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
-        self._done = 0
+        waiting = max(1, AT_ONCE // len(logits))
+        self._logp, self._change = np.empty((waiting, *self._shape)), np.empty((waiting, *self._shape))
+        self._done = self._waiting = 0
         self._last = self.reference
 
-    def read(self, logp: np.ndarray, change: np.ndarray | None) -> None:
-        """Measure the next log π (R, C, A), and the logits' ``change`` in the update that follows; None ends it."""
+    def read(self, logp: np.ndarray, before: np.ndarray | None = None, after: np.ndarray | None = None) -> None:
+        """Measure the next log π (R, C, A), and the update that follows it, from and to these logits; None ends it."""
         self._last = logp
-        self._waiting.append((logp, np.zeros_like(logp) if change is None else change))
-        if change is None or len(self._waiting) * self._shape[-1] >= AT_ONCE:
-            self._measure()
+        self._logp[self._waiting] = runs_last_view(logp)
+        if before is None or after is None:
+            self._change[self._waiting] = 0.0
+        else:
+            np.subtract(runs_last_view(after), runs_last_view(before), out=self._change[self._waiting])
+        self._waiting += 1
+        if before is None or self._waiting == len(self._logp):
+            self._measure(self._logp[: self._waiting], self._change[: self._waiting])
 
-    def _measure(self) -> None:
-        """Measure the policies that wait for it; arrays are (N, C, A, R), as the runs lie in memory."""
-        logp, change = (np.stack([runs_last_view(x) for x in both]) for both in zip(*self._waiting, strict=True))
+    def _measure(self, logp: np.ndarray, change: np.ndarray) -> None:
+        """Measure the policies that wait for it, (N, C, A, R), as the runs lie in memory."""
         here = slice(self._done, self._done + len(logp))
         prob, measures = np.exp(logp), self._measures
-        by_action = np.moveaxis(logp, -2, -1), np.moveaxis(prob, -2, -1)  # (N, C, R, A)
-        reference = np.moveaxis(runs_last_view(self.reference), -2, -1)
+        by_action = logp.swapaxes(-2, -1), prob.swapaxes(-2, -1)  # (N, C, R, A)
         paid = prob * self._rewards
         reward = paid.sum(axis=-2)  # (N, C, R)
-        measures["reward"][here] = reward.mean(axis=1)
-        measures["best_prob"][here] = prob[:, *self._places].mean(axis=1)
-        measures["kl"][here] = kl.exact(by_action[0], reference, by_action[1]).mean(axis=1)
-        measures["entropy"][here] = kl.entropy(*by_action).mean(axis=1)
-        uphill = paid - prob * reward[:, :, None]  # d E[R] / d z, up to the temperature
-        length = np.sqrt((change**2).sum(axis=(1, 2)))  # (N, R)
-        size = np.sqrt((uphill**2).sum(axis=(1, 2))) * length
-        cosine = np.divide((uphill * change).sum(axis=(1, 2)), size, out=np.zeros_like(size), where=size > 0)
+        measures["reward"][here] = _averaged(reward)
+        measures["best_prob"][here] = _averaged(prob[:, *self._places])
+        measures["kl"][here] = _averaged(kl.exact(by_action[0], self._by_action, by_action[1]))
+        measures["entropy"][here] = _averaged(kl.entropy(*by_action))
+        prob *= reward[:, :, None]
+        uphill = np.subtract(paid, prob, out=paid)  # d E[R] / d z, up to the temperature
+        cosine = np.multiply(uphill, change, out=prob).sum(axis=(1, 2))  # (N, R), times both lengths
+        length, size = _length(change), _length(uphill)
+        size *= length
+        cosine = np.divide(cosine, size, out=np.zeros_like(size), where=size > 0)
         after = slice(here.start + 1, here.stop + 1)
         room = len(measures["step"][after])  # nothing follows the last update
         measures["step"][after], measures["alignment"][after] = length[:room], cosine[:room]
-        self._done = here.stop
-        self._waiting.clear()
+        self._done, self._waiting = here.stop, 0
 
     def measures(self) -> dict[str, np.ndarray]:
         """Every measure by its name, (U + 1, R)."""
@@ -79,3 +85,13 @@ class Gauge:
     def policy(self) -> np.ndarray:
         """Probabilities after the last update, (R, C, A)."""
         return np.asarray(np.exp(self._last))
+
+
+def _averaged(by_prompt: np.ndarray) -> np.ndarray:
+    """The mean over the prompts, (N, C, R) -> (N, R)."""
+    return by_prompt[:, 0] if by_prompt.shape[1] == 1 else by_prompt.mean(axis=1)
+
+
+def _length(x: np.ndarray) -> np.ndarray:
+    """Euclidean length of each run's table, (N, C, A, R) -> (N, R); ``x`` is squared in place."""
+    return np.sqrt(np.square(x, out=x).sum(axis=(1, 2)))
