@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import array_api_compat
@@ -17,12 +19,31 @@ Array = Any
 """An array of any library that follows the Array API standard (NumPy, torch, array_api_strict)."""
 
 
+def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
+    """The reduction of the standard that ``ufunc`` makes: NumPy's own function of that name, without its wrappers."""
+
+    def reduced(x: np.ndarray, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+        return ufunc.reduce(x, axis=axis, keepdims=keepdims)
+
+    return reduced
+
+
+_NUMPY = SimpleNamespace(**{
+    **vars(np),
+    "any": _reduction(np.logical_or),
+    "max": _reduction(np.maximum),
+    "min": _reduction(np.minimum),
+    "sum": _reduction(np.add),
+})  # fmt: skip
+"""NumPy 2 follows the standard by itself; the wrappers of its reductions take longer than a small array's numbers."""
+
+
 def array_namespace(*arrays: Array) -> Array:
-    """The library of ``arrays``, as the standard has it; NumPy 2 follows it by itself, and is quicker to recognise."""
+    """The library of ``arrays``, as the standard has it; NumPy is quicker to recognise."""
     for x in arrays:
         if type(x) is not np.ndarray:
             return array_api_compat.array_namespace(*arrays)
-    return np
+    return _NUMPY
 
 
 def stop_gradient(x: Array) -> Array:
@@ -49,9 +70,9 @@ def full(shape: tuple[int, ...], value: Any, like: Array) -> Array:
     xp = array_namespace(like)
     if not constant(value):
         return value if value.shape == shape else xp.broadcast_to(value, shape)
-    return (
-        np.full(shape, value, like.dtype) if xp is np else xp.full(shape, value, dtype=like.dtype, device=device(like))
-    )
+    if type(like) is np.ndarray:
+        return np.full(shape, value, like.dtype)
+    return xp.full(shape, value, dtype=like.dtype, device=device(like))
 
 
 def numeric(value: Any, like: Array) -> Any:
