@@ -94,4 +94,4 @@ def _averaged(by_prompt: np.ndarray) -> np.ndarray:
 
 def _length(x: np.ndarray) -> np.ndarray:
     """Euclidean length of each run's table, (N, C, A, R) -> (N, R); ``x`` is squared in place."""
-    return np.sqrt(np.square(x, out=x).sum(axis=(1, 2)))
+    return np.asarray(np.sqrt(np.square(x, out=x).sum(axis=(1, 2))))
