@@ -34,9 +34,7 @@ def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]
     """Where the entry of each token (R, B, T), chosen in its context, lies in the memory of a table (R, C, A)."""
     runs, contexts, actions = shape
     entry = tokens if contexts == 1 and isinstance(tokens, np.ndarray) else context * actions + tokens
-    where: np.ndarray = entry * runs
-    where += _numbers(runs)
-    return where
+    return np.asarray(entry * runs + _numbers(runs))
 
 
 @lru_cache(maxsize=8)

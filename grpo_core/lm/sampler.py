@@ -1,4 +1,8 @@
-"""Sampling with a static cache of keys and values; the prompt of a group is computed once."""
+"""Sampling with a cache of keys and values, in which nothing is computed twice.
+
+The prompt of a group is computed once, and so are the tokens with which several of its completions begin: they part
+where they first differ. What has the same beginning is one *prefix*, and the cache holds an entry for each.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,14 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 from grpo_core.lm.interface import Poll
+from grpo_core.lm.layout import ALIKE
 from grpo_core.lm.model import Block, Transformer
 from grpo_core.lm.vocabulary import STOP
 
 LARGEST = np.float32(1 - 2**-24)
 WORTH_COMPACTING = 0.75
-"""Share of the rows in the cache that still go on, below which the others are taken out: copying the cache for each row
-that ends costs more than to compute a few tokens that nobody reads."""
+"""Share of the cache's entries that still go on, below which the others are taken out: copying the cache for each
+completion that ends costs more than to compute a few tokens that nobody reads."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,51 +68,65 @@ def sample(
     """
     device = model.embed.weight.device
     rows, longest = uniforms.shape
-    cache, bias, lengths, first = prefilled(model, prompt_tokens, prompt_of, longest)
-    width = prompt_tokens.shape[1]
+    cache, bias, lengths, logits = prefilled(model, prompt_tokens, longest)
+    width, vocabulary = prompt_tokens.shape[1], logits.shape[1]
     # in float32 a number just below 1 would round to 1 and draw the last token, however unlikely
     chance = torch.from_numpy(np.minimum(uniforms.astype(np.float32), LARGEST)).to(device)
     best = None if greedy is None or not greedy.any() else torch.from_numpy(greedy).to(device)
     decode = decoder(model)
-    logits, going = first, torch.arange(rows, device=device)  # the rows in the cache
-    alive = torch.ones(rows, dtype=torch.bool, device=device)  # which of them have not ended
-    columns: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # rows, their tokens, log-probabilities, who was alive
+    going = torch.arange(rows, device=device)  # (b,) the rows that have not ended
+    prefix = torch.from_numpy(prompt_of.astype(np.int64)).to(device)  # (b,) the entry of the cache that each goes on
+    columns: list[tuple[Tensor, Tensor, Tensor]] = []  # rows, their tokens, log-probabilities
     for t in range(longest):
         poll(t + 1, longest)
-        dist = torch.log_softmax(logits if temperature == 1 else logits / temperature, dim=-1)  # (b, V)
-        cumulative = dist.exp().cumsum(dim=-1)
-        token = (cumulative <= chance[:, t, None] * cumulative[:, -1:]).sum(dim=-1).clamp_(max=dist.shape[1] - 1)
+        dist = torch.log_softmax(logits if temperature == 1 else logits / temperature, dim=-1)  # (n, V)
+        cumulative = dist.exp().cumsum(dim=-1).index_select(0, prefix)  # (b, V)
+        token = (cumulative <= chance[:, t, None] * cumulative[:, -1:]).sum(dim=-1).clamp_(max=vocabulary - 1)
         if best is not None:
-            token = torch.where(best, dist.argmax(dim=-1), token)
-        columns.append((going, token, dist.gather(1, token[:, None])[:, 0], alive))
-        alive = alive & (token != STOP)
-        left = int(alive.sum())
-        if t + 1 == longest or not left:
+            token = torch.where(best, dist.argmax(dim=-1).index_select(0, prefix), token)
+        columns.append((going, token, dist[prefix, token]))
+        kept = (token != STOP).nonzero()[:, 0]
+        if t + 1 == longest or not len(kept):
             break
-        if left < WORTH_COMPACTING * len(going):
-            going, token, bias = going[alive], token[alive], bias[alive]
-            lengths, chance, best = lengths[alive], chance[alive], None if best is None else best[alive]
-            cache = [both[alive] for both in cache]
-            alive = alive[alive]
-        logits = decode(token, lengths + t, cache, bias, width + t)
+        if len(kept) < len(going):
+            going, token, prefix, chance = (x.index_select(0, kept) for x in (going, token, prefix, chance))
+            best = None if best is None else best.index_select(0, kept)
+        longer, place = torch.unique(prefix * vocabulary + token, return_inverse=True)  # prefixes with their next token
+        if _as_they_are(longer // vocabulary, len(lengths)):
+            following = torch.zeros_like(lengths).index_copy_(0, longer // vocabulary, longer % vocabulary)
+            prefix = (longer // vocabulary).index_select(0, place)
+        else:
+            if len(longer) < ALIKE:
+                longer = torch.cat([longer, longer[-1:].expand(ALIKE - len(longer))])
+            before, following, prefix = longer // vocabulary, longer % vocabulary, place
+            bias, lengths = bias.index_select(0, before), lengths.index_select(0, before)
+            cache = [both.index_select(0, before) for both in cache]
+        logits = decode(following, lengths + t, cache, bias, width + t)
     return _tabled(columns, uniforms.shape)
 
 
-def _tabled(columns: list[tuple[Tensor, Tensor, Tensor, Tensor]], shape: tuple[int, ...]) -> Sampled:
-    """The completions (B, T) from what was drawn at each place, (rows, tokens, log-probabilities, alive) each (b,)."""
+def _as_they_are(before: Tensor, entries: int) -> bool:
+    """Whether the cache's entries stay where they are, ``before`` (n,) being in order those that go on: no prefix
+    parts into several, and most go on.
+    """
+    most = entries >= ALIKE and len(before) >= WORTH_COMPACTING * entries
+    return most and bool((before.diff() > 0).all())
+
+
+def _tabled(columns: list[tuple[Tensor, Tensor, Tensor]], shape: tuple[int, ...]) -> Sampled:
+    """The completions (B, T) from what was drawn at each place: rows, tokens, log-probabilities, (b,) each."""
     tokens, mask, logp = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=bool), np.zeros(shape, dtype=np.float32)
-    for t, column in enumerate(columns):
-        going, token, drawn_logp, alive = (x.cpu().numpy() for x in (*column[:2], column[2].float(), column[3]))
-        rows = going[alive]
-        tokens[rows, t], mask[rows, t], logp[rows, t] = token[alive], True, drawn_logp[alive]
+    for t, (going, token, drawn_logp) in enumerate(columns):
+        rows = going.cpu().numpy()
+        tokens[rows, t], mask[rows, t], logp[rows, t] = token.cpu().numpy(), True, drawn_logp.float().cpu().numpy()
     return Sampled(tokens=tokens, mask=mask, logp=logp)
 
 
 def prefilled(
-    model: Transformer, prompt_tokens: np.ndarray, prompt_of: np.ndarray, longest: int
+    model: Transformer, prompt_tokens: np.ndarray, longest: int
 ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
-    """The prompts computed once: (per block keys and values (B, 2, H, T_prompt + T, D / H), what is added to the scores
-    (B, 1, 1, T_prompt + T), prompts' lengths (B,), logits of the first token (B, V)).
+    """The prompts computed: (per block keys and values (P, 2, H, T_prompt + T, D / H), what is added to the scores
+    (P, 1, 1, T_prompt + T), prompts' lengths (P,), logits of the first token (P, V)).
 
     Prompts stand right in the cache, so that completions begin in the same column.
     """
@@ -117,7 +136,6 @@ def prefilled(
     shift = np.arange(width) - (width - lengths[:, None])  # (P, T_prompt) position of each cell, negative in padding
     shifted = np.take_along_axis(prompt_tokens, np.maximum(shift, 0), axis=-1)
     tokens, positions = (torch.from_numpy(np.maximum(x, 0).astype(np.int64)).to(device) for x in (shifted, shift))
-    rows = torch.from_numpy(prompt_of.astype(np.int64)).to(device)
     seen = torch.from_numpy(shift >= 0).to(device)[:, None, None]  # (P, 1, 1, T_prompt)
     past = torch.ones(width, width, dtype=torch.bool, device=device).tril()
     allowed = (past & seen) | torch.eye(width, dtype=torch.bool, device=device)
@@ -127,14 +145,15 @@ def prefilled(
     for block in model.blocks:
         assert isinstance(block, Block)
         q, k, v = block.queries(x).permute(2, 0, 3, 1, 4)  # (P, H, T_prompt, D / H) each
-        both = k.new_zeros((len(prompt_of), 2, q.shape[1], width + longest, q.shape[3]))
-        both[:, 0, :, :width], both[:, 1, :, :width] = k[rows], v[rows]
+        # what a token has not yet filled is never read
+        both = k.new_empty((prompts, 2, q.shape[1], width + longest, q.shape[3]))
+        both[:, 0, :, :width], both[:, 1, :, :width] = k, v
         cache.append(both)
         attended = F.scaled_dot_product_attention(q, k, v, attn_mask=added.to(q.dtype))
         x = block.finish(x, attended.transpose(1, 2).flatten(-2))
     bias = torch.zeros(prompts, 1, 1, width + longest, dtype=x.dtype, device=device)
     bias[..., :width].masked_fill_(~seen, float("-inf"))
-    return cache, bias[rows], torch.from_numpy(lengths.astype(np.int64)).to(device)[rows], model.logits(x[:, -1])[rows]
+    return cache, bias, torch.from_numpy(lengths.astype(np.int64)).to(device), model.logits(x[:, -1])
 
 
 def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tensor, int], Tensor]:
@@ -148,24 +167,29 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tenso
     blocks = []
     for block in model.blocks:
         assert isinstance(block, Block)
-        blocks.append((block.heads, [
-            (layer.weight, layer.bias)
-            for layer in (block.norm1, block.qkv, block.out, block.norm2, block.up, block.down)
-        ]))  # fmt: skip
-    embed, position, norm = model.embed.weight, model.position.weight, (model.norm.weight, model.norm.bias)
+        layers = [(layer.bias, layer.weight.t()) for layer in (block.qkv, block.out, block.up, block.down)]
+        norms = [((model.size.width,), norm.weight, norm.bias, norm.eps) for norm in (block.norm1, block.norm2)]
+        blocks.append((block.heads, norms, layers))
+    embed, position, norm = model.embed.weight, model.position.weight, model.norm
     width = (model.size.width,)
 
     def decode(token: Tensor, positions: Tensor, cache: list[Tensor], bias: Tensor, column: int) -> Tensor:
-        x = F.embedding(token, embed) + F.embedding(positions, position)  # (B, D)
+        x = torch.embedding(embed, token) + torch.embedding(position, positions)  # (B, D)
         reach = column + 1
         seen_bias = bias[..., :reach]
-        for (heads, (norm1, qkv, out, norm2, up, down)), both in zip(blocks, cache, strict=True):
-            each = F.linear(F.layer_norm(x, width, *norm1), *qkv).view(len(x), 3, heads, -1)
+        for (heads, (norm1, norm2), (qkv, out, up, down)), both in zip(blocks, cache, strict=True):
+            each = linear(torch.layer_norm(x, *norm1), qkv).view(len(x), 3, heads, -1)
             both[:, :, :, column] = each[:, 1:]  # keys and values (B, 2, H, D / H)
             keys, values = both[:, :, :, :reach].unbind(1)
             attended = F.scaled_dot_product_attention(each[:, 0, :, None], keys, values, attn_mask=seen_bias)
-            x = x + F.linear(attended.flatten(1), *out)  # (B, H, 1, D / H) -> (B, D)
-            x = x + F.linear(F.relu(F.linear(F.layer_norm(x, width, *norm2), *up)), *down)
-        return F.linear(F.layer_norm(x, width, *norm), embed).float()
+            x = x + linear(attended.flatten(1), out)  # (B, H, 1, D / H) -> (B, D)
+            x = x + linear(linear(torch.layer_norm(x, *norm2), up).relu_(), down)
+        return F.linear(torch.layer_norm(x, width, norm.weight, norm.bias, norm.eps), embed).float()
 
     return decode
+
+
+def linear(x: Tensor, layer: tuple[Tensor, Tensor]) -> Tensor:
+    """``x`` (B, D) through a linear layer, (its bias, its transposed weights): what ``F.linear`` computes, called
+    directly."""
+    return torch.addmm(layer[0], x, layer[1])

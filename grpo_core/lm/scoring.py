@@ -29,7 +29,7 @@ class Scores:
 
 def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
     """The log-probabilities of a batch."""
-    prompts, group, width, own = batch.shape
+    (prompts, _, width, own), rows = batch.shape, len(batch.prompt_of)
     x = model.start(batch.tokens, batch.positions)  # (N, D)
     count = len(batch.prompt_cells)
     within, after = batch.added
@@ -39,9 +39,9 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
         q, k, v = _spread(qkv[:count], batch.prompt_cells, prompts, width)  # (P, H, T_prompt, D / H) each
         attended = [_gathered(_attended(q, k, v, within), batch.prompt_cells)]
         if len(batch.completion_cells):
-            q, own_k, own_v = _spread(qkv[count:], batch.completion_cells, prompts * group, own)
-            keys = torch.cat([k.repeat_interleave(group, 0), own_k], dim=2)  # (B, H, T_prompt + T − 1, D / H)
-            values = torch.cat([v.repeat_interleave(group, 0), own_v], dim=2)
+            q, own_k, own_v = _spread(qkv[count:], batch.completion_cells, rows, own)
+            keys = torch.cat([batch.for_completions(k), own_k], dim=2)  # (B, H, T_prompt + T − 1, D / H)
+            values = torch.cat([batch.for_completions(v), own_v], dim=2)
             attended.append(_gathered(_attended(q, keys, values, after), batch.completion_cells))
         x = block.finish(x, torch.cat(attended))
     stream = model.norm(x.index_select(0, batch.ends))
@@ -50,6 +50,20 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
     chosen = batch.context * dist_logp.shape[1] + batch.targets  # (B, T)
     logp = dist_logp.flatten().index_select(0, chosen.flatten()).view(chosen.shape)
     return Scores(dist_logp=dist_logp, logp=torch.where(batch.mask, logp, 0.0), stream=stream)
+
+
+def score_distinct(model: Transformer, batch: Layout, temperature: float) -> Scores:
+    """The same numbers as :func:`score`, from the distinct completions alone; not for gradients, whose sums over equal
+    completions would be rounded otherwise."""
+    if batch.distinct is None:
+        return score(model, batch, temperature)
+    only = score(model, batch.distinct.layout, temperature)
+    row, context = batch.distinct.row, batch.distinct.context
+    return Scores(
+        dist_logp=only.dist_logp.index_select(0, context),
+        logp=only.logp.index_select(0, row),
+        stream=only.stream.index_select(0, context),
+    )
 
 
 def _spread(packed: Tensor, cells: Tensor, rows: int, width: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -82,6 +82,7 @@ def test_a_group_shares_the_place_of_its_first_token_and_no_other(shape: tuple[l
 def test_the_cells_are_where_a_table_holds_those_tokens(shape: tuple[list[int], list[int]]) -> None:
     place, prompts, tokens, _ = made(*shape)
     count, group, width, own = place.shape
+    assert group is not None
     assert (count, width) == prompts.shape
     assert (count * group, own + 1) == tokens.shape
     right = padded([row[row >= 0].tolist() for row in prompts], width, left=True)

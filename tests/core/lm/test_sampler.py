@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
-from grpo_core.lm.layout import layout
+from grpo_core.lm import sampler
+from grpo_core.lm.layout import ALIKE, layout
+from grpo_core.lm.model import Transformer
 from grpo_core.lm.sampler import Sampled, sample
 from grpo_core.lm.scoring import score
 from grpo_core.lm.vocabulary import STOP, VOCABULARY
@@ -67,6 +72,33 @@ def test_a_row_depends_on_its_own_prompt_and_random_numbers_alone() -> None:
         alone = sample(MODEL, own, np.zeros(1, int), numbers[row : row + 1], temperature=1.0, poll=never)
         assert np.array_equal(alone.tokens[0], together.tokens[row])
         assert np.allclose(alone.logp[0], together.logp[row], atol=1e-5)
+
+
+def test_completions_that_begin_alike_are_computed_together_until_they_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = list[int]()
+    made = sampler.decoder
+
+    def counting(model: Transformer) -> Callable[..., torch.Tensor]:
+        decode = made(model)
+
+        def counted(token: torch.Tensor, *rest: Any) -> torch.Tensor:
+            entries.append(len(token))
+            return decode(token, *rest)
+
+        return counted
+
+    monkeypatch.setattr(sampler, "decoder", counting)
+    numbers = np.random.default_rng(3).random((4, 12)).repeat(16, axis=0)
+    numbers[:, 3:] = np.random.default_rng(5).random((64, 9))
+    done = sample(MODEL, prompts(2), np.arange(64) % 2, numbers, temperature=1.0, poll=never)
+    begun = [len({(row % 2, *done.tokens[row, : t + 1]) for row in range(64) if done.mask[row, t]}) for t in range(12)]
+    assert entries[0] == ALIKE and begun[0] <= 8, "as few as are computed alike in any company"
+    assert all(entries[t] < 64 for t in range(3)) and max(begun) > ALIKE, "they share what they begin with, then part"
+    by_prompt = np.argsort(np.arange(64) % 2, kind="stable")
+    with torch.no_grad():
+        place = layout(prompts(2), done.tokens[by_prompt], done.mask[by_prompt], CPU)
+        expected = score(MODEL, place, 1.0).logp.numpy()
+    assert np.abs(done.logp[by_prompt] - expected).max() < 1e-5
 
 
 def test_the_table_is_as_long_as_allowed_and_empty_behind_each_end() -> None:

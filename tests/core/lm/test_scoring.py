@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from grpo_core.config import Model
 from grpo_core.lm.checkpoint import started
-from grpo_core.lm.layout import layout
-from grpo_core.lm.scoring import score
+from grpo_core.lm.layout import layout, packed
+from grpo_core.lm.scoring import score, score_distinct
 from tests.core.lm.models import CPU, lively, plain_logp, prompts, sampled
 from tests.core.lm.test_layout import batch, shapes
 
@@ -54,6 +54,22 @@ def test_a_completion_is_scored_alike_in_any_company() -> None:
             prompt = asked[row // 2][asked[row // 2] >= 0][None]
             alone = score(MODEL, layout(prompt, tokens[row : row + 1, :length], real[None, :length], CPU), 1.0).logp
             assert torch.allclose(together[row, :length], alone[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("group", [2, 8])
+def test_equal_completions_are_scored_once_and_found_at_each_of_their_rows(group: int) -> None:
+    asked, tokens, mask = batch([3, 6, 4], [1, 7, 3, 5, 2, 7])
+    again = np.arange(3).repeat(group) * 2 + np.tile([1, 0, 0, 1, 1, 1, 0, 1][:group], 3)
+    tokens, mask = tokens[again], mask[again]
+    place = packed(asked, tokens, mask, CPU)
+    assert (place.distinct is not None) == (group > 2), "a group of two different ones holds nothing twice"
+    if place.distinct is not None:
+        assert len(place.distinct.layout.mask) == 6
+        assert len(place.distinct.layout.tokens) == (asked >= 0).sum() + np.array([0, 6, 2, 4, 1, 6]).sum()
+    with torch.no_grad():
+        whole, once = score(MODEL, place, 0.8), score_distinct(MODEL, place, 0.8)
+    for name in ("logp", "dist_logp", "stream"):
+        assert torch.allclose(getattr(once, name), getattr(whole, name), atol=1e-6), name
 
 
 def test_gradients_in_float64_are_those_of_the_plain_pass() -> None:
