@@ -19,8 +19,11 @@ import numpy as np
 from benchmarks.bench_latency import Probe
 from benchmarks.window import Window, timed, times, told
 from grpo_core.config import Settings
+from grpo_core.host.live_run import TOGETHER
+from grpo_core.host.loop import MOST_TOGETHER
 from grpo_core.learners import learner
-from grpo_core.metrics import metrics
+from grpo_core.metrics import metrics_of
+from grpo_core.record import Step
 from grpo_core.runs.run_file import RunWriter
 
 ROUNDS = 3
@@ -28,15 +31,17 @@ SECONDS = 2.0
 
 
 def alone(path: Path, settings: Settings) -> float:
-    """Updates a second that are computed and recorded without a window."""
+    """Updates a second that are computed and recorded without a window, a few at a time as a run's process does it."""
     training, count = learner(settings), 0
     with RunWriter.create(path, settings) as writer:
         end = time.perf_counter() + SECONDS
         begin = time.perf_counter()
         while time.perf_counter() < end:
-            step = next(training)
-            writer.append(step, metrics(step))
-            count += 1
+            steps, together = list[Step](), time.perf_counter() + TOGETHER
+            while not steps or (len(steps) < MOST_TOGETHER and time.perf_counter() < together):
+                steps.append(next(training))
+            writer.extend(list(zip(steps, metrics_of(steps), strict=True)))
+            count += len(steps)
         return count / (time.perf_counter() - begin)
 
 
