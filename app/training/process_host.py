@@ -15,6 +15,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Protocol
 
+from app.training.deadlines import Deadlines
 from app.training.recovery import recovered
 from app.training.restart_state import RestartState
 from app.training.run_process import CLOSING, PATIENCE, RunProcess, Serve
@@ -44,13 +45,6 @@ from grpo_core.progress import Progress
 from grpo_core.questions import AnyQuestion, answer_from_json, question_from_json
 from grpo_core.text import tr
 
-STARTING, LOADING = 60.0, 60.0
-"""Seconds that a process has for its start, and for loading torch."""
-QUIET = 20.0
-"""Seconds in which it has to say that it has heard a pause; the update in progress may take longer than that."""
-STARTED = 0.5
-"""Seconds that it has at the end of the program where it is still starting or loading."""
-
 
 class ProcessOutlet(Outlet, Protocol):
     """Where the results, reports and progress of a process go."""
@@ -74,13 +68,9 @@ class ProcessHost:
         self.devices: tuple[str, ...] = ()
         self._outlet, self._main, self._writers = outlet, main, writers
         self._process: RunProcess | None = None
-        self._ready = False
+        self._deadlines = Deadlines()
         self._looked = ""  # id of the run whose fresh updates it was asked for and has not sent yet
-        self._loading = False
         self._closing = False
-        self._deadline: float | None = None
-        self._quiet_since: float | None = None  # it was asked to pause, and has said nothing since
-        self._warned = False
         self._serial = 0
         self._unheard: deque[tuple[int, Command]] = deque()
         self._state = RestartState()
@@ -104,16 +94,12 @@ class ProcessHost:
         except GrpoError as error:
             self.unavailable = str(error)
             return
-        self._ready = self._loading = False
+        self._deadlines = Deadlines()
         self._looked = ""
-        self._deadline = time.monotonic() + STARTING
 
     def rest(self) -> float | None:
         """Seconds until the process is late; None where nothing is expected of it."""
-        due = [] if self._deadline is None else [self._deadline]
-        if self._quiet_since is not None:
-            due.append(self._quiet_since + (QUIET if self._warned else PATIENCE))
-        return max(0.0, min(due) - time.monotonic()) if due else None
+        return None if self._process is None else self._deadlines.rest()
 
     def obey(self, commands: Sequence[Command]) -> None:
         """Pass ``commands`` on."""
@@ -139,23 +125,10 @@ class ProcessHost:
             return
         if self._closing:
             self._close(process)
-        elif self._deadline is not None and time.monotonic() >= self._deadline:
-            self._end_deaf(process, PATIENCE if self._ready else STARTING)
-        elif self._quiet_since is not None:
-            self._look_after_a_pause(process, time.monotonic() - self._quiet_since)
-
-    def _look_after_a_pause(self, process: RunProcess, quiet: float) -> None:
-        """A pause lets the update in progress finish, but the process says at once that it has heard of it."""
-        if quiet >= QUIET:
-            self._end_deaf(process, QUIET)
-        elif quiet >= PATIENCE and not self._warned:
-            self._warned = True
-            self._outlet.tell(
-                tr(
-                    "The process that trains has not answered for {seconds:.0f} seconds. It is given {more:.0f} more; "
-                    "then it is ended. Every finished update is kept."
-                ).format(seconds=PATIENCE, more=QUIET - PATIENCE)
-            )
+        elif (seconds := self._deadlines.missed()) is not None:
+            self._end_deaf(process, seconds)
+        elif warning := self._deadlines.warning():
+            self._outlet.tell(warning)
 
     def _end_deaf(self, process: RunProcess, seconds: float) -> None:
         process.kill()
@@ -184,19 +157,14 @@ class ProcessHost:
                 return
             self._serial += 1
             self._unheard.append((self._serial, command))
-            if command.urgent and self._deadline is None:
-                self._deadline = time.monotonic() + PATIENCE
-            if isinstance(command, Pause) and self._quiet_since is None and self._ready and not self._loading:
-                self._quiet_since, self._warned = time.monotonic(), False
-            if isinstance(command, Shutdown) and (self._loading or not self._ready):  # it has nothing to lose
-                self._deadline = time.monotonic() + STARTED
+            self._deadlines.sent(command)
             message, blobs = from_command(command)
             process.send({**message, "serial": self._serial}, blobs)
 
     # -- from the process ------------------------------------------------------------------------------------------
 
     def _hear(self, message: Message) -> None:
-        self._quiet_since = None
+        self._deadlines.heard()
         match message["is"]:
             case "heard":
                 pass  # it finishes its update first
@@ -224,25 +192,23 @@ class ProcessHost:
             case "log":
                 logging.getLogger(__name__).log(message["level"], "%s", message["text"])
             case "ready":
-                self._ready, self._deadline = True, None
-                self._expect()
+                self._deadlines.started(self._urgent)
             case "loading":
-                self._loading, self._deadline = True, time.monotonic() + LOADING
+                self._deadlines.load()
             case "loaded":
-                self.devices, self._loading, self._deadline = tuple(message["devices"]), False, None
-                self._expect()
+                self.devices = tuple(message["devices"])
+                self._deadlines.loaded(self._urgent)
             case kind:
                 raise ValueError(f"the process said {kind!r}")
 
     def _on_taken(self, command: Command) -> None:
-        self._deadline = None
         self._closing = self._closing or isinstance(command, Shutdown)
-        self._expect()
+        self._deadlines.expect(self._urgent)
 
-    def _expect(self) -> None:
-        """The process is due to take the next urgent command, if there is one."""
-        if self._ready and any(command.urgent for _, command in self._unheard):
-            self._deadline = time.monotonic() + PATIENCE
+    @property
+    def _urgent(self) -> bool:
+        """Whether the process has not yet taken an urgent command."""
+        return any(command.urgent for _, command in self._unheard)
 
     def _close(self, process: RunProcess) -> None:
         """Whether the process was asked to end, has heard that, and closes its file first."""
@@ -268,7 +234,7 @@ class ProcessHost:
     # -- without the process ---------------------------------------------------------------------------------------
 
     def _unexpected(self, how: str) -> str:
-        if not self._ready:
+        if not self._deadlines.ready:
             return tr("No process could be started for the run ({how}).").format(how=how)
         current = self._state.current_begin
         if current is not None and current.settings.is_language:
@@ -284,10 +250,10 @@ class ProcessHost:
 
     def _on_end(self, sentence: str) -> None:
         """The process is gone: keep what it has finished, report, and carry out what it did not hear."""
-        self._process = self._deadline = self._quiet_since = None
+        self._process = None
         unheard = [command for _, command in self._unheard]
         ends = any(isinstance(command, Shutdown) for command in unheard)
-        if not self._ready and not ends:
+        if not self._deadlines.ready and not ends:
             self.unavailable = sentence
             return
         self._unheard.clear()

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from PySide6.QtCore import QElapsedTimer
 
-from app.training import process_host
+from app.training import deadlines
 from app.training.controller import State
 from app.training.run_process import RunProcess
 from grpo_core.config import Settings
@@ -138,7 +138,7 @@ def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_r
     trainer.until_head(1)
     trainer.qtbot.waitUntil(lambda: deaf.read_text() == "deaf")
     with monkeypatch.context() as patch:
-        patch.setattr(process_host, "PATIENCE", 0.4)
+        patch.setattr(deadlines, "PATIENCE", 0.4)
         trainer.close_run()
         trainer.until(State.IDLE)
     assert ["did not answer" in sentence for sentence in sentences] == [True]
@@ -163,8 +163,8 @@ def test_a_process_that_is_stopped_is_ended_when_it_does_not_hear_of_a_pause(
     trainer.until_head(1)
     pid = trainer.pid
     assert pid is not None
-    monkeypatch.setattr(process_host, "PATIENCE", 0.2)
-    monkeypatch.setattr(process_host, "QUIET", 4.0)
+    monkeypatch.setattr(deadlines, "PATIENCE", 0.2)
+    monkeypatch.setattr(deadlines, "QUIET", 4.0)
     os.kill(pid, signal.SIGSTOP)
     trainer.pause()
     trainer.until(State.FAILED)
@@ -185,7 +185,7 @@ def test_a_pause_during_a_long_update_waits_for_it(
     long = tmp_path / "long"
     long.touch()
     monkeypatch.setenv(mains.NOTED, str(long))
-    monkeypatch.setattr(process_host, "QUIET", 5.0)
+    monkeypatch.setattr(deadlines, "QUIET", 5.0)
     trainer = make_trainer(learners=None, process=mains.serve_slowly)
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)

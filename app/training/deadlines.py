@@ -1,0 +1,90 @@
+"""By when the process of a run has to say something, and what to say where it does not."""
+
+from __future__ import annotations
+
+import time
+
+from app.training.run_process import PATIENCE
+from grpo_core.host.commands import Command, Pause, Shutdown
+from grpo_core.text import tr
+
+STARTING, LOADING = 60.0, 60.0
+"""Seconds that a process has for its start, and for loading torch."""
+QUIET = 20.0
+"""Seconds in which it has to say that it has heard a pause; the update in progress may take longer than that."""
+STARTED = 0.5
+"""Seconds that it has at the end of the program where it is still starting or loading."""
+
+
+class Deadlines:
+    """The deadlines of one process, which has just been started.
+
+    Attributes:
+        ready: it has started.
+        loading: it loads torch.
+    """
+
+    def __init__(self) -> None:
+        self.ready = self.loading = False
+        self._due: float | None = time.monotonic() + STARTING
+        self._quiet_since: float | None = None  # it was asked to pause, and has said nothing since
+        self._warned = False
+
+    def rest(self) -> float | None:
+        """Seconds until it is late; None where nothing is expected of it."""
+        due = [] if self._due is None else [self._due]
+        if self._quiet_since is not None:
+            due.append(self._quiet_since + (QUIET if self._warned else PATIENCE))
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+    def sent(self, command: Command) -> None:
+        """It was sent ``command``."""
+        if command.urgent and self._due is None:
+            self._due = time.monotonic() + PATIENCE
+        if isinstance(command, Pause) and self._quiet_since is None and self.ready and not self.loading:
+            self._quiet_since, self._warned = time.monotonic(), False
+        if isinstance(command, Shutdown) and (self.loading or not self.ready):  # it has nothing to lose
+            self._due = time.monotonic() + STARTED
+
+    def heard(self) -> None:
+        """It has said something."""
+        self._quiet_since = None
+
+    def started(self, urgent: bool) -> None:
+        """It is ready; ``urgent``, also below: an urgent command waits for it."""
+        self.ready = True
+        self.expect(urgent)
+
+    def load(self) -> None:
+        """It begins to load torch."""
+        self.loading, self._due = True, time.monotonic() + LOADING
+
+    def loaded(self, urgent: bool) -> None:
+        """It has loaded torch."""
+        self.loading = False
+        self.expect(urgent)
+
+    def expect(self, urgent: bool) -> None:
+        """What it was to say, it has said; next it is due to take an urgent command, if there is one."""
+        self._due = time.monotonic() + PATIENCE if self.ready and urgent else None
+
+    def missed(self) -> float | None:
+        """The seconds that it had and has let pass, so that it is to be ended; None while it may go on."""
+        if self._due is not None and time.monotonic() >= self._due:
+            return PATIENCE if self.ready else STARTING
+        if self._quiet_since is not None and time.monotonic() - self._quiet_since >= QUIET:
+            return QUIET
+        return None
+
+    def warning(self) -> str:
+        """A sentence, once, where it has been quiet for long after a pause; else empty.
+
+        A pause lets the update in progress finish, but the process says at once that it has heard of it.
+        """
+        if self._quiet_since is None or self._warned or time.monotonic() - self._quiet_since < PATIENCE:
+            return ""
+        self._warned = True
+        return tr(
+            "The process that trains has not answered for {seconds:.0f} seconds. It is given {more:.0f} more; "
+            "then it is ended. Every finished update is kept."
+        ).format(seconds=PATIENCE, more=QUIET - PATIENCE)
