@@ -71,55 +71,47 @@ def sample(
     cache, bias, lengths, logits = prefilled(model, prompt_tokens, longest)
     width, vocabulary = prompt_tokens.shape[1], logits.shape[1]
     # in float32 a number just below 1 would round to 1 and draw the last token, however unlikely
-    chance = torch.from_numpy(np.minimum(uniforms.astype(np.float32), LARGEST)).to(device)
-    best = None if greedy is None or not greedy.any() else torch.from_numpy(greedy).to(device)
+    chance = np.minimum(uniforms.astype(np.float32), LARGEST)
+    done = Sampled(
+        tokens=np.zeros(chance.shape, dtype=np.int32), mask=np.zeros(chance.shape, dtype=bool),
+        logp=np.zeros(chance.shape, dtype=np.float32),
+    )  # fmt: skip
     decode = decoder(model)
-    going = torch.arange(rows, device=device)  # (b,) the rows that have not ended
-    prefix = torch.from_numpy(prompt_of.astype(np.int64)).to(device)  # (b,) the entry of the cache that each goes on
-    columns: list[tuple[Tensor, Tensor, Tensor]] = []  # rows, their tokens, log-probabilities
+    # (b,) the rows that have not ended, and the entry of the cache that each goes on
+    going, prefix = np.arange(rows), prompt_of.astype(np.int64)
     for t in range(longest):
         poll(t + 1, longest)
         dist = torch.log_softmax(logits if temperature == 1 else logits / temperature, dim=-1)  # (n, V)
-        cumulative = dist.exp().cumsum(dim=-1).index_select(0, prefix)  # (b, V)
-        token = (cumulative <= chance[:, t, None] * cumulative[:, -1:]).sum(dim=-1).clamp_(max=vocabulary - 1)
-        if best is not None:
-            token = torch.where(best, dist.argmax(dim=-1).index_select(0, prefix), token)
-        columns.append((going, token, dist[prefix, token]))
-        kept = (token != STOP).nonzero()[:, 0]
-        if t + 1 == longest or not len(kept):
+        cumulative, dist_logp = dist.exp().cumsum(dim=-1).cpu().numpy()[prefix], dist.cpu().numpy()  # (b, V), (n, V)
+        passed = (cumulative <= chance[going, t, None] * cumulative[:, -1:]).sum(axis=-1)
+        token = np.minimum(passed, vocabulary - 1)
+        if greedy is not None and greedy.any():
+            token = np.where(greedy[going], dist_logp.argmax(axis=-1)[prefix], token)
+        done.tokens[going, t], done.mask[going, t], done.logp[going, t] = token, True, dist_logp[prefix, token]
+        goes_on = token != STOP
+        if t + 1 == longest or not goes_on.any():
             break
-        if len(kept) < len(going):
-            going, token, prefix, chance = (x.index_select(0, kept) for x in (going, token, prefix, chance))
-            best = None if best is None else best.index_select(0, kept)
-        longer, place = torch.unique(prefix * vocabulary + token, return_inverse=True)  # prefixes with their next token
-        if _as_they_are(longer // vocabulary, len(lengths)):
-            following = torch.zeros_like(lengths).index_copy_(0, longer // vocabulary, longer % vocabulary)
-            prefix = (longer // vocabulary).index_select(0, place)
+        going, prefix, token = going[goes_on], prefix[goes_on], token[goes_on]
+        longer, place = np.unique(prefix * vocabulary + token, return_inverse=True)  # prefixes with their next token
+        before, following = np.divmod(longer, vocabulary)
+        if _as_they_are(before, len(lengths)):
+            entries, prefix = np.zeros(len(lengths), dtype=np.int64), before[place]
+            entries[before] = following
         else:
-            if len(longer) < ALIKE:
-                longer = torch.cat([longer, longer[-1:].expand(ALIKE - len(longer))])
-            before, following, prefix = longer // vocabulary, longer % vocabulary, place
-            bias, lengths = bias.index_select(0, before), lengths.index_select(0, before)
-            cache = [both.index_select(0, before) for both in cache]
-        logits = decode(following, lengths + t, cache, bias, width + t)
-    return _tabled(columns, uniforms.shape)
+            before, entries = (np.pad(x, (0, max(0, ALIKE - len(x))), mode="edge") for x in (before, following))
+            prefix, order = place, torch.from_numpy(before).to(device)
+            bias, lengths = bias.index_select(0, order), lengths.index_select(0, order)
+            cache = [both.index_select(0, order) for both in cache]
+        logits = decode(torch.from_numpy(entries).to(device), lengths + t, cache, bias, width + t)
+    return done
 
 
-def _as_they_are(before: Tensor, entries: int) -> bool:
+def _as_they_are(before: np.ndarray, entries: int) -> bool:
     """Whether the cache's entries stay where they are, ``before`` (n,) being in order those that go on: no prefix
     parts into several, and most go on.
     """
     most = entries >= ALIKE and len(before) >= WORTH_COMPACTING * entries
-    return most and bool((before.diff() > 0).all())
-
-
-def _tabled(columns: list[tuple[Tensor, Tensor, Tensor]], shape: tuple[int, ...]) -> Sampled:
-    """The completions (B, T) from what was drawn at each place: rows, tokens, log-probabilities, (b,) each."""
-    tokens, mask, logp = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=bool), np.zeros(shape, dtype=np.float32)
-    for t, (going, token, drawn_logp) in enumerate(columns):
-        rows = going.cpu().numpy()
-        tokens[rows, t], mask[rows, t], logp[rows, t] = token.cpu().numpy(), True, drawn_logp.float().cpu().numpy()
-    return Sampled(tokens=tokens, mask=mask, logp=logp)
+    return most and bool((np.diff(before) > 0).all())
 
 
 def prefilled(
