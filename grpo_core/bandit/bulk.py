@@ -10,18 +10,23 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 from grpo_core.bandit.simulate import Update, updates
 from grpo_core.config import Settings
 
 LEAST = 4096
 """Runs that are worth a thread."""
+TOGETHER = 4096
+"""Runs that are updated in one call: the arrays of more leave the processor's cache, and their memory goes back to the
+system after every update."""
 
 
 def bulk_updates(
     settings: Settings, seeds: Sequence[int], *, threads: int | None = None
 ) -> Iterator[tuple[Update, ...]]:
-    """Update after update of one run a seed, without end: one :class:`Update` a thread, together in the seeds' order.
+    """Update after update of one run a seed, without end: an :class:`Update` for each part of the runs, together in the
+    seeds' order.
 
     The numbers are those of :func:`grpo_core.bandit.simulate.updates`, bit for bit, however the runs are split.
 
@@ -30,12 +35,21 @@ def bulk_updates(
         seeds: (R,).
         threads: the most that are used, one a processor core by default.
     """
-    wanted = max(1, min(threads or os.cpu_count() or 1, len(seeds) // LEAST))
-    size = math.ceil(len(seeds) / wanted)
-    parts = [updates(settings, seeds[first : first + size]) for first in range(0, len(seeds), size)]
-    if len(parts) == 1:
-        for done in parts[0]:
-            yield (done,)
-    with ThreadPoolExecutor(len(parts)) as pool:
+    count = max(1, min(threads or os.cpu_count() or 1, len(seeds) // LEAST))
+    each = math.ceil(len(seeds) / (count * math.ceil(len(seeds) / (count * TOGETHER))))
+    parts = [updates(settings, seeds[first : first + each]) for first in range(0, len(seeds), each)]
+    if count == 1:
         while True:
-            yield tuple(pool.map(next, parts))
+            yield tuple(next(part) for part in parts)
+    share = math.ceil(len(parts) / count)
+    shares = [parts[first : first + share] for first in range(0, len(parts), share)]
+    with ExitStack() as stack:
+        # a thread of its own for each share: what it has in the cache of its core, it finds there again
+        pools = [stack.enter_context(ThreadPoolExecutor(1)) for _ in shares]
+        while True:
+            waiting = [pool.submit(_next_of_each, own) for pool, own in zip(pools, shares, strict=True)]
+            yield tuple(done for future in waiting for done in future.result())
+
+
+def _next_of_each(parts: Sequence[Iterator[Update]]) -> list[Update]:
+    return [next(part) for part in parts]

@@ -11,11 +11,14 @@ from grpo_core.bandit.simulate import updates
 from grpo_core.config import Settings
 
 
-@pytest.mark.parametrize(("threads", "parts"), [(1, 1), (2, 2), (3, 3), (64, 4)])
+@pytest.mark.parametrize(
+    ("threads", "together", "parts"), [(1, 99, 1), (2, 99, 2), (3, 99, 3), (64, 99, 4), (1, 4, 6), (2, 4, 6), (3, 4, 6)]
+)
 def test_runs_split_over_threads_compute_the_same_bits(
-    threads: int, parts: int, monkeypatch: pytest.MonkeyPatch
+    threads: int, together: int, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk, "LEAST", 5)
+    monkeypatch.setattr(bulk, "TOGETHER", together)
     settings, seeds = Settings().replace({"learner.mu": 2}), range(23)
     split = bulk.bulk_updates(settings, seeds, threads=threads)
     for whole, pieces in islice(zip(updates(settings, seeds), split, strict=False), 3):
