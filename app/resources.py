@@ -32,10 +32,15 @@ def load_fonts() -> tuple[str, str]:
 
 def icon(name: str, colour: str) -> QIcon:
     """The icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size; an empty icon where there is none."""
+    drawing = _read_icon(name)
+    return QIcon(_Drawing(drawing.replace(DRAWN_AS, colour))) if drawing else QIcon()
+
+
+@cache
+def _read_icon(name: str) -> str:
+    """The SVG of the shipped icon ``name``, read once; empty where there is none."""
     path = resource(f"icons/{name}.svg")
-    if not path.is_file():
-        return QIcon()
-    return QIcon(_Drawing(path.read_text("utf-8").replace(DRAWN_AS, colour)))
+    return path.read_text("utf-8") if path.is_file() else ""
 
 
 class _Drawing(QIconEngine):

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +184,7 @@ def _line(text: str, id: str) -> int:
     return 1
 
 
+@lru_cache(maxsize=4096)  # a window asks for some 70 terms when it is made, each under the name that its row has
 def _plain(name: str) -> str:
     folded = name.casefold()
     return _NAME.sub(" ", folded).strip() if folded.isascii() else folded

@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton
+from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.theme.look import CHOICES, Look, apply, choose
@@ -126,6 +126,30 @@ def test_the_look_tells_when_it_changes_and_only_then(qapp: QApplication) -> Non
     with pytest.raises(ValueError, match="no theme"):
         look.set(choice="sepia")
     assert look.choice == "dark"
+
+
+class Styled(QWidget):
+    """Counts how often it is styled anew."""
+
+    times = 0
+
+    def changeEvent(self, event: QEvent) -> None:
+        self.times += event.type() == QEvent.Type.StyleChange
+        super().changeEvent(event)
+
+
+def test_a_change_that_leaves_the_stylesheet_as_it_is_styles_no_widget_again(qtbot: QtBot, qapp: QApplication) -> None:
+    widget, look = Styled(), Look(qapp, "light")
+    qtbot.addWidget(widget)
+    look.dress()
+    widget.show()
+    before = widget.times
+    look.set(legible=24)
+    assert widget.times == before
+    look.set("dark", 1.5)
+    assert widget.times > before
+    assert qapp.styleSheet() == stylesheet(look.theme, 1.5)
+    look.set("light", 1.0, legible=0)
 
 
 def test_high_contrast_is_for_eyes_that_need_it() -> None:
