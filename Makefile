@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 SOURCES := pyproject.toml constraints.txt
-OFFSCREEN := QT_QPA_PLATFORM=offscreen
+# Compiled modules are kept: each of the processes that tests and benchmarks start would compile them again.
+OFFSCREEN := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen
 
 .PHONY: help run run-lm run-hf test test-long test-model test-package lint bench bench-trl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -93,27 +94,39 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@cache
+class Import(NamedTuple):
+    """One import of a file: what, whether inside a function, whether for type checking alone."""
+
+    module: str
+    lazy: bool
+    typing: bool
+
+
 def imports(path: Path, *, lazy: bool = True, typing: bool = True) -> tuple[str, ...]:
     """Every module that a file imports; ``lazy``: also inside functions, ``typing``: also for type checking alone."""
-    return tuple(_imports(path, lazy, typing))
+    return tuple(one.module for one in every_import(path) if (lazy or not one.lazy) and (typing or not one.typing))
 
 
-def _imports(path: Path, lazy: bool, typing: bool) -> Iterator[str]:
-    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+@cache
+def every_import(path: Path) -> tuple[Import, ...]:
+    return tuple(_imports(path, ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def _imports(path: Path, tree: ast.AST) -> Iterator[Import]:
+    waiting = [(tree, False, False)]
     while waiting:
-        node = waiting.pop()
-        if not typing and isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            waiting += node.orelse
+        node, lazy, typing = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            waiting += [(child, lazy, True) for child in node.body]
+            waiting += [(child, lazy, typing) for child in node.orelse]
             continue
-        if not lazy and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
+        lazy |= isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from (Import(alias.name, lazy, typing) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        waiting += ast.iter_child_nodes(node)
+            yield from (Import(f"{node.module}.{alias.name}", lazy, typing) for alias in node.names)
+        waiting += [(child, lazy, typing) for child in ast.iter_child_nodes(node)]
 
 
 def inside(module: str, package: str) -> bool:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,16 @@ def english_again() -> Iterator[None]:
     language.choose(["--language", "en"])
 
 
-def sources() -> Iterator[tuple[Path, ast.Call]]:
+@cache
+def sources() -> tuple[tuple[Path, ast.Call], ...]:
     """Every call of ``tr`` in the program."""
-    for package in ("app", "grpo_core"):
-        for path in (ROOT / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tr":
-                    yield path, node
+    return tuple(
+        (path, node)
+        for package in ("app", "grpo_core")
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tr"
+    )
 
 
 DATA = {"glossary.py", "published.py", "references.py", "reading.py", "steps.py", "table.py"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,8 @@ from tests.app.conftest import Driver
 from tests.app.stories.test_language_model import run
 from tests.core.hf.tiny import saved
 
-pytest.importorskip("transformers")
-pytest.importorskip("peft")
+MISSING = [name for name in ("transformers", "peft") if find_spec(name) is None]  # not imported: they take seconds
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 
 
 @pytest.fixture(scope="module")
