@@ -17,6 +17,8 @@ from app.settings.preferences import Preferences
 from app.training.controller import State
 from app.workspace import frame
 from app.workspace.player import Mode
+from grpo_core.config import Settings
+from tests.conftest import OUTLIVES_A_TEST, alive, assert_nothing_is_left, patient
 
 PEOPLE_SEE, frame.INTERVAL_MS = frame.INTERVAL_MS, 8
 """Tests wait for many frames; the rate that people see is held by test_performance_guards.py."""
@@ -100,3 +102,47 @@ def driver(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]
     made = make(qtbot, tmp_path / "home")
     yield made
     take_down(made)
+
+
+@pytest.fixture(scope="module")
+def window_of_module(
+    request: pytest.FixtureRequest, qapp: QApplication, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Driver]:
+    """The window that :func:`shared` gives to one test after another."""
+    before = alive()
+    made = make(patient(QtBot(request)), tmp_path_factory.mktemp("shared") / "home")
+    yield made
+    take_down(made)
+    assert_nothing_is_left(before)
+
+
+@pytest.fixture
+def shared(window_of_module: Driver, qtbot: QtBot) -> Iterator[Driver]:
+    """A program with a new run in the window that all tests of a module share: to make a window costs 0.3 s.
+
+    For tests that say themselves which look, size and layout it has: those of the test before are kept, as are the
+    panels that were made. A module that uses it makes no other window.
+    """
+    window_of_module.qtbot = qtbot
+    yield window_of_module
+    _begin_again(window_of_module)
+    for root in (window_of_module.program, *QApplication.topLevelWidgets()):  # looked for after the module's last test
+        root.setProperty(OUTLIVES_A_TEST, True)
+
+
+def _begin_again(driver: Driver) -> None:
+    """Leave the class and the lesson, and show a new run alone."""
+    program = driver.program
+    if program.lessons.is_open:
+        program.lessons.player.leave()
+    if program.presenter.active:
+        program.presenter.stop()
+        driver.qtbot.waitUntil(lambda: not program.presenter._later.isActive())
+    driver.qtbot.waitUntil(driver._resting)
+    before = list(program.workspace.runs)
+    program.run_manager.new_run(Settings())
+    for run in before:
+        program.run_manager.close_run(run)
+    for line in program.messages.lines:
+        program.messages.remove(line.message.key)
+    driver.settle()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QMainWindow
 
-from app.application import Application
 from app.commands.actions import Actions
 from app.commands.command import Command, CommandStatus, conflicts
 from app.workspace.player import Mode
@@ -22,37 +20,6 @@ EXPECTED_KEYS = {
     "stage_back": ("Shift+,",), "explain": ("E",), "table_twin": ("T",), "undo": ("Ctrl+Z",), "quit": ("Ctrl+Q",),
     "shortcut_sheet": ("F1",), "palette": ("Ctrl+Shift+P",), "full_screen": ("F11",), "zoom_reset": ("Ctrl+0",),
     "go_start": ("Home",), "go_end": ("End",),
-}  # fmt: skip
-EFFECTS: dict[str, tuple[Callable[[Application], object], object]] = {
-    "zoom_in": (lambda p: p.look.scale, 1.1),
-    "zoom_out": (lambda p: p.look.scale, 0.9),
-    "theme.projector": (lambda p: p.look.choice, "projector"),
-    "layout.Compare": (lambda p: p.preferences.current.layout, "Compare"),
-    "layout.Mine": (lambda p: p.preferences.current.layout, "Mine"),
-    "panel.glossary": (lambda p: p.window.docks["glossary"].isVisible(), True),
-    "glossary": (lambda p: p.window.docks["glossary"].isVisible(), True),
-    "references": (lambda p: p.window.docks["references"].isVisible(), True),
-    "lessons": (lambda p: p.window.docks["lesson"].isVisible(), True),
-    "breakpoints": (lambda p: p.window.docks["breakpoints"].isVisible(), True),
-    "queue": (lambda p: p.window.docks["queue"].isVisible(), True),
-    "what_if": (lambda p: p.window.docks["what_if"].isVisible(), True),
-    "reduced_motion": (lambda p: (p.preferences.current.reduced_motion, p.player.staged), (True, False)),
-    "thinning": (lambda p: (p.preferences.current.thinning, p.run_manager.training.thin), (True, True)),
-    "full_screen": (lambda p: p.window.isFullScreen(), True),
-    "speaker": (lambda p: p.presenter.speaker.isVisible(), True),
-    "present.counter": (lambda p: p.presenter.counter.isHidden(), False),
-    "present.blank": (lambda p: p.presenter.blank.isHidden(), False),
-    "present.ring": (lambda p: p.presenter.ring.on, True),
-    "palette": (lambda p: p.palette.isVisible(), True),
-    "shortcut_sheet": (lambda p: p.sheet.isVisible(), True),
-    "new_run": (lambda p: len(p.workspace.runs), 2),
-    "branch": (lambda p: p.workspace.run.branched_at, 3),  # type: ignore[union-attr]
-    "step_back": (lambda p: p.workspace.cursor.step, 2),
-    "present.step_back": (lambda p: p.workspace.cursor.step, 2),
-    "go_start": (lambda p: p.workspace.cursor.step, 0),
-    "explain": (lambda p: p.workspace.quantity is not None, True),
-    "faster": (lambda p: p.player.speed, 10.0),
-    "slower": (lambda p: p.player.speed, 2.0),
 }  # fmt: skip
 
 
@@ -72,22 +39,6 @@ def test_every_command_has_a_title_a_tip_and_a_menu(actions: Actions) -> None:
 def test_the_keys_are_those_that_were_promised(actions: Actions) -> None:
     for id, keys in EXPECTED_KEYS.items():
         assert actions[id].command.shortcuts[: len(keys)] == keys
-
-
-@pytest.mark.parametrize("id", EFFECTS)
-def test_a_command_does_what_its_name_promises(driver: Driver, id: str) -> None:
-    program = driver.program
-    driver.run(3)
-    program.player.set_speed(5.0)
-    program.layout_files.save(program.window, "Mine")
-    program.layouts.changed.emit()
-    read, after = EFFECTS[id]
-    assert read(program) != after
-    program.actions[id].trigger()
-    assert read(program) == after
-    driver.settle()
-    program.palette.hide()
-    program.sheet.hide()
 
 
 def test_every_command_runs_in_a_window_without_complaint(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,14 @@ def shown(workspace: Workspace) -> object:
     return workspace.run
 
 
-@pytest.mark.parametrize("name", ["grpo", "two_processes", "entbonus", "short_generations"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "grpo",
+        "two_processes",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("entbonus", "short_generations")),
+    ],
+)
 def test_a_trace_opens_at_its_last_step_and_every_panel_draws_every_step(driver: Driver, name: str) -> None:
     run = opened(driver, DATA / name)
     workspace = driver.program.workspace

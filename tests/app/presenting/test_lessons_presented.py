@@ -103,7 +103,7 @@ def test_a_class_sees_one_question_one_picture_and_one_number(driver: Driver) ->
     assert program.transport.isVisible()
 
 
-@pytest.mark.parametrize("size", [(1024, 768), (1280, 720), (1920, 1080)])
+@pytest.mark.parametrize("size", [(1024, 768), pytest.param((1280, 720), marks=pytest.mark.long), (1920, 1080)])
 def test_before_a_class_type_is_at_least_two_percent_of_the_height_and_nothing_is_cut(
     driver: Driver, size: tuple[int, int]
 ) -> None:

@@ -28,6 +28,7 @@ from tests.app.presenting.hands import places, settle, stage_of, start
 from tests.app.stories.hands import activate, drag, panel, press
 
 Key = Qt.Key
+SIZES = [(1024, 768), pytest.param((1366, 768), marks=pytest.mark.long), (1920, 1080)]
 
 
 def test_presenting_fills_the_screen_for_a_projector_and_ends_as_it_began(driver: Driver) -> None:
@@ -206,7 +207,7 @@ def test_the_ring_follows_the_pointer_and_lets_clicks_through(driver: Driver) ->
     assert not ring.isVisible()
 
 
-@pytest.mark.parametrize("size", [(1024, 768), (1366, 768), (1920, 1080)])
+@pytest.mark.parametrize("size", SIZES)
 def test_the_counter_lies_over_no_control_until_a_hand_puts_it_there(driver: Driver, size: tuple[int, int]) -> None:
     driver.run(2)
     start(driver)
@@ -227,7 +228,7 @@ def test_the_counter_lies_over_no_control_until_a_hand_puts_it_there(driver: Dri
     assert window.rect().contains(presenter.counter.geometry())
 
 
-@pytest.mark.parametrize("size", [(1024, 768), (1366, 768), (1920, 1080)])
+@pytest.mark.parametrize("size", SIZES)
 def test_every_word_in_a_plot_is_at_least_two_percent_of_the_height(driver: Driver, size: tuple[int, int]) -> None:
     driver.run(5)
     start(driver)

@@ -1,0 +1,75 @@
+"""A command does what its name promises; one that is on or off is off again when it is run once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from app.application import Application
+from tests.app.conftest import Driver
+
+EFFECTS: dict[str, tuple[Callable[[Application], object], object]] = {
+    "zoom_in": (lambda p: p.look.scale, 1.1),
+    "zoom_out": (lambda p: p.look.scale, 0.9),
+    "theme.projector": (lambda p: p.look.choice, "projector"),
+    "layout.Compare": (lambda p: p.preferences.current.layout, "Compare"),
+    "layout.Mine": (lambda p: p.preferences.current.layout, "Mine"),
+    "panel.glossary": (lambda p: p.window.docks["glossary"].isVisible(), True),
+    "glossary": (lambda p: p.window.docks["glossary"].isVisible(), True),
+    "references": (lambda p: p.window.docks["references"].isVisible(), True),
+    "lessons": (lambda p: p.window.docks["lesson"].isVisible(), True),
+    "breakpoints": (lambda p: p.window.docks["breakpoints"].isVisible(), True),
+    "queue": (lambda p: p.window.docks["queue"].isVisible(), True),
+    "what_if": (lambda p: p.window.docks["what_if"].isVisible(), True),
+    "reduced_motion": (lambda p: (p.preferences.current.reduced_motion, p.player.staged), (True, False)),
+    "thinning": (lambda p: (p.preferences.current.thinning, p.run_manager.training.thin), (True, True)),
+    "full_screen": (lambda p: p.window.isFullScreen(), True),
+    "speaker": (lambda p: p.presenter.speaker.isVisible(), True),
+    "present.counter": (lambda p: p.presenter.counter.isHidden(), False),
+    "present.blank": (lambda p: p.presenter.blank.isHidden(), False),
+    "present.ring": (lambda p: p.presenter.ring.on, True),
+    "palette": (lambda p: p.palette.isVisible(), True),
+    "shortcut_sheet": (lambda p: p.sheet.isVisible(), True),
+    "new_run": (lambda p: len(p.workspace.runs), 2),
+    "branch": (lambda p: p.workspace.run.branched_at, 3),  # type: ignore[union-attr]
+    "step_back": (lambda p: p.workspace.cursor.step, 2),
+    "present.step_back": (lambda p: p.workspace.cursor.step, 2),
+    "go_start": (lambda p: p.workspace.cursor.step, 0),
+    "explain": (lambda p: p.workspace.quantity is not None, True),
+    "faster": (lambda p: p.player.speed, 10.0),
+    "slower": (lambda p: p.player.speed, 2.0),
+}  # fmt: skip
+SWITCHES = {
+    "full_screen", "reduced_motion", "thinning", "speaker", "present.blank", "present.counter", "present.ring",
+}  # fmt: skip
+"""Commands that take back what they did."""
+
+
+@pytest.fixture
+def program(shared: Driver) -> Iterator[Application]:
+    """A program at update 3, as at its start but for what it has learned to draw."""
+    program = shared.program
+    program.layouts.choose("Bandit")
+    program.look.set("light", 1.0)
+    program.player.set_speed(None)
+    shared.run(3)
+    program.player.set_speed(5.0)
+    program.layout_files.save(program.window, "Mine")
+    program.layouts.changed.emit()
+    yield program
+    program.palette.hide()
+    program.sheet.hide()
+
+
+@pytest.mark.parametrize("id", EFFECTS)
+def test_a_command_does_what_its_name_promises(shared: Driver, program: Application, id: str) -> None:
+    read, after = EFFECTS[id]
+    action, before = program.actions[id], read(program)
+    assert before != after
+    action.trigger()
+    assert read(program) == after
+    shared.settle()
+    if id in SWITCHES:
+        action.trigger()
+        assert read(program) == before
