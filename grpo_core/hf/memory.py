@@ -79,13 +79,18 @@ def need(files: ModelFiles, settings: Settings) -> Need:
     )  # fmt: skip
 
 
-def require_room(files: ModelFiles, settings: Settings) -> None:
+def require_room(files: ModelFiles, settings: Settings, free: float | None = None) -> None:
     """Refuses a model that does not fit, before anything is loaded.
+
+    Args:
+        files: of the model.
+        settings: of the run.
+        free: bytes that are free on its device; None asks :func:`available`.
 
     Raises:
         SettingsError: naming what it needs and what there is.
     """
-    there = available(settings.model.device)
+    there = available(settings.model.device) if free is None else free
     wanted = need(files, settings).whole
     if there is not None and wanted > there:
         raise refuse(

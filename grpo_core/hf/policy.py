@@ -56,7 +56,7 @@ class FolderPolicy(TrainedWeights):
         if wanted.digest and wanted.digest != files.digest:
             raise refuse(files.path, tr("it holds other files than when this run began; put those back, or begin anew"))
         _require_rank_of(files, settings)
-        require_room(files, settings)
+        require_room(files, settings, torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None)
         # bfloat16 holds 3 digits, in which small steps vanish: weights that are trained are float32, under autocast
         self._precision = wanted.precision if wanted.adapter_rank else "float32"
         loaded = load(files, device, self._precision)

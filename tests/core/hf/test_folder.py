@@ -85,6 +85,8 @@ def test_a_model_that_needs_more_memory_than_there_is_is_refused(folders: dict[s
     assert files.parameters == pytest.approx(7e10, rel=1e-3)
     with pytest.raises(SettingsError, match=r"needs about \d+\.\d GB of memory, and \d+\.\d GB are free"):
         require_room(files, small(folder))
+    with pytest.raises(SettingsError, match=r"needs about \d+\.\d GB of memory, and 24\.0 GB are free"):
+        require_room(files, small(folder, model__device="cuda"), free=24e9)
 
 
 def test_tensors_that_the_configuration_does_not_ask_for_are_refused_before_they_are_read(
