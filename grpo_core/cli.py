@@ -21,6 +21,7 @@ from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
 from grpo_core.experiments.command import add_commands as add_experiments
 from grpo_core.health.command import add_command as add_diagnose
 from grpo_core.hf.folder import look
+from grpo_core.hf.generation import ignored_sentence
 from grpo_core.hf.memory import need
 from grpo_core.learners import Learner, learner
 from grpo_core.lm.words import ABOUT
@@ -88,7 +89,8 @@ def _base(options: argparse.Namespace) -> Settings | None:
     settings = files.settings
     wanted = settings_from(options.preset, options.set, settings)
     about = ABOUT[wanted.language.problem]
-    print(files.description, need(files, wanted).sentence, about.watch, about.gamed, sep="\n", file=sys.stderr)
+    sentences = [files.description, need(files, wanted).sentence, ignored_sentence(files.whole)]
+    print(*filter(None, [*sentences, about.watch, about.gamed]), sep="\n", file=sys.stderr)
     return settings
 
 

@@ -45,7 +45,9 @@ class Answer:
     Attributes:
         tokens: (T,) the end sign included.
         logp, ref_logp: (T,) under the policy that sampled the group, and under the reference.
-        dist_logp: (T, V) the whole distribution at each token's place.
+        dist_logp: (T, V) the whole distribution at each token's place; (T, 0) over a large vocabulary.
+        top_tokens, top_logp: (T, k) the likeliest tokens at each place and their log-probabilities, in that order,
+            where the distribution is not kept; for display alone.
         reward: what it is paid.
         parts: (K,) parts of the reward, before their weights.
     """
@@ -56,6 +58,15 @@ class Answer:
     dist_logp: np.ndarray
     reward: float
     parts: np.ndarray
+    top_tokens: np.ndarray | None = None
+    top_logp: np.ndarray | None = None
+
+    def likeliest(self, place: int) -> tuple[int, float]:
+        """The token that the policy would rather have written at ``place``, and its log-probability."""
+        if self.top_tokens is not None and self.top_logp is not None:
+            return int(self.top_tokens[place, 0]), float(self.top_logp[place, 0])
+        best = int(self.dist_logp[place].argmax())
+        return best, float(self.dist_logp[place, best])
 
     def to_json(self) -> str:
         """One line; :meth:`from_json` reads it back."""
@@ -75,7 +86,10 @@ class Answer:
         per_token: list[Any] = [arrays.get(name) for name in ("tokens", "logp", "ref_logp", "dist_logp")]
         if not all(isinstance(x, np.ndarray) and x.dtype.kind in "if" for x in (*per_token, arrays.get("parts"))):
             raise ValueError("what should be numbers are none")
-        if len({len(x) for x in per_token}) > 1 or any(x.ndim != 1 for x in per_token[:3]):
+        top: list[Any] = [arrays[name] for name in ("top_tokens", "top_logp") if arrays.get(name) is not None]
+        if not all(isinstance(x, np.ndarray) and x.dtype.kind in "if" and x.ndim == 2 and x.size for x in top):
+            raise ValueError("the likeliest tokens are no table of numbers")
+        if len({len(x) for x in [*per_token, *top]}) > 1 or any(x.ndim != 1 for x in per_token[:3]) or len(top) == 1:
             raise ValueError("its arrays do not fit together")
         reward = arrays.get("reward")
         if isinstance(reward, bool) or not isinstance(reward, (int, float)):

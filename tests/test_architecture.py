@@ -57,13 +57,15 @@ LIGHT = tuple(
     f"grpo_core.lm.{name}"
     for name in (
         "vocabulary", "problems", "pattern_process", "patterns", "prompt_file", "kept_prompts", "rewards", "size",
-        "origin", "recorded_answers", "words",
+        "origin", "recorded_answers", "word_verdicts", "words",
     )
 )  # fmt: skip
 LIGHT += tuple(
     f"grpo_core.hf.{name}"
-    for name in ("attention", "folder", "gguf_header", "memory", "origin", "refusal", "tensors", "trl_script")
-)
+    for name in (
+        "attention", "folder", "generation", "gguf_header", "memory", "origin", "refusal", "tensors", "trl_script",
+    )
+)  # fmt: skip
 """What of the language models needs no torch: words, prompts and rewards, and a look at a folder's files."""
 WITH_TORCH = ("grpo_core.lm", "grpo_core.hf")
 """Rooms whose other files import torch."""

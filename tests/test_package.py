@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import subprocess
 import sys
@@ -17,8 +18,8 @@ import pytest
 
 from app.build import Build, this_build
 from grpo_core import __version__
-from tools.package import archive, licences, qt_plugins
-from tools.package.contents import HIDDEN, excluded, kept, note
+from tools.package import archive, licences, model, qt_plugins
+from tools.package.contents import HIDDEN, excluded, kept, kept_modules, note
 from tools.package.stamp import KINDS, Stamp, stamp
 
 ROOT = Path(__file__).parent.parent
@@ -236,3 +237,26 @@ def test_the_menu_entry_names_the_folder_it_was_made_in_and_goes_away_again(tmp_
     subprocess.run([*script, "--remove"], env=env, check=True)
     left = {path.name for path in data.rglob("*") if path.is_file()}
     assert not {"grpo-lab.desktop", "grpo-lab.xml", "grpo-lab.svg"} & left
+
+
+def test_the_model_of_the_full_package_is_the_pinned_one_or_none(tmp_path: Path) -> None:
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF")
+    digest = hashlib.sha256(b"GGUF").hexdigest()
+    assert model.checked(file, digest) == file
+    with pytest.raises(SystemExit, match="the package is made with"):
+        model.checked(file, model.DIGEST)
+
+
+def test_kinds_of_models_that_are_not_read_leave_the_package_and_others_stay() -> None:
+    modules = [
+        (name, f"/s/{name}.py", "PYMODULE")
+        for name in (
+            "transformers.models", "transformers.models.llama.modeling_llama", "transformers.models.vit.modeling_vit",
+            "transformers.models.auto.auto_factory", "transformers.models.llama4.modeling_llama4", "grpo_core.kl",
+        )
+    ]  # fmt: skip
+    left = [name for name, _, _ in kept_modules(modules)]
+    assert left == ["transformers.models", modules[1][0], modules[3][0], "grpo_core.kl"]
+    files = [(f"transformers/models/{name}.py", "/s", "DATA") for name in ("__init__", "qwen2/a", "clip/a")]
+    assert [name for name, _, _ in kept(files)] == ["transformers/models/__init__.py", "transformers/models/qwen2/a.py"]

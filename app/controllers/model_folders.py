@@ -15,9 +15,9 @@ from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks, TaskPoll
 from grpo_core.config import Settings
 from grpo_core.hf.folder import ModelFiles, look, texts_of
+from grpo_core.hf.generation import ignored_sentence
 from grpo_core.hf.memory import need, require_room
 from grpo_core.hf.refusal import NO_TRANSFORMERS
-from grpo_core.lm.words import ABOUT
 from grpo_core.text import tr
 
 LOOKING = "model-folder"
@@ -55,8 +55,8 @@ class ModelFolders(QObject):
     def _on_looked_at(self, files: ModelFiles) -> None:
         settings = _settings(files)
         self._begin(settings)
-        sentences = (files.description, need(files, settings).sentence, ABOUT[settings.language.problem].watch)
-        self._messages.say(" ".join(sentences), Severity.INFO)
+        sentences = (files.description, need(files, settings).sentence, ignored_sentence(files.whole))
+        self._messages.say(" ".join(filter(None, sentences)), Severity.INFO)
 
     def close(self) -> None:
         """Give up what is being looked at; nothing follows."""

@@ -32,6 +32,7 @@ from grpo_core.learners import NO_TORCH
 from grpo_core.runs import library
 from grpo_core.runs.importers import place_of
 from grpo_core.runs.session import SUFFIX
+from grpo_core.shipped import shipped_model
 from grpo_core.text import tr
 
 RUNS = tr("GRPO Lab runs (*.grpo)")
@@ -73,6 +74,12 @@ class RunsController:
     def ask_model_folder(self) -> None:
         """Ask for the folder of a model, and begin a run of it."""
         self._model_folders.ask()
+
+    def new_shipped_run(self) -> None:
+        """A run of the pretrained model that comes with the full package."""
+        path = shipped_model()
+        if path is not None:
+            self._model_folders.open(path)
 
     def new_run_of(self, settings: Settings) -> None:
         """A run under ``settings``, but from the seed that the controls show, in the layout made for its kind.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QSize, Slot
 
+import grpo_core
 from app.export.dialog import PictureChoice
 from app.export.process import ExportProcess
 from app.export.stage import caption_of, staged, themed, without_controls
@@ -18,6 +19,7 @@ from app.settings.files import reason, write_atomically
 from app.training.controller import Controller
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
+from grpo_core.hf.trl_script import script
 from grpo_core.runs.export_script import step_script
 from grpo_core.text import tr
 
@@ -25,6 +27,9 @@ SHARP = 2
 """Pixels of a PNG for each pixel of a panel that is exported as it is shown."""
 LOWEST = 24
 BUSY = "export"
+RECORDER = "trl_recorder.py"
+"""What the recorder is called beside a script for TRL, which imports it by this name."""
+RECORDER_SOURCE = Path(grpo_core.__file__).parent / "runs" / "recorders" / "trl.py"
 
 
 class Exporter(QObject):
@@ -125,6 +130,22 @@ class Exporter(QObject):
             return
         self._write(
             {path: text.encode("utf-8")}, tr("Update {step} is written to {path}.").format(step=step.step, path=path)
+        )
+
+    def trl_script(self, path: Path) -> None:
+        """Write the settings shown as a script for TRL, with the recorder beside it; what TRL cannot do is said."""
+        try:
+            text = script(self._workspace.editing.wanted)
+        except GrpoError as error:
+            self._messages.say(str(error), Severity.ERROR)
+            return
+        recorder = path.with_name(RECORDER)
+        self._write(
+            {path: text.encode("utf-8"), recorder: RECORDER_SOURCE.read_bytes()},
+            tr(
+                "The settings are written to {path}, for TRL 1.16 under accelerate launch. The recorder stands beside "
+                "it as {recorder}: the folder runs/trl that it fills opens here."
+            ).format(path=path, recorder=RECORDER),
         )
 
     def _write(self, files: dict[Path, bytes], written: str) -> None:

@@ -133,8 +133,8 @@ class PlacedStrip(QWidget):
         painter.drawText(
             cell.adjusted(0, cell.height() - 2 * line, 0, 0), _TOP, shown(logp) if -logp >= CERTAIN else "≈ 0"
         )
-        likeliest = int(self._answer.dist_logp[place].argmax())
-        chance = float(np.exp(self._answer.dist_logp[place, likeliest]))
+        likeliest, logp = self._answer.likeliest(place)
+        chance = float(np.exp(logp))
         text = "·" if likeliest == token else f"{self._words[likeliest]} {chance:.2f}"
         painter.setPen(theme.colour("muted"))
         painter.drawText(cell.adjusted(0, cell.height() - line, 0, 0), _TOP, text)

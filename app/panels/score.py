@@ -24,7 +24,16 @@ from grpo_core.lm.vocabulary import encode
 from grpo_core.questions import Answer, Question, placed
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
-from grpo_core.texts import prompt_text
+from grpo_core.texts import question_text
+
+NOTHING_YET = tr("Type a completion of your own here once a language model has made its first update.")
+EVERY_WEIGHT = tr(
+    "Every weight of this model is trained, and those that it had before an update are not kept, so nothing can be "
+    "asked of it. A run that trains an adapter answers here."
+)
+TYPE_FIRST = tr("Type a completion first, such as 2+12=14.")
+TYPE_IN_WORDS = tr("Type a completion first, such as 12.")
+PLACEHOLDER, IN_WORDS = tr("Your completion, such as 2+12=14"), tr("Your completion, such as 12")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,7 +61,7 @@ class ScorePanel(Panel):
         self.prompt.activated.connect(self._on_prompt)
         self.field = QLineEdit()
         self.field.setAccessibleName(tr("Your completion"))
-        self.field.setPlaceholderText(tr("Your completion, such as 2+12=14"))
+        self.field.setPlaceholderText(PLACEHOLDER)
         self.field.returnPressed.connect(self.ask)
         self.field.textChanged.connect(self._on_typed)
         self.button = QPushButton(tr("Score"))
@@ -61,7 +70,7 @@ class ScorePanel(Panel):
         self.status = Label()
         self.status.setWordWrap(True)
         self.status.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.empty = Label(tr("Type a completion of your own here once a language model has made its first update."))
+        self.empty = Label(NOTHING_YET)
         self.empty.setObjectName("muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
@@ -94,6 +103,10 @@ class ScorePanel(Panel):
     def draw(self, view: View) -> None:
         step = view.step.step
         possible = step is not None and step.prompt_tokens is not None and view.step.settings.is_language
+        model = view.run.origin.settings.model
+        every = bool(model.folder) and not model.adapter_rank
+        self.empty.setText(EVERY_WEIGHT if every else NOTHING_YET)
+        possible = possible and not every
         self._stack.setCurrentIndex(0 if possible else 1)
         if step is None or not possible:
             return
@@ -103,7 +116,9 @@ class ScorePanel(Panel):
         if row is not None and row < len(step.group):
             self._group = int(step.group[row])
         self._group = min(self._group, len(groups) - 1)
-        fill(self.prompt, [prompt_text(step, g, view.run.origin) for g in groups], self._group)
+        fill(self.prompt, [_one_line(question_text(step, g, view.run.origin)) for g in groups], self._group)
+        self.prompt.setMaximumWidth(max(round(self.width() * 0.4), round(90 * view.scale)))
+        self.field.setPlaceholderText(IN_WORDS if view.run.origin.settings.model.folder else PLACEHOLDER)
         if self._submission is not None and self._submission.run != view.run.id:
             self._forget()
         if self._submission is None or self._answer is None:
@@ -114,7 +129,7 @@ class ScorePanel(Panel):
         vocabulary = view.run.origin.vocabulary
         self.strip.show_answer(view.theme, view.scale, vocabulary, self._answer, rewards, advantages, stale=stale)
         submission = self._submission
-        prompt = prompt_text(submission.step, submission.question.group, view.run.origin)
+        prompt = question_text(submission.step, submission.question.group, view.run.origin)
         words = answers.words_for(prompt, submission.question.completion, view.run.origin)
         text = _summary(self._answer, words, submission.step.settings, rewards, advantages, view.run.origin)
         self.status.setText(f"{text} {self._origin_of_stale(step, view.run.origin)}" if stale else text)
@@ -129,7 +144,7 @@ class ScorePanel(Panel):
         """Where the dimmed answer comes from, and how to get the one that belongs here."""
         assert self._submission is not None
         submission = self._submission
-        prompt = prompt_text(submission.step, submission.question.group, origin)
+        prompt = question_text(submission.step, submission.question.group, origin)
         return tr("That was {prompt} at update {step}; press Enter to score it here, at update {step2}.").format(
             prompt=prompt, step=submission.step.step, step2=step.step
         )
@@ -147,7 +162,7 @@ class ScorePanel(Panel):
         if step is None or not self._known(text):
             return
         if not text:
-            self._show_status(tr("Type a completion first, such as 2+12=14."))
+            self._show_status(TYPE_IN_WORDS if view.run.origin.settings.model.folder else TYPE_FIRST)
             return
         question = Question(step=step.step, group=self._group, completion=text)
         self._forget()
@@ -158,6 +173,9 @@ class ScorePanel(Panel):
 
     def _known(self, text: str) -> bool:
         """Whether the model can read ``text``; if not, the field is marked and the sentence says which sign it is."""
+        if self.workspace.view.run.origin.settings.model.folder:
+            self._mark(False)  # a tokenizer reads any text
+            return True
         try:
             encode(text)
         except GrpoError as error:
@@ -249,3 +267,7 @@ def _odds(total: float) -> str:
         if times >= 10
         else tr("1 time in {times:.2g}").format(times=times)
     )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -16,6 +16,7 @@ from app.self_test import drawn
 from app.self_test.driving import Driven, own_folder
 from app.self_test.golden import UPDATES
 from app.self_test.numbers import explained
+from app.self_test.pretrained import pretrained
 from app.self_test.report import CheckFailed, CheckReport
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
@@ -24,6 +25,7 @@ from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.run_file import RunReader
+from grpo_core.shipped import shipped_model
 
 BANDIT_SECONDS = 60.0
 """Patience with a slow or busy computer; one that is neither takes a second."""
@@ -76,6 +78,8 @@ def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
         report.check("the language model learns", lambda: _language(driven))
         report.check("its run is read back bit for bit", lambda: _saved(driven, "self-test lm.grpo"))
         report.check("its numbers explain themselves", lambda: explained(_last(driven)))
+        if this_build().kind == FULL or (shipped_model() is not None and find_spec("transformers") is not None):
+            report.check("a pretrained model learns", lambda: pretrained(driven))
     else:
         report.check("without torch the program says so", lambda: _no_language(driven))
 

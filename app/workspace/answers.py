@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
+from grpo_core.config import LanguageTask
+from grpo_core.errors import GrpoError
 from grpo_core.lm.problems import Verdict, verdict
-from grpo_core.lm.rewards import REWARD_NAMES
+from grpo_core.lm.rewards import REWARD_NAMES, PromptSource
 from grpo_core.lm.vocabulary import STOP
+from grpo_core.lm.word_verdicts import verdict_in_words
 from grpo_core.record import Origin, Step
-from grpo_core.texts import completion_text, prompt_text, watched_text
+from grpo_core.texts import answer_tokens, completion_text, prompt_text, question_text, tokens_text, watched_text
 
 RIGHT = REWARD_NAMES[0]
 GLYPHS = {True: "◆", False: "◇", None: "·"}
@@ -26,19 +31,51 @@ def words(step: Step, row: int, origin: Origin) -> str:
     """What completion ``row`` is, such as “went left to right”; empty where that cannot be told."""
     if origin.settings.is_recorded or step.prompt_tokens is None or RIGHT not in origin.reward_names:
         return ""
-    ended = bool((step.tokens[row][step.mask[row]] == STOP).any())
+    tokens = step.tokens[row][step.mask[row]]
+    if origin.settings.model.folder:
+        return _in_words(question_text(step, int(step.group[row]), origin), tokens, origin)[1].words
     text = completion_text(step, row, origin).removesuffix(origin.vocabulary[STOP])
-    return verdict(prompt_text(step, int(step.group[row]), origin), text, ended=ended).words
+    return verdict(prompt_text(step, int(step.group[row]), origin), text, ended=bool((tokens == STOP).any())).words
 
 
 def words_for(prompt: str, completion: str, origin: Origin) -> str:
     """What a completion is that somebody has typed, such as “went left to right”; empty where that is not known."""
-    return verdict(prompt, completion).words if RIGHT in origin.reward_names else ""
+    if RIGHT not in origin.reward_names:
+        return ""
+    if origin.settings.model.folder:
+        return _verdict(prompt, completion, origin, ended=True).words
+    return verdict(prompt, completion).words
 
 
 def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
-    """The likeliest answer to fixed prompt ``place`` before the update, without its end sign, and its verdict."""
+    """The likeliest answer to fixed prompt ``place`` before the update, without its end sign, and its verdict.
+
+    The answer of a model from a folder stands on one line.
+    """
     assert step.watched_tokens is not None
+    if origin.settings.model.folder:
+        return _in_words(origin.watched[place], step.watched_tokens[place], origin)
     text = watched_text(step, place, origin)
     bare = text.removesuffix(origin.vocabulary[STOP])
     return bare, verdict(origin.watched[place], bare, ended=bare != text)
+
+
+def _in_words(question: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:
+    """A completion of a model from a folder on one line, and its verdict."""
+    there = tokens[tokens >= 0]
+    bare = answer_tokens(there, origin)
+    text = tokens_text(bare, origin)
+    return " ".join(text.split()), _verdict(question, text, origin, ended=len(bare) < len(there))
+
+
+def _verdict(question: str, text: str, origin: Origin, *, ended: bool) -> Verdict:
+    task = origin.settings.language
+    try:
+        return verdict_in_words(task, _source(task).prompt(question), text, ended=ended)
+    except GrpoError:  # the user's file is another one now
+        return Verdict(None, "")
+
+
+@lru_cache(maxsize=4)
+def _source(task: LanguageTask) -> PromptSource:
+    return PromptSource(task, None)

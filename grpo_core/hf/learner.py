@@ -2,20 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
 from grpo_core.hf.policy import FolderPolicy
+from grpo_core.hf.probe import Seconds, probe
 from grpo_core.lm.learner import PolicyLearner
+from grpo_core.lm.policy import Kept
 from grpo_core.progress import Progress, unreported
 from grpo_core.record import Step
+from grpo_core.text import tr
 
 
 class FolderLearner(PolicyLearner[FolderPolicy]):
-    """One run of a model from a folder; the arguments are those of its base."""
+    """One run of a model from a folder; the arguments are those of its base.
+
+    With an adapter it can stand where an earlier update began for as long as a question takes: the model is there, and
+    of its adapter a copy is kept at the start, before the last update, and before the one asked about.
+    """
 
     def __init__(
         self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool],
         progress: Callable[[Progress], None] = unreported,
     ) -> None:  # fmt: skip
-        super().__init__(FolderPolicy, settings, history=history, cancelled=cancelled, progress=progress)
+        self._start: Kept | None = None
+        self._before: tuple[Step | None, Kept] | None = None  # where the last update began, and the update
+        self._asked: tuple[bytes, Kept] | None = None
+
+        def policy(wanted: Settings) -> FolderPolicy:
+            made = FolderPolicy(wanted)
+            made.ask = self._ask
+            self._start = made.kept() if wanted.model.adapter_rank else None
+            return made
+
+        super().__init__(policy, settings, history=history, cancelled=cancelled, progress=progress)
+
+    def __next__(self) -> Step:
+        before = self.policy.kept() if self._start is not None else None
+        step = super().__next__()
+        self._before = None if before is None else (step, before)
+        return step
+
+    def measured(self) -> Seconds:
+        """How long an update takes here, measured without making one.
+
+        Raises:
+            Cancelled: it was given up.
+        """
+        with self._autocast():
+            return probe(self.policy, self._settings, self._ask)
+
+    @contextmanager
+    def standing_before(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
+        """The learner as it was before ``step``; it stands where it stood afterwards.
+
+        Args:
+            step: a recorded update of this run.
+            history: the updates that lead to the one before it, from one that holds weights or from the first.
+
+        Raises:
+            GrpoError: every weight of the model is trained, and those of earlier updates are not kept.
+            Cancelled: it was given up on the way.
+        """
+        if self._start is None:
+            raise GrpoError(
+                tr(
+                    "Every weight of this model is trained, and those that it had before update {step} are not kept; a "
+                    "run that trains an adapter answers such questions."
+                ).format(step=step.step)
+            )
+        here = self.policy.kept(), self._step, self._settings, self.drift, self._keep_next
+        try:
+            self._go_before(step, history)
+            with self._autocast():
+                yield
+        finally:
+            kept, self._step, self._settings, self.drift, self._keep_next = here
+            self.policy.put_back(kept)
+
+    def _go_before(self, step: Step, history: Sequence[Step]) -> None:
+        assert self._start is not None
+        name = step.old_logp.tobytes()  # two branches share the numbers of their updates
+        if self._asked is not None and self._asked[0] == name:
+            self._stand(self._asked[1], step)
+        elif self._before is not None and self._before[0] is not None and self._before[0].old_logp.tobytes() == name:
+            self._stand(self._before[1], step)
+        else:
+            self.policy.put_back(_copied(self._start))
+            self._step = 0
+            for earlier in history:
+                self._replay(earlier)
+        self._asked = name, self.policy.kept()
+
+    def _stand(self, kept: Kept, step: Step) -> None:
+        self.policy.put_back(_copied(kept))
+        self._step = step.step - 1
+
+
+def _copied(kept: Kept) -> Kept:
+    """The same to go back to: what is put back becomes the optimizer's own memory."""
+    memory = [{name: value.clone() for name, value in held.items()} for held in kept.memory]
+    return Kept(weights=kept.weights, critic=kept.critic, kind=kept.kind, optimizer=kept.optimizer, memory=memory)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from grpo_core.errors import GrpoError, shortened
 from grpo_core.hf.folder import ModelFiles
+from grpo_core.hf.generation import generation_settings, ignored
 from grpo_core.hf.gguf_reading import read_once
 from grpo_core.hf.refusal import NO_TRANSFORMERS, refuse
 from grpo_core.text import tr
@@ -24,12 +23,6 @@ OFFLINE = {
     "TOKENIZERS_PARALLELISM": "false",
 }  # fmt: skip
 """Nothing is ever fetched, whatever a folder asks for."""
-_PLAIN = {
-    "do_sample": (True, False), "temperature": (1.0,), "top_k": (0, 50), "top_p": (1.0,), "typical_p": (1.0,),
-    "repetition_penalty": (1.0,), "min_p": (), "num_beams": (1,), "no_repeat_ngram_size": (0,), "bad_words_ids": (),
-    "suppress_tokens": (), "begin_suppress_tokens": (), "forced_bos_token_id": (), "forced_eos_token_id": (),
-}  # fmt: skip
-"""Generation settings that change which token is drawn -> values at which they are as good as absent."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,7 +103,7 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
     model.eval().requires_grad_(False)
     return Loaded(
         model=model.to(device), tokenizer=tokenizer, ends=_ends(files, model, tokenizer),
-        ignored=_ignored(_generation(files.whole)),
+        ignored=ignored(files.whole),
     )  # fmt: skip
 
 
@@ -150,7 +143,8 @@ def _check_shapes(transformers: Any, files: ModelFiles, config: Any) -> None:
 
 def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:
     """Every token that ends a completion, by the folder's files and by its tokenizer."""
-    named: list[Any] = [_generation(files.whole).get("eos_token_id"), model.config.eos_token_id, tokenizer.eos_token_id]
+    written = generation_settings(files.whole).get("eos_token_id")
+    named: list[Any] = [written, model.config.eos_token_id, tokenizer.eos_token_id]
     given = [number for each in named if each is not None for number in (each if isinstance(each, list) else [each])]
     found = {number for number in given if type(number) is int}
     if len(found) < len(set(map(str, given))):
@@ -158,20 +152,3 @@ def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:
     if not found:
         raise refuse(files.path, tr("it names no token that ends a completion (eos_token_id)"))
     return tuple(sorted(found))
-
-
-def _generation(path: Path) -> dict[str, Any]:
-    """The folder's own generation settings, as they are written there."""
-    try:
-        read = json.loads((path / "generation_config.json").read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}
-
-
-def _ignored(settings: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(
-        f"{name} = {shortened(str(settings[name]), 40)}"
-        for name, plain in _PLAIN.items()
-        if settings.get(name) is not None and (settings[name] not in plain or (name == "top_k" and settings[name]))
-    )

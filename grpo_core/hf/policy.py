@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from grpo_core import kl, recompute
 from grpo_core.config import Objective, Optimizer, Settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.hf.adapter import AdapterOff, merged, with_adapter, with_trained_adapter
+from grpo_core.hf.attentive import attend
 from grpo_core.hf.chat import Chat
 from grpo_core.hf.checkpointing import checkpointed, prepare_checkpointing
 from grpo_core.hf.folder import ModelFiles, look
@@ -44,6 +45,7 @@ class FolderPolicy(TrainedWeights):
         model: transformers' or peft's own, without dropout.
         ignored: the folder's generation settings that are not followed.
         ways: what was proved harmless on this model.
+        ask: called between the layers of a pass; whatever it raises ends the pass.
 
     Raises:
         SettingsError: the folder cannot be used, holds other files than when the run began, or needs more memory than
@@ -76,6 +78,8 @@ class FolderPolicy(TrainedWeights):
             self.model = with_adapter(loaded.model, self._rank, wanted.adapter_alpha, settings.seed)
         else:
             self.model = loaded.model.requires_grad_(True)
+        self.ask: Callable[[], None] = _go_on
+        attend(self.model, lambda: self.ask())
         trained = [weight for weight in self.model.parameters() if weight.requires_grad]
         super().__init__(trained, torch.zeros(1, device=device), settings.optimizer)
 
@@ -113,6 +117,10 @@ class FolderPolicy(TrainedWeights):
         """What a completion's tokens (L,) say, without the token that ends it."""
         return self._chat.text(tokens)
 
+    def completion(self, text: str) -> np.ndarray:
+        """The tokens (L,) of a typed completion, with the one that ends it."""
+        return self._chat.completion(text)
+
     # -- sample and score ------------------------------------------------------------------------------------------
 
     def sample(
@@ -126,8 +134,8 @@ class FolderPolicy(TrainedWeights):
         )  # fmt: skip
 
     def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Batch:
-        """The batch as it is recorded."""
-        return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=mask)
+        """The batch as it is recorded; arrays of a file cannot be written to, which torch warns of."""
+        return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=np.require(mask, requirements="W"))
 
     def score(self, batch: Batch, temperature: float, poll: Poll, *, against_reference: bool = False) -> Measured:
         """The batch under the present policy, without gradients, chunk by chunk; with its divergence from the reference
@@ -145,6 +153,11 @@ class FolderPolicy(TrainedWeights):
                         other = distributions(model, batch, rows, temperature, self.ways)
                     measure.take_divergence(rows, kl.exact(dist, other))
         return measure.done(against_reference)
+
+    @property
+    def reference_at_hand(self) -> bool:
+        """Whether scoring under the reference loads no second model."""
+        return self._frozen is not None or bool(self._rank and self._files.adapter is None)
 
     def score_reference(self, batch: Batch, temperature: float, poll: Poll) -> Measured:
         """The batch under the reference: the model with its adapter off, or a frozen copy."""
@@ -200,6 +213,10 @@ class FolderPolicy(TrainedWeights):
             scores.append(measure.done(False))
         assert step is not None
         return Passes(draft=step, scores=scores, norm=norms[0])
+
+    def forget_gradients(self) -> None:
+        """Drop what was added up since the last step."""
+        self._optimizer.zero_grad(set_to_none=True)
 
     # -- record ----------------------------------------------------------------------------------------------------
 
@@ -290,7 +307,12 @@ class FolderPolicy(TrainedWeights):
         if self._frozen is None:
             plain = load(self._files, self.device, self._precision).model
             self._frozen = plain if adapter is None else merged(with_trained_adapter(plain, adapter))
+            attend(self._frozen, lambda: self.ask())
         return nullcontext(self._frozen)
+
+
+def _go_on() -> None:
+    """Asks nobody."""
 
 
 def _require_rank_of(files: ModelFiles, settings: Settings) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.learners import NO_TORCH, Earlier, language_learner, leading_to
+from grpo_core.learners import NO_TORCH, Earlier, language_learner, leading_to, origin
 from grpo_core.progress import Progress, unreported
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Step
@@ -48,12 +48,19 @@ class AnsweringLearner:
         return next(self._learner)
 
     def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer:
-        """The answer to a question about ``step``, computed on a copy of the model.
+        """The answer to a question about ``step``: of the character model by a copy, of a model from a folder by the
+        one that is there.
 
         Raises:
             GrpoError: it cannot be answered; the message says why.
         """
         before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
+        if step.settings.model.folder:
+            from grpo_core.hf.answers import answered
+            from grpo_core.hf.learner import FolderLearner
+
+            assert isinstance(self._learner, FolderLearner)
+            return answered(self._learner, origin(step.settings), question, step, before)
         return self._answering(question, step, before, self._cancelled)
 
 
@@ -86,9 +93,15 @@ class LanguageModels:
         from grpo_core.lm.answers import Answering
 
         if self._answering is None:
-            self._answering = Answering(language_learner)
+            self._answering = Answering()
         model = language_learner(settings, leading_to(resume, earlier), cancelled, progress)
-        return AnsweringLearner(model, self._answering, cancelled)
+        answering = AnsweringLearner(model, self._answering, cancelled)
+        if settings.model.folder and resume is None:
+            from grpo_core.hf.learner import FolderLearner
+
+            assert isinstance(model, FolderLearner)
+            answering.note = model.measured().sentence
+        return answering
 
 
 def _drift_note(drift: float) -> str:

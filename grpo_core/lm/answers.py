@@ -20,13 +20,13 @@ from grpo_core.questions import Answer, AnyAnswer, AnyQuestion, Question, Replay
 from grpo_core.record import ARRAYS, Step
 from grpo_core.text import tr
 
-Makes = Callable[[Settings, Sequence[Step], Callable[[], bool]], PolicyLearner[Any]]
+Makes = Callable[[Settings, Sequence[Step], Callable[[], bool]], LanguageLearner]
 """(settings, the updates before, what cancels it) -> a learner that stands there."""
 
 
 def _of_characters(
     settings: Settings, history: Sequence[Step], cancelled: Callable[[], bool]
-) -> PolicyLearner[Any]:  # fmt: skip
+) -> LanguageLearner:  # fmt: skip
     return LanguageLearner(settings, history=history, cancelled=cancelled)
 
 
@@ -42,7 +42,7 @@ class Answering:
     def __init__(self, make: Makes = _of_characters) -> None:
         self._make = make
         self._at: tuple[Settings, int, bytes] | None = None
-        self._copy: PolicyLearner[Any] | None = None
+        self._copy: LanguageLearner | None = None
 
     @overload
     def __call__(
@@ -73,10 +73,6 @@ class Answering:
             self._at = at
         if isinstance(question, Replay):
             return replayed(self._copy, question, step)
-        if not isinstance(self._copy, LanguageLearner):
-            raise GrpoError(
-                tr("A completion of your own is scored by the character model alone, not by a model from a folder.")
-            )
         return scored(self._copy, question, step)
 
 

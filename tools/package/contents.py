@@ -14,8 +14,10 @@ HIDDEN = ("ziamath", "ziafont", "latex2mathml")
 """Imported by name at the first formula, so that no analysis sees it."""
 WHOLE = ("array_api_compat.common", "array_api_compat.numpy", "array_api_compat.torch")
 """Packages that import their own modules by names they put together."""
-METADATA = ("latex2mathml",)
+METADATA = ("latex2mathml", "gguf")
 """Those that ask for their own version when they are imported."""
+OF_MODELS = ("transformers", "peft")
+"""Those that ask for the versions of all that they build on too."""
 
 _WITHOUT = {
     "tests and what makes programs": (
@@ -34,15 +36,28 @@ _WITHOUT = {
         "OpenGL", "PySide6.QtOpenGL", "PySide6.QtOpenGLWidgets",
     ),
     "nothing is printed: pictures are exported as PDF, which is in Qt's own library": ("PySide6.QtPrintSupport",),
-    "nothing is fetched; without OpenSSL hashlib has its own": ("PySide6.QtNetwork", "ssl", "_ssl", "_hashlib"),
+    "nothing is fetched": ("PySide6.QtNetwork", "hf_xet"),
     "for tests of windows": ("PySide6.QtTest",),
-    "models from a folder, which are for a program installed by pip": (
-        "accelerate", "gguf", "huggingface_hub", "peft", "tokenizers", "transformers", "yaml",
+    "Parquet files are read from this computer, by no server and no query language": (
+        "pyarrow._azurefs", "pyarrow._flight", "pyarrow._gcsfs", "pyarrow._hdfs", "pyarrow._orc", "pyarrow._s3fs",
+        "pyarrow._substrait", "pyarrow.flight", "pyarrow.orc", "pyarrow.substrait",
     ),
     "for terminals; readline is under the GPL, which this program is not": ("curses", "readline"),
     "would run what somebody has put into the system": ("sitecustomize", "usercustomize"),
 }  # fmt: skip
 _UNUSED = tuple(name for names in _WITHOUT.values() for name in names)
+_WITH_MODELS = (
+    "accelerate", "gguf", "huggingface_hub", "peft", "ssl", "_ssl", "_hashlib", "tokenizers", "transformers", "yaml",
+)  # fmt: skip
+"""What a model from a folder takes. Nothing is fetched by it, but its libraries import OpenSSL; without that hashlib
+has its own."""
+FAMILIES = (
+    "auto", "bloom", "codegen", "cohere", "encoder_decoder", "falcon", "gemma", "gemma2", "gpt2", "gpt_bigcode",
+    "gpt_neo", "gpt_neox", "granite", "lfm2", "llama", "mistral", "olmo", "olmo2", "opt", "phi", "phi3", "qwen2",
+    "qwen3", "qwen3_5", "smollm3", "stablelm", "starcoder2", "t5",
+)  # fmt: skip
+"""Kinds of causal language models that the full package reads, of some 400 that transformers knows: those that small
+models have. A program installed by pip reads all."""
 _OF_TORCH = (
     "torch",
     "safetensors",
@@ -56,20 +71,22 @@ _OF_TORCH = (
     "torchgen",
 )
 _NOT_OF_TORCH = ("setuptools", "tensorboard", "triton", "torch.utils.tensorboard", "torch.utils.benchmark")
-
+_OTHER_FAMILIES = re.compile(rf"transformers/models/(?!({'|'.join(FAMILIES)}|__init__|__pycache__)(/|\.))[^/]+/")
 _OUT = tuple(
     re.compile(pattern)
     for pattern in (
         r"PySide6/Qt/translations/", r"PySide6/translations/",
         r"PySide6/(Qt/)?qml/",
         r"pyqtgraph/(icons|colors|examples)/",
+        _OTHER_FAMILIES.pattern,
+        r"pyarrow/libarrow_(python_)?(flight|s3)\.",
         r"torch/(test|include|share|utils/benchmark)(/|$)",
         r"torch/bin/(?!torch_shm_manager)",  # which is looked for when torch is imported
         r"torch/lib/.*\.(a|lib)$",
         r"torch/lib/lib(jitbackend_test|torchbind_test|aoti_custom_ops|backend_with_compiler)\.",
         r".*\.(pyi|pxd|pyx|c|cpp|h|hpp|cu|cuh|cmake)$",
         r".*/(tests|testing/data)/.*",
-        rf"(?!{'|'.join(METADATA)})[^/]*\.dist-info/",
+        r"[^/]*\.dist-info/(?!METADATA$)",
         # what every desktop has, and what its graphics drivers expect in its own, newer version
         r"lib(stdc\+\+|gcc_s|expat|X11|X11-xcb)\.so",
     )
@@ -83,12 +100,27 @@ _SHARED = (".", "PySide6/Qt/lib", "PySide6", "shiboken6")
 
 def excluded(kind: str) -> list[str]:
     """Modules that a package of this kind does without."""
-    return [*_UNUSED, *(_NOT_OF_TORCH if kind == "full" else (*_OF_TORCH, "setuptools"))]
+    return [*_UNUSED, *(_NOT_OF_TORCH if kind == "full" else (*_OF_TORCH, *_WITH_MODELS, "setuptools"))]
 
 
 def whole(kind: str) -> tuple[str, ...]:
     """Packages all of whose modules a package of this kind holds."""
     return tuple(name for name in WHOLE if kind == "full" or not name.endswith(".torch"))
+
+
+def hidden(kind: str) -> tuple[str, ...]:
+    """Modules that no analysis sees."""
+    return (*HIDDEN, "transformers", "peft", "gguf") if kind == "full" else HIDDEN
+
+
+def metadata(kind: str) -> tuple[str, ...]:
+    """Distributions whose metadata a package of this kind holds."""
+    return (*METADATA, *OF_MODELS) if kind == "full" else tuple(name for name in METADATA if name != "gguf")
+
+
+def kept_modules(toc: Iterable[Entry]) -> list[Entry]:
+    """The modules that are used: (dotted name, source, kind), as PyInstaller has found them."""
+    return [entry for entry in toc if not _OTHER_FAMILIES.match(entry[0].replace(".", "/") + "/")]
 
 
 def kept(toc: Iterable[Entry], needs: Callable[[str], Iterable[str]] | None = None) -> list[Entry]:

@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from grpo_core import __version__
+from grpo_core.shipped import MODEL_LICENCE
 
 OWN = Path("packaging/licences")
 """Texts that neither a wheel nor the system brings along."""
@@ -48,7 +49,7 @@ def write(root: Path, folder: Path, modules: Iterable[str], libraries: Iterable[
     Raises:
         SystemExit: a part has no licence text, so the package must not leave the house.
     """
-    parts = [_program(root), _python(root), *distributions(root, modules), *_system(libraries)]
+    parts = [_program(root), _python(root), *_model(root, folder), *distributions(root, modules), *_system(libraries)]
     written(root, folder, parts)
     return len(parts)
 
@@ -76,6 +77,17 @@ def _program(root: Path) -> Part:
     texts = {"LICENSE.txt": root / "LICENSE"}
     texts |= {path.name: path for path in sorted((root / "resources" / "fonts").glob("OFL-*.txt"))}
     return Part(name="GRPO Lab", version=__version__, licence="MIT; its fonts OFL-1.1", source="", texts=texts)
+
+
+def _model(root: Path, folder: Path) -> list[Part]:
+    """The pretrained model, where the package holds one."""
+    return [
+        Part(
+            name=path.stem, version="", licence="Apache-2.0", texts={MODEL_LICENCE: root / OWN / MODEL_LICENCE},
+            source="https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct",
+        )
+        for path in folder.rglob("resources/models/*.gguf")
+    ]  # fmt: skip
 
 
 def _python(root: Path) -> Part:

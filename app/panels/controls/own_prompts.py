@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from grpo_core.config import Settings
 from grpo_core.text import tr
 
-OWN = {"task.problem": "own"}
+OWN: tuple[dict[str, Any], ...] = ({"task.problem": "own"}, {"task.problem": "questions"})
+"""Changes that choose the user's own prompts."""
 PROMPTS = tr("Prompts and answers (*.csv *.jsonl);;All files (*)")
 
 
@@ -18,7 +19,7 @@ def with_prompt_file(changes: dict[str, Any], wanted: Settings, parent: QWidget)
 
     Without a file there are no prompts: nothing is changed then.
     """
-    if changes != OWN or wanted.language.file:
+    if changes not in OWN or wanted.language.file:
         return changes
     name, _ = QFileDialog.getOpenFileName(parent, tr("Your prompts: columns “prompt” and “answer”"), "", PROMPTS)
     return {**changes, "task.file": name} if name else {}

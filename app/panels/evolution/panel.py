@@ -28,6 +28,7 @@ from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.evolution import Change, Evolution, Turn, answers_before_training
 from app.workspace.held_out import HeldOut
+from app.workspace.model_summary import model_summary
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
@@ -182,6 +183,8 @@ class EvolutionPanel(Panel):
         """How many answers are right at the cursor; before the first update, where the answers come from."""
         if not view.head:
             known = any(change is not None for change in picture.now)
+            if view.run.origin.settings.model.folder:
+                return model_summary(view.run.origin.settings)
             return RECORDED if known else tr("What the model answers to these prompts comes with the first update.")
         if not view.cursor.step:
             return tr("Answers are recorded with every update; move to one.")

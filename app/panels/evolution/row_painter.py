@@ -20,6 +20,8 @@ COLUMN = 2.0
 """Pixels of the narrowest column of a strip."""
 BEFORE_RUN = 1.35
 """How much larger prompts and answers are as long as there is nothing beside them."""
+SHORT = 16
+"""Letters of a prompt that has room at that size."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,6 +45,12 @@ class RowsPicture:
     held_out: HeldOut
 
     @property
+    def enlarged(self) -> float:
+        """How much larger prompts and answers are than later: while there is nothing beside short prompts."""
+        short = max(map(len, self.evolution.prompts), default=0) <= SHORT
+        return BEFORE_RUN if short and not self.begun else 1.0
+
+    @property
     def begun(self) -> bool:
         """Whether the run has an update."""
         return self.evolution.run.head > 0
@@ -56,7 +64,7 @@ class RowPainter:
     ) -> None:
         self._painter, self._picture, self._place, self._theme = painter, picture, place, theme
         self._focused = focused
-        self._mono = theme.font("mono", place.scale if picture.begun else place.scale * BEFORE_RUN)
+        self._mono = theme.font("mono", place.scale * picture.enlarged)
         self._small = theme.font("small", place.scale)
 
     def paint(self) -> None:
@@ -84,7 +92,9 @@ class RowPainter:
 
         head(place.prompt, tr("prompt"))
         if not picture.begun:
-            head((place.answer[0], place.width - place.answer[0]), tr("recorded answer before any training"))
+            known = any(change is not None for change in picture.now)
+            caption = tr("recorded answer before any training") if known else tr("answer before any training")
+            head((place.answer[0], place.width - place.answer[0]), caption)
             return
         head(
             place.answer,

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QMouseEvent, QP
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.panels.evolution.geometry import CAPTION, LEAST, Geometry, axis_end
-from app.panels.evolution.row_painter import BEFORE_RUN, RowPainter, RowsPicture
+from app.panels.evolution.row_painter import RowPainter, RowsPicture
 from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
 from grpo_core.text import tr
@@ -56,8 +56,8 @@ class EvolutionRows(QWidget):
     def geometry_now(self) -> Geometry:
         """Where everything stands."""
         assert self._theme is not None and self._picture is not None
-        prompts, begun = self._picture.evolution.prompts, self._picture.begun
-        mono = QFontMetricsF(self._theme.font("mono", self._scale if begun else self._scale * BEFORE_RUN))
+        prompts = self._picture.evolution.prompts
+        mono = QFontMetricsF(self._theme.font("mono", self._scale * self._picture.enlarged))
         words = QFontMetricsF(self._theme.font("section", self._scale)).horizontalAdvance(tr("right at once"))
         return Geometry.fitted(
             self.width(), self.height(), self._scale, len(prompts), glyph=mono.horizontalAdvance("0"),

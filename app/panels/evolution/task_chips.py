@@ -44,6 +44,16 @@ CHIPS = (
     Chip(text=tr("Own…"), changes={"task.problem": "own"}, help=tr("Your own prompts and answers, from a file.")),
 )  # fmt: skip
 
+IN_WORDS = (
+    Chip(text=tr("Sums"), changes={"task.problem": "sums", "task.form_weight": 0.0},
+         help=tr("Sums in words: the last number pays.")),
+    Chip(text=tr("Form"), changes={"task.problem": "form", "task.form_weight": 1.0},
+         help=tr("Sums in words, and a form that the answer shall have: both pay.")),
+    Chip(text=tr("Own…"), changes={"task.problem": "questions"},
+         help=tr("Your own questions and answers, from a file.")),
+)  # fmt: skip
+"""The tasks of a model from a folder, which reads any text."""
+
 
 NEW_RUN = tr("It begins a new run; this one stays in the list.")
 
@@ -63,24 +73,40 @@ class TaskChips(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
         self.setAccessibleName(tr("Task"))
+        self._chips: tuple[Chip, ...] = ()
         self.buttons: list[QPushButton] = []
-        self._marked = [False for _ in CHIPS]
-        for n, chip in enumerate(CHIPS):
-            button = QPushButton(chip.text)
+        self._marked: list[bool] = []
+        self._offer(CHIPS)
+        row.addStretch(1)
+
+    def _offer(self, chips: tuple[Chip, ...]) -> None:
+        """One button a chip; the widest choice decides how many there are, the others are hidden."""
+        row = self.layout()
+        assert isinstance(row, QHBoxLayout)
+        while len(self.buttons) < len(chips):
+            button = QPushButton()
             button.setObjectName("chip")
             button.setCheckable(True)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.setProperty("chip", n)
-            button.setToolTip(plain_tip(f"{chip.help} {NEW_RUN}"))
+            button.setProperty("chip", len(self.buttons))
             button.clicked.connect(self._on_clicked)
-            row.addWidget(button)
+            row.insertWidget(len(self.buttons), button)
             self.buttons.append(button)
-        row.addStretch(1)
+        for n, button in enumerate(self.buttons):
+            button.setVisible(n < len(chips))
+            if n < len(chips):
+                button.setText(chips[n].text)
+                button.setToolTip(plain_tip(f"{chips[n].help} {NEW_RUN}"))
+        self._chips = chips
 
     def show_task(self, view: View) -> None:
         """Mark the task of the run shown; where the session locks the task, no other can be chosen."""
-        self._marked = [chip.describes(view.run.origin.settings) for chip in CHIPS]
-        for button, chip, marked in zip(self.buttons, CHIPS, self._marked, strict=True):
+        settings = view.run.origin.settings
+        wanted = IN_WORDS if settings.model.folder else CHIPS
+        if wanted is not self._chips:
+            self._offer(wanted)
+        self._marked = [chip.describes(settings) for chip in self._chips]
+        for button, chip, marked in zip(self.buttons, self._chips, self._marked, strict=False):
             button.setChecked(marked)
             button.setEnabled(not (chip.changes.keys() & view.locked))
 
@@ -88,7 +114,7 @@ class TaskChips(QWidget):
     def _on_clicked(self) -> None:
         sender = self.sender()
         if sender is not None:
-            chip = CHIPS[sender.property("chip")]
-            for button, marked in zip(self.buttons, self._marked, strict=True):
+            chip = self._chips[sender.property("chip")]
+            for button, marked in zip(self.buttons, self._marked, strict=False):
                 button.setChecked(marked)  # the mark moves with the run that is shown
             self.wanted.emit(dict(chip.changes))

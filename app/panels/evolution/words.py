@@ -7,10 +7,28 @@ from app.workspace.evolution import Change
 from grpo_core.config import Settings
 from grpo_core.text import tr
 
+IN_WORDS = {
+    "sums": (
+        tr("It talks about the question: watch it begin to answer."),
+        tr("The last number of an answer is paid. No prompt below is ever trained on."),
+    ),
+    "form": (
+        tr("Number and form are paid apart: watch which comes first."),
+        tr("A wrong number in the right form may pay too. No prompt below is ever trained on."),
+    ),
+    "questions": (
+        tr("Your own questions: watch which answers change."),
+        tr("Of sixteen questions or more, every eighth is kept aside and asked here."),
+    ),
+}
+"""Of each task in words: what to watch, and what is behind it."""
+
 
 def what_to_watch(settings: Settings) -> str:
     """One sentence on what this task is about to show."""
     task = settings.language
+    if task.in_words:
+        return IN_WORDS[task.problem][0]
     if task.problem == "own":
         return tr("Your own prompts: watch which answers change.")
     if task.problem == "gameable":
@@ -25,6 +43,8 @@ def what_to_watch(settings: Settings) -> str:
 def why(settings: Settings) -> str:
     """What is behind :func:`what_to_watch`, as long as no update has been made."""
     task = settings.language
+    if task.in_words:
+        return IN_WORDS[task.problem][1]
     if task.problem == "own":
         return tr("Of sixteen prompts or more, every eighth is kept aside and asked here.")
     if task.problem == "gameable":

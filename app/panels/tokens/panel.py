@@ -37,7 +37,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 from grpo_core.record import Step
 from grpo_core.text import tr
-from grpo_core.texts import prompt_text
+from grpo_core.texts import question_text
 
 NONE_YET = tr("The completions of an update appear here, token by token. Press Step to compute one.")
 WIDE = 700
@@ -172,7 +172,7 @@ class TokenInspectorPanel(Panel):
             self.prompt,
             [
                 tr("{p} of {count}: {step}").format(
-                    p=p + 1, count=len(groups), step=prompt_text(step, int(p), view.run.origin)
+                    p=p + 1, count=len(groups), step=" ".join(question_text(step, int(p), view.run.origin).split())
                 )
                 for p in groups
             ],
@@ -221,7 +221,7 @@ class TokenInspectorPanel(Panel):
         assert step is not None
         right = answers.right(step, view.run.origin)
         here = step.group == self.group
-        prompt = prompt_text(step, self.group, view.run.origin)
+        prompt = question_text(step, self.group, view.run.origin)
         for label in (self.prompt_label, self.tally):
             label.setVisible(step.prompt_tokens is not None or step.prompt_texts is not None)
         self.prompt_label.setFont(view.theme.font("mono", view.scale * 1.4))

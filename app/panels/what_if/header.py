@@ -12,13 +12,21 @@ from app.panels.combo import fill
 from app.panels.tokens.tints import TINTS
 from app.panels.what_if.question import AS_IT_RAN
 from app.theme.labels import Label, plain_tip, wrapped_tip
-from grpo_core.config import PRESETS
+from grpo_core.config import PRESETS, Settings
 from grpo_core.text import tr
 
 SHOWS = {"policy": tr("Policy after"), "tokens": tr("Tokens"), "samples": tr("Samples")}
 ASK_TIP = tr(
     "Does the update under these settings on a copy of the model: all passes, and what becomes of every token. The run "
     "goes on untouched."
+)
+ASK_FOLDER_TIP = tr(
+    "Does the update under these settings: all passes, and what becomes of every token. The model that is there does "
+    "it with its adapter put back to where the update began, and none is loaded besides; the run goes on untouched."
+)
+EVERY_WEIGHT_TIP = tr(
+    "Every weight of this model is trained, and those that it had before an update are not kept. A run that trains an "
+    "adapter can be asked."
 )
 
 
@@ -79,6 +87,15 @@ class WhatIfHeader(QWidget):
                 self.preset.setItemText(place, f"{name} *" if changed and name == preset else name)
             self.preset.setCurrentIndex(self.preset.findData(preset))
         self.preset.setToolTip(wrapped_tip(tip))
+
+    def show_model(self, settings: Settings) -> None:
+        """Say what asking does with the model of a run under ``settings``."""
+        tip = ASK_TIP
+        if settings.is_language and settings.model.folder:
+            tip = ASK_FOLDER_TIP if settings.model.adapter_rank else EVERY_WEIGHT_TIP
+        if tip != self.ask.accessibleDescription():
+            self.ask.setToolTip(plain_tip(tip))
+            self.ask.setAccessibleDescription(tip)
 
     def show_passes(self, count: int, passed: int) -> None:
         """How many passes there are to look at, and which is shown."""

@@ -203,7 +203,9 @@ class WhatIfPanel(Panel):
     def _show_model_button(self, step: Step, *, needed: bool) -> None:
         self.header.ask.setVisible(needed and step.settings.is_language)
         waits = self.model_replay.waits(step)
-        self.header.ask.setEnabled(not waits)
+        model = step.settings.model if step.settings.is_language else None
+        self.header.ask.setEnabled(not waits and (model is None or not model.folder or model.adapter_rank > 0))
+        self.header.show_model(step.settings)
         self.header.ask.setText(tr("Asking…") if waits else tr("Ask the model"))
 
     def _offered(self, picture: WhatIfPicture) -> list[str]:

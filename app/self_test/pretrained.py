@@ -1,0 +1,39 @@
+"""The pretrained model of the full package learns in the window, offline."""
+
+from __future__ import annotations
+
+from app.self_test.driving import Driven
+from app.self_test.report import CheckFailed
+from grpo_core.shipped import shipped_model
+
+LOADING_SECONDS = 300.0
+"""Patience with a slow or busy computer; one that is neither takes some 20 s, most of it for reading the GGUF file."""
+SMALL = {
+    "task.prompts": 1, "learner.group_size": 2, "task.max_tokens": 4, "task.held_out": 1, "model.rows_at_once": 2,
+    "model.watch_reference": True,
+}  # fmt: skip
+
+
+def pretrained(driven: Driven) -> str:
+    """Choose the shipped model as the menu does, and train it for one small update.
+
+    Raises:
+        CheckFailed: it is not there, cannot be loaded, or learns nothing.
+    """
+    program = driven.program
+    if shipped_model() is None:
+        raise CheckFailed("this is the full package, and its language model is missing: unpack the archive again")
+    before = program.workspace.run
+    program.runs.new_shipped_run()
+    driven.wait(lambda: not program.model_folders.busy, "looking at the model", LOADING_SECONDS)
+    if program.workspace.run is before:
+        raise CheckFailed(f"no run of it began. {driven.last_message}".strip())
+    program.workspace.editing.edit(SMALL, "Smaller")
+    driven.settle()
+    run = driven.run(1, LOADING_SECONDS)
+    step = run.step(run.head)
+    if step is None or step.ref_logp is None or not step.measurements.get("kl", 0.0) >= 0.0:
+        raise CheckFailed("its update lacks what the reference says")
+    if not (step.logp[0][step.mask] < 0).any():
+        raise CheckFailed("every token of it was certain")
+    return f"{run.title}: {len(step.tokens)} completions of a vocabulary of {len(run.origin.vocabulary):,}"

@@ -1,0 +1,35 @@
+"""A model from a folder in one line, before its first update: how large it is, its licence, what training it takes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
+from grpo_core.hf.folder import ModelFiles, look
+from grpo_core.hf.memory import need
+from grpo_core.text import tr
+
+
+def model_summary(settings: Settings) -> str:
+    """The line of a run under ``settings``; where the folder is gone, that its answers come with the first update."""
+    files = _files(settings.model.folder, settings.model.digest)
+    if files is None:
+        return tr("What the model answers to these prompts comes with the first update.")
+    needed = need(files, settings)
+    return tr(
+        "{parameters:,} parameters, licence {licence}; {trained:,} numbers are trained, in about {memory:.1f} GB."
+    ).format(
+        parameters=files.parameters, licence=files.licence or tr("not stated"), trained=needed.trained,
+        memory=needed.whole / 1e9,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=4)
+def _files(folder: str, digest: str) -> ModelFiles | None:
+    """What the headers of the files say, read once for each digest."""
+    try:
+        return look(Path(folder))
+    except GrpoError:
+        return None

