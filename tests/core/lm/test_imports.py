@@ -18,7 +18,9 @@ WITH_TORCH = {
 }  # fmt: skip
 """The modules of grpo_core.lm that name torch or its file format; batches works on them without naming it."""
 
-OF_FOLDERS = {"adapter", "answers", "attentive", "loading", "policy", "probe", "sampling", "scoring"}
+OF_FOLDERS = {
+    "adapter", "answers", "attentive", "loading", "measuring", "policy", "probe", "sampling", "scoring", "snapshots",
+}  # fmt: skip
 """Those of grpo_core.hf that name torch, transformers or peft."""
 
 
