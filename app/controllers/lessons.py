@@ -13,7 +13,8 @@ from app.lessons.progress import LessonProgress
 from app.lessons.speaker_notes import speaker_notes
 from app.messages.message import Severity
 from app.panels.base import in_window
-from app.panels.registry import LESSON
+from app.panels.policy_chart import Guess
+from app.panels.registry import LESSON, POLICY_BARS
 from app.presenting.speaker import SpeakerWindow
 from app.training.controller import Controller
 from app.window.lesson_layout import LessonLayout
@@ -48,6 +49,10 @@ class LessonController(QObject):
         self.panel = window.panels.of(LESSON)
         self.panel.use(self.player)
         self.panel.left.connect(self._on_left)
+        assert self.panel.page is not None
+        bars = window.panels.of(POLICY_BARS)
+        self.panel.page.guess_shown.connect(self._on_guess_shown)
+        bars.guessed.connect(self.panel.page.put_guess)
         self.player.changed.connect(self._on_changed)
         window.arranged.connect(self._on_arranged)
         workspace.frame.connect(self._on_frame)
@@ -111,6 +116,11 @@ class LessonController(QObject):
             self.panel.focus_list()
         else:
             self._window.focus_picture()
+
+    @Slot(object, bool)
+    def _on_guess_shown(self, height: float | None, asks: bool) -> None:
+        wanted = asks or height is not None
+        self._window.panels.of(POLICY_BARS).show_guess(Guess(height=height, asks=asks) if wanted else None)
 
     @Slot()
     def _on_frame(self) -> None:

@@ -34,15 +34,18 @@ class LessonPage(QWidget):
     Attributes:
         following: the lesson after this one, which its end leads on to; None after the last.
         stage: a class looks on: one question, one picture, one number, and nothing else.
-        filmed: nobody operates the page, so that it has no buttons.
+        filmed: nobody operates the page, so that it has no buttons, no knobs, and no words that ask for it.
 
     Signals:
         redraw: something changed that no frame tells of.
         wanted: the lesson of this id is to be opened; empty for the list.
+        guess_shown: the picture of the policy that stands beside the lesson shows this predicted probability of the
+            likeliest action (None before one is chosen), which can be dragged where the second argument says so.
     """
 
     redraw = Signal()
     wanted = Signal(str)
+    guess_shown = Signal(object, bool)
 
     def __init__(self, workspace: Workspace, lesson_player: LessonPlayer, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,6 +55,7 @@ class LessonPage(QWidget):
         self.setAccessibleName(tr("Lesson"))
         self._shown: tuple[str, int, bool, bool] | None = None
         self._shown_result: Placed | None = None
+        self._beside: tuple[float | None, bool] = None, False
         self._result = QTimer(self)
         self._result.setSingleShot(True)
         self._result.timeout.connect(self._on_result)
@@ -141,6 +145,7 @@ class LessonPage(QWidget):
         """Show the step that is given, on the lesson's run."""
         lesson_player = self._lesson_player
         lesson = lesson_player.lesson
+        self._show_guess_beside()
         if lesson is None:
             self._clear()
             return
@@ -173,7 +178,10 @@ class LessonPage(QWidget):
         self.ending.setVisible(lesson_player.finished)
         if lesson_player.finished:
             self.ending.show_lesson(lesson, lesson_player.placed, self.following, view.theme, view.scale)
-        self.knobs.setVisible(bool(seen.knobs) and not lesson_player.covered and not lesson_player.finished)
+        if self.filmed and self.interactive is not None:
+            self.interactive.show_on_paper()
+        turnable = bool(seen.knobs) and not lesson_player.covered and not self.filmed
+        self.knobs.setVisible(turnable and not lesson_player.finished)
         if seen.knobs:
             self.knobs.show_knobs(seen.knobs, view.wanted, bool(lesson_player.turned))
         self._say_where(view)
@@ -185,9 +193,9 @@ class LessonPage(QWidget):
         picture.hidden = lesson_player.hidden
         picture.show_step(lesson_player.seen)
         placed, predict = lesson_player.placed.get(lesson_player.place), lesson_player.step.predict
-        guess = self.prediction.guess if placed is None else placed.guess
         ghost = predict is not None and predict.kind == "ghost"
-        picture.show_ghost(guess if ghost else None, asks=ghost and lesson_player.covered)
+        asks = ghost and lesson_player.covered and not self.filmed
+        picture.show_ghost(self._guess(placed) if ghost else None, asks=asks)
         picture.draw(view)
         if picture.ready and self._morph is not None:
             lesson_player.play_change()
@@ -199,6 +207,27 @@ class LessonPage(QWidget):
         picture.hide_parts(lesson_player.hidden, view.theme, view.scale)
         picture.hold(lesson_player.covered)
         picture.setAccessibleDescription(PARTLY_HIDDEN if lesson_player.hidden else picture.summary(view))
+
+    def _guess(self, placed: Placed | None) -> float | None:
+        """The prediction as it stands now, or as it was ``placed``."""
+        return self.prediction.guess if placed is None else placed.guess
+
+    def _show_guess_beside(self) -> None:
+        """Where a height is asked for that the picture of the policy beside the lesson has, it is dragged there."""
+        lesson_player = self._lesson_player
+        shown: tuple[float | None, bool] = None, False
+        if lesson_player.lesson is not None and not lesson_player.finished and not self.filmed:
+            predict = lesson_player.step.predict
+            if predict is not None and predict.kind == "ghost" and predict.answer.metric == "max_prob":
+                placed = lesson_player.placed.get(lesson_player.place)
+                shown = self._guess(placed), lesson_player.covered
+        if shown != self._beside:
+            self._beside = shown
+            self.guess_shown.emit(*shown)
+
+    def put_guess(self, guess: float) -> None:
+        """A prediction was dragged in a picture."""
+        self.prediction.put(guess)
 
     def _say_where(self, view: View) -> None:
         lesson_player, lesson = self._lesson_player, self._lesson_player.lesson
@@ -267,7 +296,7 @@ class LessonPage(QWidget):
         if wanted is not None:
             self.interactive = wanted(self._workspace)
             self.interactive.touched.connect(self.redraw)
-            self.interactive.guessed.connect(self._on_guessed)
+            self.interactive.guessed.connect(self.put_guess)
             self._body.insertWidget(0, self.interactive, 1)
         self._both.setStretch(0, PICTURE if self.interactive is not None else 0)
         self._arrange()
@@ -317,11 +346,6 @@ class LessonPage(QWidget):
     def _on_guess(self) -> None:
         """The ghost in the picture goes with the prediction."""
         self.redraw.emit()
-
-    @Slot(float)
-    def _on_guessed(self, guess: float) -> None:
-        """The ghost was dragged in the picture itself."""
-        self.prediction.put(guess)
 
     @Slot()
     def _on_result(self) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+from PySide6.QtGui import QResizeEvent
 
 from app.plotting.axis import Scale
 from app.plotting.ghost_lines import GhostLines
@@ -15,6 +16,7 @@ from app.plotting.plot import Plot
 from app.plotting.repeat_band import RepeatBand
 from app.plotting.table_model import Column, Rows
 from app.plotting.twin_rows import SeriesRows
+from app.theme.tokens import Theme
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import Trial
 from grpo_core.experiments.repeats import SERIES
@@ -44,6 +46,8 @@ LABELS = {
 }
 REACH = 40
 """Updates that the axis shows of earlier runs and repeats while the run that is shown has fewer."""
+NAMED = 80.0
+"""Pixels of height at 100 % from which on the axis of updates has its name."""
 RING = 7.0
 """Pixels across the ring where an earlier run's largest probability passes one half."""
 
@@ -59,6 +63,7 @@ class HistoryChart(Plot):
     def __init__(self, title: str, y: Scale, names: tuple[str, ...], last: bool) -> None:
         super().__init__(title, Scale(label=tr("update") if last else "", low=1, whole=True), y, zoomable=True)
         self.names, self._last, self._unit = names, last, tr("update")
+        self._named = last
         self.trials: tuple[Trial, ...] = ()
         self._repeats: Mapping[str, np.ndarray] = {}
         self.bands = {name: self.add_item(RepeatBand(METRICS[name].colour), z=2) for name in names if name in SERIES}
@@ -75,7 +80,22 @@ class HistoryChart(Plot):
     def count_as(self, run: RunHandle) -> None:
         """Say the numbers by which ``run`` counts: of a recorded run, its trainer's steps."""
         self._unit = tr("trainer's step") if run.is_recorded else tr("update")
-        self.set_scales(x=Scale(label=self._unit if self._last or run.is_recorded else "", low=1, whole=True))
+        self._named = self._last or run.is_recorded
+        self._name_axis()
+
+    def _name_axis(self) -> None:
+        """Name the axis of updates; a low plot needs the room for its curves, and its read-out says the name."""
+        named = self._named and self.height() >= NAMED * self.factor
+        self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        if hasattr(self, "_named"):
+            self._name_axis()
+        super().resizeEvent(event)
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        super().set_look(theme, scale)
+        self._name_axis()
 
     # -- what stands behind the curves --------------------------------------------------------------------------------
 
@@ -94,6 +114,7 @@ class HistoryChart(Plot):
     def show_repeats(self, series: Mapping[str, np.ndarray]) -> None:
         """Draw the range of repeats: (n, S) by the name of the series; nothing for a series that is not given."""
         self._repeats = {name: series[name] for name in self.bands if name in series}
+        self.words.backed = bool(self._repeats)
         for name, band in self.bands.items():
             band.show_runs(self._repeats.get(name))
 

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
-from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, policy_chart, show_policy
+from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, Guess, policy_chart, show_policy
 from app.panels.policy_data import NO_EARLIER, EarlierEnds, PolicyPicture, earlier_ends, picture
 from app.panels.policy_words import stage_sentence
 from app.plotting.twin_stack import TwinStack
@@ -33,15 +33,18 @@ class PolicyBarsPanel(Panel):
 
     Signals:
         completions_wanted: there is no table of actions; show what was sampled instead.
+        guessed: a prediction of the largest probability was dragged to this height.
     """
 
     completions_wanted = Signal()
+    guessed = Signal(float)
     films = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.context = 0
         self._picture: PolicyPicture | None = None
+        self._guess: Guess | None = None
         self._rewards: tuple[object, np.ndarray | None] | None = None
         self._earlier: tuple[tuple[object, ...], EarlierEnds] = (), NO_EARLIER
         self.choice = CalmBox()
@@ -51,6 +54,7 @@ class PolicyBarsPanel(Panel):
         self.plot.picked.connect(self._on_chosen)
         self.plot.activated.connect(self._on_explained)
         self.plot.dragged.connect(self._on_dragged)
+        self.plot.level_dragged.connect(self._on_guessed)
         self.twin = TwinStack(self.plot, LEGEND)
         self.twin.title.hide()
         self.twin.add_to_header(self.choice)
@@ -92,10 +96,16 @@ class PolicyBarsPanel(Panel):
             return
         self.twin.set_look(view.theme, view.scale)
         self.twin.legend.set_entries(LEGEND_WITH_EARLIER if earlier.names else LEGEND)
-        show_policy(self.plot, shown, view.selection.action)
+        show_policy(self.plot, shown, view.selection.action, guess=self._guess)
         self.twin.show_headline(self.plot.picture.sentence)
         self.twin.set_summary(self.summary(view))
         self.twin.refresh()
+
+    def show_guess(self, guess: Guess | None) -> None:
+        """Draw a prediction of the largest probability, which a lesson asks for; None for none."""
+        if guess != self._guess:
+            self._guess = guess
+            self.redraw()
 
     def focus_picture(self) -> None:
         """Give the keyboard to the bars."""
@@ -163,6 +173,10 @@ class PolicyBarsPanel(Panel):
         name = "new_probability" if view.step.updated else "probability"
         passed = view.step.passed if view.step.updated else 0
         self.workspace.explain(Quantity(name, passed=passed, context=self.context, action=action))
+
+    @Slot(float)
+    def _on_guessed(self, height: float) -> None:
+        self.guessed.emit(round(height, 3))
 
     @Slot(int, float, int)
     def _on_dragged(self, action: int, height: float, gesture: int) -> None:

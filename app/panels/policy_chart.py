@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from app.panels.policy_data import PolicyPicture
@@ -60,14 +62,29 @@ def policy_chart(*, headed: bool = True) -> LaneChart:
     return LaneChart(tr("Policy over actions"), drag="diamond", headed=headed)
 
 
-def policy_picture(what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None) -> LanePicture:
-    """``what`` with ``action`` chosen, on axes that hold the numbers of ``beside`` too."""
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """What somebody predicts for the probability of the likeliest action.
+
+    Attributes:
+        height: the probability; None before one is chosen.
+        asks: whether it can be dragged.
+    """
+
+    height: float | None
+    asks: bool
+
+
+def policy_picture(
+    what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None, guess: Guess | None = None
+) -> LanePicture:
+    """``what`` with ``action`` chosen, on axes that hold the numbers of ``beside`` too, and ``guess`` as a line."""
     here = action if action is not None and action < len(what.names) else None
     others = (what,) if beside is None else (what, beside)
     highest = max(float(max(one.after.max(), one.old.max())) for one in others)
     farthest = max(float(np.abs(one.after - one.old).max()) for one in others)
     below = _advantages(what) if _normalizes(what) else _change(what, farthest)
-    lanes = [_samples(what), _policy(what, here, highest), below]
+    lanes = [_samples(what), _policy(what, here, highest, guess), below]
     if what.rewards is not None:
         lanes.insert(0, _rewards(what, what.rewards))
     return LanePicture(
@@ -76,12 +93,15 @@ def policy_picture(what: PolicyPicture, action: int | None, beside: PolicyPictur
     )  # fmt: skip
 
 
-def show_policy(chart: LaneChart, what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None) -> None:
-    """Draw ``what`` in ``chart``, on axes that hold ``beside`` too; without a chosen action the keys start from the
-    likeliest."""
+def show_policy(
+    chart: LaneChart, what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None,
+    guess: Guess | None = None,
+) -> None:  # fmt: skip
+    """Draw ``what`` in ``chart``, on axes that hold ``beside`` too, and ``guess`` as a line; without a chosen action
+    the keys start from the likeliest."""
     if action is None:
         chart.chosen = int(what.now.argmax())
-    chart.show_picture(policy_picture(what, action, beside))
+    chart.show_picture(policy_picture(what, action, beside, guess))
 
 
 def _normalizes(what: PolicyPicture) -> bool:
@@ -106,6 +126,7 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
         picture=_bars(what, *series, reach=1.0),
         level=mean, level_share=mean_share(what.stage, what.progress),
         level_text="" if mean is None else tr("mean of the draws {mean}").format(mean=shown(mean)),
+        level_brief="" if mean is None else tr("mean {mean}").format(mean=shown(mean)),
     )  # fmt: skip
 
 
@@ -122,7 +143,7 @@ def _samples(what: PolicyPicture) -> Lane:
     )
 
 
-def _policy(what: PolicyPicture, here: int | None, highest: float) -> Lane:
+def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess | None) -> Lane:
     """The probabilities on a scale of their own, with their numbers."""
     likeliest = int(what.now.argmax())
     held = {ceiling.place for ceiling in ceilings(what, what.draws)} if what.draws is not None else set()
@@ -133,14 +154,18 @@ def _policy(what: PolicyPicture, here: int | None, highest: float) -> Lane:
         for n, (name, end) in enumerate(zip(what.earlier.names, what.earlier.probabilities, strict=True))
     )  # fmt: skip
     picture = BarPicture(
-        names=what.names, label=tr("action"), y=OPEN, chosen=here, reach=highest,
+        names=what.names, label=tr("action"), y=OPEN, chosen=here, reach=highest if guess is None else 1.0,
         series=(BEFORE.with_heights(what.old), NOW.with_heights(what.now), REFERENCE.with_heights(reference), *earlier),
         notes=tuple("" if n in held else f"{value:.3f}" for n, value in enumerate(what.now.tolist())),
         kept=(likeliest,) if here is None else (likeliest, here),
     )  # fmt: skip
+    height, asks = (None, False) if guess is None else (guess.height, guess.asks)
+    predicted = "" if height is None else tr("your prediction {height}").format(height=shown(height))
     return Lane(
-        key=POLICY, title=tr("Policy π(a)"), hint=tr("on its own scale"), symbol="π", weight=92, cap=1.0, noted=True,
-        picture=picture, ghosts=what.earlier.probabilities,
+        key=POLICY, title=tr("Policy π(a)"), hint=tr("drag your prediction") if asks else tr("on its own scale"),
+        symbol="π", weight=92, cap=1.0, noted=True, picture=picture, ghosts=what.earlier.probabilities, invites=asks,
+        level=height, level_text=predicted, level_brief=predicted, level_meaning="text", level_over=True,
+        asks_level=asks,
     )  # fmt: skip
 
 

@@ -16,6 +16,10 @@ LEAD, SAMPLE, GAP = 1.4, 1.9, 0.4
 """In heights of a line of text: how far a leader goes to the right, the sample after it, the room before the text."""
 
 
+BACKING = 0.85
+"""Opacity of the ground behind a word."""
+
+
 @dataclass(frozen=True)
 class Word:
     """Text with its left end and its middle at ``at``, in the plot's own pixels.
@@ -34,12 +38,17 @@ class Word:
 
 
 class Words(QGraphicsItem):
-    """Some words, painted in one go above everything else."""
+    """Some words, painted in one go above everything else.
+
+    Attributes:
+        backed: whether each stands on a piece of the ground, so that what is drawn behind does not strike it through.
+    """
 
     def __init__(self, parent: QGraphicsItem) -> None:
         super().__init__(parent)
         self.setZValue(50)
         self._words: list[Word] = []
+        self.backed = False
         self._theme: Theme | None = None
         self._font = QFont()
         self._box = QRectF()
@@ -82,11 +91,15 @@ class Words(QGraphicsItem):
         if self._theme is None:
             return
         painter.setFont(self._font)
+        ground = QColor(self._theme.colour("ground"))
+        ground.setAlphaF(BACKING)
         for word in self._words:
             if word.end is not None:
                 self._paint_leader(painter, word, word.end)
-            painter.setPen(self._theme.ink(word.meaning))
             area = self._area(word)
+            if self.backed:
+                painter.fillRect(area.adjusted(-2, 1, 2, -1), ground)
+            painter.setPen(self._theme.ink(word.meaning))
             painter.drawText(QPointF(area.left(), area.top() + QFontMetricsF(self._font).ascent()), word.text)
 
     def _paint_leader(self, painter: QPainter, word: Word, end: QPointF) -> None:

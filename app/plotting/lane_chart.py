@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPainterPath, QPaintEvent
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QMouseEvent, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from app.plotting.axis import tick_text
 from app.plotting.bar_painter import diamond_near, paint_picture
 from app.plotting.labels import paint_read_out, read_out_box, read_out_place
-from app.plotting.lane_data import Lane, LanePicture
+from app.plotting.lane_data import Dot, Lane, LanePicture
 from app.plotting.lane_painter import (
+    BETWEEN,
     LanePlaces,
     ghost_outlines,
+    level_box,
+    level_width,
     paint_ghosts,
     paint_lane_axes,
     paint_level,
     paint_mark,
     paint_title,
     places_of,
+    spot_at,
 )
 from app.plotting.painted_axes import Axes, named_ticks
 from app.plotting.place_chart import REACH, PlaceChart
@@ -48,7 +52,12 @@ class LaneChart(PlaceChart):
     Attributes:
         picture: what is drawn.
         on_paper: whether it is drawn for an exported picture, on which nobody can drag.
+
+    Signals:
+        level_dragged: the level of the lane that asks for one should be at this height, within its axis.
     """
+
+    level_dragged = Signal(float)
 
     def __init__(self, title: str, *, drag: str = "", headed: bool = True, parent: QWidget | None = None) -> None:
         super().__init__(title, drag=drag, parent=parent)
@@ -58,6 +67,8 @@ class LaneChart(PlaceChart):
         self._ranges: dict[str, tuple[float, float]] = {}
         self._earlier: dict[str, tuple[object, float]] = {}
         """Lane -> the moment at which its axis changed, and where it ended before."""
+        self._asked: Axes | None = None
+        """The axes on which a level is being dragged."""
         self._outlines: dict[str, tuple[tuple[object, ...], QPainterPath]] = {}
         """Lane -> what its ghosts were drawn for, and their outlines."""
 
@@ -152,11 +163,16 @@ class LaneChart(PlaceChart):
             self._paint_column(painter, places)
             for lane in self.picture.lanes:
                 axes = places.axes[lane.key]
-                room, hint = places.titles[lane.key], self._hint(lane)
-                paint_title(painter, lane, room, hint, theme, self.factor, wide=places.wide)
+                text, box = self._level_words(lane, places)
+                hint, meaning = self._hint(lane, text)
+                room = places.titles[lane.key]
+                paint_title(painter, lane, room, hint, theme, self.factor, wide=places.wide, meaning=meaning)
                 paint_lane_axes(painter, lane, axes, theme, self.factor)
-                paint_level(painter, lane, axes, theme, self.factor)  # below the diamonds
+                if not lane.level_over:
+                    paint_level(painter, lane, axes, text, box, theme, self.factor)
                 paint_picture(painter, lane.picture, axes, theme, self.factor)
+                if lane.level_over:
+                    paint_level(painter, lane, axes, text, box, theme, self.factor)
                 if lane.ghosts:
                     paint_ghosts(painter, self._outline(lane, axes), axes, theme, self.factor)
             for mark in self.picture.marks:
@@ -169,12 +185,25 @@ class LaneChart(PlaceChart):
             self.paint_empty(painter)
         self.paint_focus(painter)
 
-    def _hint(self, lane: Lane) -> str:
-        """The lane's own words, or, at the moment at which its axis has changed, where that ended before."""
+    def _level_words(self, lane: Lane, places: LanePlaces) -> tuple[str, QRectF]:
+        """What stands on the lane's level, and where; nothing where it has no room or no level."""
+        if lane.level is None:
+            return "", QRectF()
+        metrics = QFontMetricsF(self.theme.font("digits", self.factor))
+        ends = [mark.end for mark in self.picture.marks if isinstance(mark, Dot) and mark.end.lane == lane.key]
+        taken = [spot_at(end, places, self.factor) for end in ends]
+        line = level_width(self.theme, self.factor)
+        return level_box(lane, places.axes[lane.key], metrics, line, self.factor, taken)
+
+    def _hint(self, lane: Lane, level_text: str = "") -> tuple[str, str]:
+        """What stands below the lane's title, and its colour: where its axis ended before, at the moment at which that
+        has changed; what its level is, where ``level_text`` has found no room on it; or else the lane's own words."""
         moment, high = self._earlier.get(lane.key, (None, 0.0))
-        if moment is None or moment != self.picture.moment:
-            return "" if self.on_paper and lane.invites else lane.hint
-        return tr("scale was {high}").format(high=tick_text(high, high))
+        if moment is not None and moment == self.picture.moment:
+            return tr("scale was {high}").format(high=tick_text(high, high)), "muted"
+        if lane.level is not None and lane.level_share >= 1 and not level_text:
+            return lane.level_brief, lane.level_meaning
+        return "" if self.on_paper and lane.invites else lane.hint, "muted"
 
     def _outline(self, lane: Lane, axes: Axes) -> QPainterPath:
         """The outlines of a lane's ghosts, made again where they, the axis or the size are others."""
@@ -224,3 +253,39 @@ class LaneChart(PlaceChart):
         painter.translate(read_out_place(size, QPointF(x, column.top() + 4), column))
         paint_read_out(painter, lines, self.theme, self.factor)
         painter.resetTransform()
+
+    # -- dragging a level ---------------------------------------------------------------------------------------------
+
+    def _asking(self, point: QPointF) -> Axes | None:
+        """The axes of the lane that asks for a level, if ``point`` lies in it."""
+        for lane in self.picture.lanes:
+            if lane.asks_level:
+                axes = self.places().axes[lane.key]
+                pad = BETWEEN * self.factor
+                if axes.area.adjusted(-pad, -pad, pad, pad).contains(point):
+                    return axes
+        return None
+
+    def _drag_level(self, axes: Axes, point: QPointF) -> None:
+        low, high = axes.y
+        self.level_dragged.emit(min(max(axes.y_of(point.y()), low), high))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._asked = self._asking(event.position()) if event.button() is Qt.MouseButton.LeftButton else None
+        if self._asked is None:
+            super().mousePressEvent(event)
+        else:
+            self._drag_level(self._asked, event.position())
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._asked is not None:
+            self._drag_level(self._asked, event.position())
+            return
+        asks = self._asking(event.position()) is not None
+        self.setCursor(Qt.CursorShape.SizeVerCursor if asks else Qt.CursorShape.ArrowCursor)
+        super().mouseMoveEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        asked, self._asked = self._asked, None
+        if asked is None:
+            super().mouseReleaseEvent(event)

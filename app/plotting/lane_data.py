@@ -29,7 +29,11 @@ class Lane:
         noted: whether room is kept for notes at the ends of its bars.
         level: a height that is drawn as a dashed line over all places, None for none.
         level_text: what stands on that line.
+        level_brief: the same in a word or two, for a lane in which that has no room beside what stands there.
         level_share: how far the line has been drawn, from 0 to 1.
+        level_meaning: its colour.
+        level_over: whether the line lies over the bars, otherwise behind what stands in the lane.
+        asks_level: whether a press in the lane, and a drag while it is held, say where the level should be.
         ghosts: heights (n,) each, of what stood here before, as faint outlines; they do not widen the axis, and what
             reaches beyond it is cut. The same tuple again is not drawn anew.
     """
@@ -47,7 +51,11 @@ class Lane:
     noted: bool = False
     level: float | None = None
     level_text: str = ""
+    level_brief: str = ""
     level_share: float = 1.0
+    level_meaning: str = "reward"
+    level_over: bool = False
+    asks_level: bool = False
     ghosts: tuple[np.ndarray, ...] = ()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -121,42 +121,57 @@ def paint_lane_axes(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, fac
         painter.drawLine(QPointF(axes.area.left(), y), QPointF(axes.area.right(), y))
 
 
-def level_box(lane: Lane, axes: Axes, metrics: QFontMetricsF, line: float, factor: float) -> QRectF:
-    """Where the text of a lane's level stands: clear above or below the line, which is ``line`` pixels wide, at the
-    left or the right end; the first of these places within the lane that covers the fewest diamonds."""
+def level_box(
+    lane: Lane, axes: Axes, metrics: QFontMetricsF, line: float, factor: float, taken: Sequence[QPointF] = ()
+) -> tuple[str, QRectF]:
+    """What is written on a lane's level, and where: the whole text, or in short, or nothing where neither has room.
+
+    It stands clear above or below the line, which is ``line`` pixels wide, at its left end, its right end, or between
+    two places, and covers neither diamonds nor what is drawn around the points ``taken``.
+    """
     y, clear, area = axes.at_y(lane.level or 0.0), line / 2 + 2 * factor, axes.area
-    wide, high = metrics.horizontalAdvance(lane.level_text), metrics.height()
+    high = metrics.height()
     room = area.adjusted(0, -3 * factor, 0, BETWEEN * factor)
-    lefts = (area.left() + 4 * factor, area.right() - wide - 4 * factor)
-    boxes = [QRectF(left, top, wide, high) for left in lefts for top in (y - clear - high, y + clear)]
     diamonds = [
         axes.at(place + 1.0, height)
         for series in lane.picture.series if series.style == "diamond"
         for place, height in enumerate(series.heights.tolist()) if height == height
     ]  # fmt: skip
     reach = DIAMOND * factor
+    points = (*diamonds, *taken)
 
-    def covered(box: QRectF) -> int:
-        return sum(box.adjusted(-reach, -reach, reach, reach).contains(at) for at in diamonds)
+    def free(box: QRectF) -> bool:
+        around = box.adjusted(-reach, -reach, reach, reach)
+        return room.contains(box) and not any(around.contains(at) for at in points)
 
-    return min([box for box in boxes if room.contains(box)] or boxes[1:2], key=covered)
+    for text in (lane.level_text, lane.level_brief):
+        wide = metrics.horizontalAdvance(text)
+        gaps = [axes.at_x(place + 1.5) - wide / 2 for place in range(1, len(lane.picture.names) - 1)]
+        lefts = (area.left() + 4 * factor, area.right() - wide - 4 * factor, *gaps)
+        boxes = [QRectF(left, top, wide, high) for left in lefts for top in (y - clear - high, y + clear)]
+        found = next((box for box in boxes if free(box)), None) if text else None
+        if found is not None:
+            return text, found
+    return "", QRectF()
 
 
-def paint_level(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, factor: float) -> None:
-    """The dashed line of a lane as far as it has been drawn; its text when it has arrived."""
+def paint_level(painter: QPainter, lane: Lane, axes: Axes, text: str, box: QRectF, theme: Theme, factor: float) -> None:
+    """The dashed line of a lane as far as it has been drawn; when it has arrived, ``text`` in ``box``."""
     if lane.level is None or lane.level_share <= 0:
         return
     y, area = axes.at_y(lane.level), axes.area
-    line = 3.0 if theme.bold else 1.4 * factor
-    if lane.level_share >= 1:
+    if lane.level_share >= 1 and text:
         painter.setFont(theme.font("digits", factor))
-        metrics = QFontMetricsF(painter.font())
-        box = level_box(lane, axes, metrics, line, factor)
         painter.fillRect(box, theme.colour("ground"))  # no line of the grid strikes it through
-        painter.setPen(theme.ink("reward"))
-        painter.drawText(QPointF(box.left(), box.top() + metrics.ascent()), lane.level_text)
-    painter.setPen(theme.pen("reward", line, Qt.PenStyle.DashLine))
+        painter.setPen(theme.ink(lane.level_meaning))
+        painter.drawText(QPointF(box.left(), box.top() + QFontMetricsF(painter.font()).ascent()), text)
+    painter.setPen(theme.pen(lane.level_meaning, level_width(theme, factor), Qt.PenStyle.DashLine))
     painter.drawLine(QPointF(area.left(), y), QPointF(area.left() + lane.level_share * area.width(), y))
+
+
+def level_width(theme: Theme, factor: float) -> float:
+    """Pixels that the line of a level is wide."""
+    return 3.0 if theme.bold else 1.4 * factor
 
 
 def ghost_outlines(ghosts: tuple[np.ndarray, ...], axes: Axes) -> QPainterPath:
@@ -189,9 +204,11 @@ def paint_ghosts(painter: QPainter, outlines: QPainterPath, axes: Axes, theme: T
 
 
 def paint_title(
-    painter: QPainter, lane: Lane, room: QRectF, hint: str, theme: Theme, factor: float, *, wide: bool
-) -> None:
-    """What the lane shows and a few words below it, or in a chart that is not ``wide`` its symbol."""
+    painter: QPainter, lane: Lane, room: QRectF, hint: str, theme: Theme, factor: float, *, wide: bool,
+    meaning: str = "muted",
+) -> None:  # fmt: skip
+    """What the lane shows and below it ``hint`` in the colour of ``meaning``, or in a chart that is not ``wide`` its
+    symbol."""
     painter.setFont(theme.font("heading", factor))
     metrics = QFontMetricsF(painter.font())
     painter.setPen(theme.ink("text"))
@@ -199,7 +216,7 @@ def paint_title(
     if not (wide and hint):
         return
     painter.setFont(theme.font("digits", factor))
-    painter.setPen(theme.ink("muted"))
+    painter.setPen(theme.ink(meaning))
     lines = _broken(hint, QFontMetricsF(painter.font()), room.width())
     if room.height() >= (len(lines) + 0.7) * metrics.height():
         for row, line in enumerate(lines, start=1):

@@ -24,18 +24,21 @@ class LineChart(Plot):
         picture: what is drawn.
         pickable: whether a click on a line, or Up and Down, choose it.
         chosen: name of the line that Up and Down start from.
+        asks_height: whether a press, and a drag while it is held, say how high something should be.
 
     Signals:
+        height_dragged: where it should be, within the y axis.
         line_picked: the user has chosen the line of this name.
         explain_wanted: the key E; a line over many runs belongs to no step that this chart could name itself.
     """
 
     line_picked = Signal(str)
     explain_wanted = Signal()
+    height_dragged = Signal(float)
 
     def __init__(self, title: str, *, pickable: bool = False, parent: QWidget | None = None) -> None:
         self.picture = LinePicture(x=Scale(low=0, high=1), y=Scale(low=0, high=1))
-        self.pickable, self.chosen = pickable, ""
+        self.pickable, self.chosen, self.asks_height = pickable, "", False
         self._line_items: dict[str, LineItem] = {}
         self._point_items: dict[str, Points] = {}
         super().__init__(title, self.picture.x, self.picture.y, parent=parent)
@@ -121,6 +124,33 @@ class LineChart(Plot):
                 taken.append(area)
                 placed.append(Word(tag.text, at, tag.meaning))
         self.words.place(placed)
+
+    # -- dragging a height --------------------------------------------------------------------------------------------
+
+    def ask_height(self, asks: bool) -> None:
+        """Whether a height is asked for from now on."""
+        if asks != self.asks_height:
+            self.asks_height = asks
+            self.viewport().setCursor(Qt.CursorShape.SizeVerCursor if asks else Qt.CursorShape.ArrowCursor)
+
+    def _drag_height(self, event: QMouseEvent) -> None:
+        low, high = self.view_box.viewRange()[1]
+        y = self.view_box.mapSceneToView(self.mapToScene(event.position().toPoint())).y()
+        self.height_dragged.emit(min(max(y, low), high))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if self.asks_height and event.button() is Qt.MouseButton.LeftButton:
+            self._drag_height(event)
+            event.accept()
+        else:
+            super().mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self.asks_height and event.buttons() & Qt.MouseButton.LeftButton:
+            self._drag_height(event)
+            event.accept()
+        else:
+            super().mouseMoveEvent(event)
 
     # -- choosing a line ----------------------------------------------------------------------------------------------
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox, QLabel, QWidget
 
+from app.plotting.place_chart import PlaceChart
+from app.plotting.plot import Plot
 from app.presenting.words import shown_now
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from app.workspace.view import View
@@ -16,6 +18,8 @@ LARGE, SMALL = 1.5, 1.6
 MARGIN = 12
 CONTROLS = (QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox)
 """What people click or drag."""
+CONTENT = (Plot, PlaceChart, QLabel)
+"""What people read."""
 CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
 """Where else it may stand, as shares of the room beside it, the first choice first."""
 
@@ -30,8 +34,14 @@ def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
     ]
 
 
+def seen_content(window: QWidget) -> list[QRect]:
+    """Where the plots and the words of ``window`` are that can be seen."""
+    parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
+    return [QRect(part.mapTo(window, QPoint()), part.size()) for part in parts if not part.visibleRegion().isEmpty()]
+
+
 class StepCounter(QWidget):
-    """Lies over the window where it covers no control, and can be dragged anywhere.
+    """Lies over the window where it covers no control and as little as can be of plots and words; can be dragged.
 
     Args:
         window: that it lies over.
@@ -93,7 +103,7 @@ class StepCounter(QWidget):
         return max(outer.width() - self.width() - 2 * edge, 1), max(outer.height() - self.height() - 2 * edge, 1)
 
     def _settle(self) -> None:
-        """Keep the size and the place: where it was dragged, or else where it covers the fewest controls."""
+        """Keep the size and the place: where it was dragged, or else where it covers the least."""
         self.resize(self.sizeHint())
         self.move(self._free_place() if self._place is None else self._at(self._place))
         self.raise_()
@@ -108,15 +118,22 @@ class StepCounter(QWidget):
         return QPoint(edge + round(share[0] * wide), edge + round(share[1] * high))
 
     def _free_place(self) -> QPoint:
-        """The right end of the row it belongs to, or the first corner with the fewest controls below it."""
+        """The right end of the row it belongs to, or the first corner with the fewest controls below it and, among
+        those, with the least of plots and words."""
         window, edge = self.window(), round(MARGIN * self._scale)
         places = [self._at(corner) for corner in CORNERS]
         row = window.findChild(QWidget, self._beside) if self._beside else None
         if row is not None and not row.visibleRegion().isEmpty():
             box = QRect(row.mapTo(window, QPoint()), row.size())
             places.insert(0, QPoint(box.right() - self.width() - edge, box.center().y() - self.height() // 2))
-        controls = seen_controls(window, self)
-        return min(places, key=lambda place: sum(map(QRect(place, self.size()).intersects, controls)))
+        controls, content = seen_controls(window, self), seen_content(window)
+
+        def covered(place: QPoint) -> tuple[int, int]:
+            own = QRect(place, self.size())
+            hidden = [own.intersected(box).size() for box in content]
+            return sum(map(own.intersects, controls)), sum(size.width() * size.height() for size in hidden)
+
+        return min(places, key=covered)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme, edge = QPainter(self), self._theme, 16 * self._scale

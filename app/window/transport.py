@@ -68,8 +68,9 @@ class Transport(QToolBar):
         step, stage = (self._button(actions[name]) for name in ("step", "stage"))
         self._run = self._button(actions["run"])
         self._run.setProperty("primary", True)
-        self._shrinking = (self._button(actions["run_n"]), stage, step)
-        self.seed = self._add_seed(actions)
+        run_n = self._button(actions["run_n"])
+        self.seed, new_seed = self._add_seed(actions)
+        self._shrinking = (run_n, stage, step, new_seed)
         self.speed = self._choice(tr("Speed"), [text for text, _ in SPEEDS], self._on_speed)
         self.length = self._choice(tr("Stop after"), [text for text, _ in LENGTHS], self._on_length)
         self._button(actions["branch"], icon_only=True)
@@ -174,7 +175,7 @@ class Transport(QToolBar):
             self._extension.setAttribute(Qt.WidgetAttribute.WA_WState_Hidden, False)
             self._extension.hide()
 
-    def _add_seed(self, actions: Mapping[str, QAction]) -> QLineEdit:
+    def _add_seed(self, actions: Mapping[str, QAction]) -> tuple[QLineEdit, QToolButton]:
         """The seed, and what begins a new run from it or from the next one."""
         label = self._label(tr("Seed"))
         field = QLineEdit()
@@ -186,9 +187,9 @@ class Transport(QToolBar):
         field.customContextMenuRequested.connect(self._on_seed_menu)
         label.setBuddy(field)
         self._of_training.append(self.addWidget(field))
-        self._button(actions["new_seed"])
+        new_seed = self._button(actions["new_seed"])
         self._button(actions["new_run"], icon_only=True)
-        return field
+        return field, new_seed
 
     @Slot(QPoint)
     def _on_seed_menu(self, place: QPoint) -> None:

@@ -146,3 +146,9 @@ def test_a_lesson_with_a_language_model_says_that_it_needs_torch(monkeypatch: py
     assert str(refused.value) == NO_TORCH
     assert lesson_named("4").id == "build_group"
     assert lesson_named("reported").id == "reported", "its recorded run is read without torch"
+
+
+def test_a_film_asks_nobody_to_do_anything(filmed: list[Filmed]) -> None:
+    texts = " ".join(text for one in filmed for text in one.texts)
+    assert "Advantages" in texts
+    assert not [words for words in ("drag a bar", "Table", "▲", "Place prediction", "Reset") if words in texts]

@@ -15,8 +15,10 @@ from PySide6.QtWidgets import (
     QComboBox,
     QLayout,
     QLineEdit,
+    QPushButton,
     QScrollBar,
     QStackedLayout,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -25,6 +27,7 @@ from app.experiments.runner import Poll
 from app.lessons.cover import Cover
 from app.lessons.interactives.experiments import Experiments
 from app.plotting.bar_chart import BarChart
+from app.plotting.lane_chart import LaneChart
 from app.theme.labels import Label
 from app.theme.tokens import Theme
 from app.workspace.view import View
@@ -127,6 +130,20 @@ class Interactive(QWidget):
     def ghosts(self) -> Sequence[QWidget]:
         """The charts on which a prediction itself is dragged."""
         return ()
+
+    def invitations(self) -> Sequence[QWidget]:
+        """Words that ask for something to be done with mouse or keyboard; a film goes without them."""
+        return ()
+
+    def show_on_paper(self) -> None:
+        """Nobody can operate what is shown: without buttons, and without words that ask for it."""
+        for button in self.findChildren(QAbstractButton):
+            if isinstance(button, QPushButton | QToolButton):
+                button.hide()
+        for words in self.invitations():
+            words.hide()
+        for chart in self.findChildren(LaneChart):
+            chart.on_paper = True
 
     # -- building ------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,12 +52,14 @@ def _spoken_beta(place: int) -> str:
 
 
 def over_beta(
-    theory: np.ndarray, curves: Mapping[str, np.ndarray], high: float, place: int, guess: float | None = None
-) -> LinePicture:
+    theory: np.ndarray, curves: Mapping[str, np.ndarray], high: float, place: int, guess: float | None = None,
+    *, asks: bool = False,
+) -> LinePicture:  # fmt: skip
     """One measure over the grid of β, on an axis from 0 to ``high``: theory (n,) dotted, and a dot at every β of the
     curves (n,), NaN where a value is not known yet; large dots at the β of index ``place``.
 
-    ``guess``: a value predicted at the β that predictions are about; None for none.
+    ``guess``: a value predicted at the β that predictions are about; None for none. While one is asked for (``asks``)
+    and there is none yet, words stand where it is to be dragged.
     """
     x = np.arange(len(BETAS), dtype=float)
     lines = [
@@ -75,7 +77,11 @@ def over_beta(
     ghost = PointSet(
         name="guess", meaning="text", marker="d", size=14, filled=False, x=np.full(len(known), asked), y=known, z=30
     )
-    tags = () if guess is None else (Tag(tr("your prediction"), asked, guess, "text"),)
+    tags: tuple[Tag, ...] = ()
+    if guess is not None:
+        tags = (Tag(tr("your prediction"), asked, guess, "text"),)
+    elif asks:
+        tags = (Tag(tr("drag your prediction here"), asked, 0.6 * high, "text"),)
     return LinePicture(
         x=Scale(label=tr("KL weight β"), low=-0.3, high=len(BETAS) - 0.7), y=Scale(low=0, high=high),
         lines=(*lines, dotted), points=(here, ghost), tags=tags, marks=np.array([float(place)]),
@@ -99,6 +105,7 @@ class BetaSweep(Interactive):
         self.trained = self.experiments(self._trained)
         self.place = BETAS.index(ASKED)
         self._guess: float | None = None
+        self._asks = False
         self.plots: dict[str, LineChart] = {}
         self.twins: list[TwinStack] = []
         column = QVBoxLayout(self)
@@ -109,6 +116,7 @@ class BetaSweep(Interactive):
             self.plots[key] = plot
             self.twins.append(TwinStack(plot, LEGEND))
             column.addWidget(self.twins[-1], 1)
+        self.plots["kl"].height_dragged.connect(self._on_dragged)
         self.slider = CalmSlider()
         self.slider.setRange(0, len(BETAS) - 1)
         self.slider.setPageStep(1)
@@ -129,7 +137,14 @@ class BetaSweep(Interactive):
         self._names = tuple(name for name in state.get("curves", ()) if name in CURVES)[: len(MEANINGS)]
 
     def show_ghost(self, guess: float | None, *, asks: bool) -> None:
-        self._guess = guess
+        self._guess, self._asks = guess, asks
+
+    def ghosts(self) -> Sequence[QWidget]:
+        return (self.plots["kl"],)
+
+    @Slot(float)
+    def _on_dragged(self, height: float) -> None:
+        self.guessed.emit(round(height, 2))
 
     @property
     def ready(self) -> bool:
@@ -160,8 +175,9 @@ class BetaSweep(Interactive):
             twin.set_look(view.theme, view.scale)
             curves = {name: self._values(name, key) for name in self._names}
             heights = np.array([best[key] for best in theory])
-            guess = self._guess if key == "kl" else None
-            plot.show_picture(over_beta(heights, curves, PICTURES[key][1], self.place, guess))
+            guess, asks = (self._guess, self._asks) if key == "kl" else (None, False)
+            plot.ask_height(asks)
+            plot.show_picture(over_beta(heights, curves, PICTURES[key][1], self.place, guess, asks=asks))
             twin.set_summary(self.summary(view))
             twin.refresh()
         self.twins[1].setVisible(self.height() > 380 * view.scale)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.lessons.interactives.bar_pictures import signed_bars
 from app.lessons.interactives.base import Interactive
@@ -67,10 +67,18 @@ class BuildGroup(Interactive):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        self.names = [Label(tr("Rewards: drag a bar, or a digit and ▲ ▼")), Label(tr("Advantages"))]
+        self.names = [Label(tr("Rewards")), Label(tr("Advantages"))]
+        self.how = Label(tr("drag a bar, or a digit and ▲ ▼"))
+        self.how.setObjectName("muted")
         for name, plot in zip(self.names, (self.above, self.below), strict=True):
             name.setObjectName("section")
-            column.addWidget(name)
+            row = QHBoxLayout()
+            row.setSpacing(8)
+            row.addWidget(name)
+            if plot is self.above:
+                row.addWidget(self.how)
+            row.addStretch(1)
+            column.addLayout(row)
             column.addWidget(plot, 1)
         self.foot.setObjectName("muted")
         self.foot.setWordWrap(True)
@@ -87,6 +95,9 @@ class BuildGroup(Interactive):
 
     def ghosts(self) -> Sequence[QWidget]:
         return (self.below,)
+
+    def invitations(self) -> Sequence[QWidget]:
+        return (self.how,)
 
     @Slot(int, float)
     def _on_guessed(self, place: int, height: float) -> None:

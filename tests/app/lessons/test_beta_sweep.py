@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 
 from app.lessons.interactives.beta_sweep import BETAS, CURVES, SEEDS, UPDATES, BetaSweep, over_beta
 from grpo_core.experiments.ensemble import ensembles
@@ -27,6 +30,27 @@ def test_the_prediction_of_the_lesson_is_the_one_in_the_plot(pupil: Pupil) -> No
     sweep.draw(pupil.driver.program.workspace.view)
     kl, reward = (sweep.plots[key].picture for key in ("kl", "reward"))
     assert [tag.y for tag in kl.tags] == [0.7] and not reward.tags
+
+
+def test_the_height_is_dragged_on_the_plot_itself_while_it_is_asked_for(pupil: Pupil) -> None:
+    pupil.open("beta_sweep")
+    sweep = pupil.picture
+    assert isinstance(sweep, BetaSweep)
+    plot, found = sweep.plots["kl"], []
+    sweep.guessed.connect(found.append)
+    sweep.show_ghost(None, asks=True)
+    sweep.draw(pupil.driver.program.workspace.view)
+    assert [tag.text for tag in plot.picture.tags] == ["drag your prediction here"]
+    asked = float(BETAS.index(0.5))
+    start, end = (plot.to_pixels(asked, height).toPoint() for height in (0.5, 1.5))
+    QTest.mousePress(plot.viewport(), Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(plot.viewport(), end)
+    QTest.mouseRelease(plot.viewport(), Qt.MouseButton.LeftButton, pos=end)
+    assert found == pytest.approx([0.5, 1.5], abs=0.05)
+    sweep.show_ghost(None, asks=False)
+    sweep.draw(pupil.driver.program.workspace.view)
+    QTest.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=start)
+    assert len(found) == 2 and not plot.picture.tags
 
 
 def test_every_dot_is_the_mean_of_real_runs_and_leaving_gives_up_the_rest(pupil: Pupil) -> None:

@@ -58,11 +58,11 @@ def test_each_lane_has_a_scale_of_its_own_and_none_overlaps_another(qtbot: QtBot
 
 def test_a_scale_that_widens_says_what_it_was_until_the_next_moment(qtbot: QtBot) -> None:
     made = chart(qtbot, lanes(lane("policy", 0.1, 0.12, 0.1), moment=1))
-    assert made._hint(lane("policy", 0.1, hint="own words")) == "own words"
+    assert made._hint(lane("policy", 0.1, hint="own words"))[0] == "own words"
     made.show_picture(lanes(lane("policy", 0.1, 0.3, 0.1), moment=2))
-    assert made._hint(lane("policy", 0.1, hint="own words")) == "scale was 0.15"
+    assert made._hint(lane("policy", 0.1, hint="own words"))[0] == "scale was 0.15"
     made.show_picture(lanes(lane("policy", 0.1, 0.3, 0.1), moment=3))
-    assert made._hint(lane("policy", 0.1, hint="own words")) == "own words"
+    assert made._hint(lane("policy", 0.1, hint="own words"))[0] == "own words"
 
 
 def test_a_click_in_any_lane_chooses_the_place_and_the_arrows_walk(qtbot: QtBot) -> None:
@@ -166,7 +166,41 @@ def test_the_words_of_a_level_touch_neither_their_line_nor_a_diamond(level: floa
     rewards = lane("reward", 0.0, 0.5, 1.0, style="diamond", level=level, level_text="mean of the draws")
     axes = Axes(area=QRectF(40, 10, 640 * factor, 80 * factor), x=(0.5, 3.5), y=(0.0, 1.0), pad=7.0 * factor)
     metrics = QFontMetricsF(LIGHT.font("digits", factor))
-    box = level_box(rewards, axes, metrics, 1.4 * factor, factor)
+    text, box = level_box(rewards, axes, metrics, 1.4 * factor, factor)
+    assert text == "mean of the draws"
     assert not box.top() - 1 <= axes.at_y(level) <= box.bottom() + 1
     diamonds = [axes.at(place + 1.0, height) for place, height in enumerate((0.0, 0.5, 1.0))]
     assert not [at for at in diamonds if box.adjusted(-5, -5, 5, 5).contains(at)]
+
+
+@pytest.mark.parametrize(("high", "text"), [(80.0, "mean of the draws 0.950"), (24.0, "")])
+def test_the_words_of_a_level_go_below_the_title_where_diamonds_and_draws_leave_no_room(high: float, text: str) -> None:
+    """A dense lane of a small window: nothing is struck through, and nothing is lost."""
+    heights = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 0.9, 0.8]
+    rewards = lane(
+        "reward", *heights, style="diamond", level=0.95, level_text="mean of the draws 0.950", level_brief="mean 0.950",
+    )  # fmt: skip
+    axes = Axes(area=QRectF(40, 10, 860, high), x=(0.5, 10.5), y=(0.0, 1.0), pad=min(7.0, high / 6))
+    metrics = QFontMetricsF(LIGHT.font("digits", 1.25))
+    dots = [axes.at(place + 1.0, 0.45) for place in range(10)]
+    found, box = level_box(rewards, axes, metrics, 1.75, 1.25, dots if not text else ())
+    assert found == text
+    if text:
+        diamonds = [axes.at(place + 1.0, height) for place, height in enumerate(heights)]
+        assert not [at for at in diamonds if box.adjusted(-5, -5, 5, 5).contains(at)]
+
+
+def test_a_level_that_is_asked_for_is_dragged_in_its_lane(qtbot: QtBot) -> None:
+    asking = lane("policy", 0.1, 1.0, 0.1, asks_level=True, cap=1.0)
+    made = chart(qtbot, lanes(lane("reward", 0.0, 1.0, 0.5), asking))
+    heights: list[float] = []
+    made.level_dragged.connect(heights.append)
+    start, end = (made.pixel_at(1, height, "policy").toPoint() for height in (0.2, 0.8))
+    QTest.mousePress(made, Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(made, end)
+    QTest.mouseRelease(made, Qt.MouseButton.LeftButton, pos=end)
+    assert heights == pytest.approx([0.2, 0.8], abs=0.03)
+    QTest.mouseMove(made, start)
+    elsewhere = made.pixel_at(1, 0.5, "reward").toPoint()
+    QTest.mouseClick(made, Qt.MouseButton.LeftButton, pos=elsewhere)
+    assert len(heights) == 2, "only while the button is held, only in that lane"

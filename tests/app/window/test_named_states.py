@@ -110,7 +110,12 @@ def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "state", ["test_a_bandit_loses_nothing[1366-768-1.0-dark]", "test_a_lesson_loses_nothing[1280-680-1.0-light]"]
+    "state",
+    [
+        "test_a_bandit_loses_nothing[1366-768-1.0-dark]",
+        "test_a_lesson_loses_nothing[1280-680-1.0-light]",
+        "test_a_lesson_loses_nothing[1366-768-1.25-light]",
+    ],
 )
 def test_texts_longer_by_forty_percent_lose_nothing(state: str) -> None:
     """The same test in a process that speaks the made-up language from its first import on."""
