@@ -55,7 +55,7 @@ class LessonPage(QWidget):
         self.setAccessibleName(tr("Lesson"))
         self._shown: tuple[str, int, bool, bool] | None = None
         self._shown_result: Placed | None = None
-        self._beside: tuple[float | None, bool] = None, False
+        self._guess_beside: tuple[float | None, bool] = None, False
         self._result = QTimer(self)
         self._result.setSingleShot(True)
         self._result.timeout.connect(self._on_result)
@@ -221,8 +221,8 @@ class LessonPage(QWidget):
             if predict is not None and predict.kind == "ghost" and predict.answer.metric == "max_prob":
                 placed = lesson_player.placed.get(lesson_player.place)
                 shown = self._guess(placed), lesson_player.covered
-        if shown != self._beside:
-            self._beside = shown
+        if shown != self._guess_beside:
+            self._guess_beside = shown
             self.guess_shown.emit(*shown)
 
     def put_guess(self, guess: float) -> None:

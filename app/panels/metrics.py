@@ -278,7 +278,8 @@ class MetricsPanel(Panel):
         self._suit(view.run.origin.settings)
         values = numbers_of(view)
         hint = self.cards[0].sizeHint()
-        self.set_row_height(hint.height())
+        small, digits = (QFontMetricsF(view.theme.font(role, view.scale)).height() for role in ("small", "digits"))
+        self.set_row_height(hint.height() + round(digits - small))  # before a class titles are larger
         room = max(self.width() // hint.width(), 1)
         for place, card in enumerate(self.cards):
             card.setVisible(place < room)

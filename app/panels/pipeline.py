@@ -66,7 +66,7 @@ class StageButton(QAbstractButton):
         else:
             pattern = tr("Stage {stage}: {text}, to come")
         self.setAccessibleName(pattern.format(stage=self.stage + 1, text=text))
-        self.setFont(theme.font("strong" if current else "body", scale))
+        self.setFont(theme.font("reading_strong" if current else "reading", scale))
         if text != self.text():
             self.setText(text)
             self.updateGeometry()

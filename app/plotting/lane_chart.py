@@ -199,7 +199,7 @@ class LaneChart(PlaceChart):
         """What stands below the lane's title, and its colour: where its axis ended before, at the moment at which that
         has changed; what its level is, where ``level_text`` has found no room on it; or else the lane's own words."""
         moment, high = self._earlier.get(lane.key, (None, 0.0))
-        if moment is not None and moment == self.picture.moment:
+        if moment is not None and moment == self.picture.moment and not lane.asks_level:
             return tr("scale was {high}").format(high=tick_text(high, high)), "muted"
         if lane.level is not None and lane.level_share >= 1 and not level_text:
             return lane.level_brief, lane.level_meaning

@@ -37,7 +37,8 @@ def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
 def seen_content(window: QWidget) -> list[QRect]:
     """Where the plots and the words of ``window`` are that can be seen."""
     parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
-    return [QRect(part.mapTo(window, QPoint()), part.size()) for part in parts if not part.visibleRegion().isEmpty()]
+    drawn = [part.viewport() if isinstance(part, Plot) else part for part in parts]  # it hides all of its plot from Qt
+    return [QRect(part.mapTo(window, QPoint()), part.size()) for part in drawn if not part.visibleRegion().isEmpty()]
 
 
 class StepCounter(QWidget):

@@ -56,13 +56,18 @@ ROLES: dict[str, tuple[int, QFont.Weight]] = {
     "body": (13, QFont.Weight.Normal),
     "strong": (13, QFont.Weight.DemiBold),
     "question": (13, QFont.Weight.DemiBold),
+    "reading": (13, QFont.Weight.Normal),
+    "reading_strong": (13, QFont.Weight.DemiBold),
+    "answer": (13, QFont.Weight.Normal),
     "mono": (13, QFont.Weight.Normal),
     "number": (20, QFont.Weight.DemiBold),
     "counter": (28, QFont.Weight.DemiBold),
 }
 """Four sizes in pixels at 100 %, and the weights they come in; "digits" and "heading" are those within pictures,
-"digits" is also that of a formula's values, and "question" that of a lesson's questions."""
-LEGIBLE_ROLES = ("digits", "heading", "question")
+"digits" is also that of a formula's values, "question" that of a lesson's questions, "reading" that of the stages and
+of what to watch, and "answer", in the monospace family, that of a model's answers."""
+MONO_ROLES = ("mono", "answer")
+LEGIBLE_ROLES = ("digits", "heading", "question", "reading", "reading_strong", "answer")
 """Roles that are never smaller than ``Theme.legible``."""
 
 
@@ -160,7 +165,7 @@ class Theme:
 
     def font(self, role: str, scale: float = 1.0) -> QFont:
         """A font of the type scale, by its role (``ROLES``), with digits of one width."""
-        family = self.mono if role == "mono" else self.sans
+        family = self.mono if role in MONO_ROLES else self.sans
         least = self.legible if role in LEGIBLE_ROLES else 1
         return QFont(_font(family, role, max(round(ROLES[role][0] * scale), least, 1)))
 
@@ -175,7 +180,7 @@ def _font(family: str, role: str, pixels: int) -> QFont:
     if family:
         font = QFont(family)
     else:
-        kind = QFontDatabase.SystemFont.FixedFont if role == "mono" else QFontDatabase.SystemFont.GeneralFont
+        kind = QFontDatabase.SystemFont.FixedFont if role in MONO_ROLES else QFontDatabase.SystemFont.GeneralFont
         font = QFontDatabase.systemFont(kind)
     font.setPixelSize(pixels)
     font.setWeight(ROLES[role][1])

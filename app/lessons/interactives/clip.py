@@ -105,6 +105,7 @@ class Clip(Interactive):
             title.setObjectName("section")
             grid.addWidget(title, 0, place)
             grid.addWidget(plot, 1, place)
+            grid.setColumnStretch(place, 1)
         grid.setRowStretch(1, 1)
         drag = QHBoxLayout()
         drag.addWidget(self.name)

@@ -87,7 +87,7 @@ class HeldOutDial(QWidget):
         number = QRectF(0, 34 * scale, self.width(), 36 * scale)
         painter.drawText(number, middle, "—" if held_out.last is None else f"{held_out.last:.0%}".replace("%", " %"))
         painter.setPen(theme.colour("muted"))
-        painter.setFont(theme.font("small", scale))
+        painter.setFont(theme.font("digits", scale))
         painter.drawText(QRectF(0, 73 * scale, self.width(), 17 * scale), middle, self._below(held_out))
         if self.hasFocus():
             painter.setPen(QPen(theme.colour("selection"), theme.ring_width))

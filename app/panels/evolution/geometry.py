@@ -34,6 +34,7 @@ class Geometry:
     Attributes:
         width, height: of the whole.
         scale: the user's scale.
+        letters: height of a line of an answer.
         count: rows.
         line: height of a row.
         prompt, answer, strip, since: (left, width) of each column.
@@ -44,6 +45,7 @@ class Geometry:
     width: float
     height: float
     scale: float
+    letters: float
     count: int
     line: float
     prompt: tuple[float, float]
@@ -62,6 +64,7 @@ class Geometry:
         count: int,
         *,
         glyph: float,
+        letters: float,
         longest: int,
         since: float,
         end: int,
@@ -73,6 +76,7 @@ class Geometry:
             scale: the user's scale.
             count: rows.
             glyph: width of a character of prompts and answers.
+            letters: height of a line of them.
             longest: characters of the longest prompt.
             since: width of the last column's words.
             end: the last update on the axis.
@@ -92,7 +96,7 @@ class Geometry:
         if curve:
             curve = min(max(room - line * count, curve), TALLEST * scale)
         return cls(
-            width=width, height=height, scale=scale, count=count, line=line, prompt=(lefts[0], prompt),
+            width=width, height=height, scale=scale, letters=letters, count=count, line=line, prompt=(lefts[0], prompt),
             answer=(lefts[1], answer), strip=(lefts[2], strip), since=(lefts[3], since), end=end, curve=curve,
         )  # fmt: skip
 
@@ -109,7 +113,7 @@ class Geometry:
     @property
     def two_lines(self) -> bool:
         """Whether a row has room for the former answer below the one now."""
-        return self.line >= TWO_LINES * self.scale
+        return self.line >= max(TWO_LINES * self.scale, 1.9 * self.letters)
 
     def row(self, place: int) -> QRectF:
         """The whole row of prompt ``place``."""

@@ -28,8 +28,8 @@ class EvolutionHead(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.dial = HeldOutDial()
-        self.watch = PaintedText("strong", grown=1.1)
-        self.story = PaintedText("body", "muted", lines=2)
+        self.watch = PaintedText("reading_strong", grown=1.1)
+        self.story = PaintedText("reading", "muted", lines=2)
         self.chips = TaskChips()
         words = QVBoxLayout()
         words.setContentsMargins(0, 2, 0, 2)

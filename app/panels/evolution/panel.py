@@ -73,7 +73,7 @@ class EvolutionPanel(Panel):
         self.answers.setAccessibleName(tr("Answers to the chosen prompt, in the order in which they came"))
         self.answers.itemActivated.connect(self._on_answer)
         self.answers.itemClicked.connect(self._on_answer)
-        self.note = PaintedText("small", "muted")
+        self.note = PaintedText("digits", "muted")
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())
         self._stack.addWidget(self._build_empty())
@@ -158,7 +158,8 @@ class EvolutionPanel(Panel):
         picture = self._picture(view, evolution)
         self.rows.show_rows(picture, view.theme, view.scale)
         self.head.show_story(picture, view, self.height())
-        self._beside.setVisible(view.head > 0 and self.width() >= BOTH_WIDE * view.scale)
+        wide = self.width() >= BOTH_WIDE * view.scale and not view.theme.legible  # a class looks at the strips
+        self._beside.setVisible(view.head > 0 and wide)
         if view.head:
             self._fill(evolution, picture.now[self.place], view.theme, view.scale)
         self.note.show_text(self._note(view, picture), view.theme, view.scale)

@@ -64,8 +64,8 @@ class RowPainter:
     ) -> None:
         self._painter, self._picture, self._place, self._theme = painter, picture, place, theme
         self._focused = focused
-        self._mono = theme.font("mono", place.scale * picture.enlarged)
-        self._small = theme.font("small", place.scale)
+        self._mono = theme.font("answer", place.scale * picture.enlarged)
+        self._small = theme.font("digits", place.scale)
 
     def paint(self) -> None:
         """All of it."""
@@ -152,7 +152,7 @@ class RowPainter:
         first = QRectF(box.left(), box.top(), box.width(), box.height() * (0.56 if former else 1.0))
         self._write(first, f"{GLYPHS[now.verdict.right]} {now.text or tr('(nothing)')}", self._mono, _ink(now))
         if former is not None:
-            small = self._theme.font("mono", self._place.scale * 0.85)
+            small = self._theme.font("answer", self._place.scale * 0.85)
             rest = QRectF(box.left(), first.bottom() - 2, box.width(), box.height() * 0.4)
             self._write(rest, f"{GLYPHS[former.verdict.right]} {former.text or tr('(nothing)')}", small, "muted")
 
@@ -165,7 +165,7 @@ class RowPainter:
         else:
             text = {True: tr("right: {step:,}"), False: tr("wrong: {step:,}"), None: "{step:,}"}[now.verdict.right]
             text = text.format(step=turn.since)
-            font = self._theme.font("section", self._place.scale)
+            font = self._theme.font("heading", self._place.scale)
         self._write(box, text, font, "push_down" if now.verdict.right is False and turn.since > 1 else "text")
 
     def _strip(self, n: int) -> None:

@@ -57,10 +57,11 @@ class EvolutionRows(QWidget):
         """Where everything stands."""
         assert self._theme is not None and self._picture is not None
         prompts = self._picture.evolution.prompts
-        mono = QFontMetricsF(self._theme.font("mono", self._scale * self._picture.enlarged))
-        words = QFontMetricsF(self._theme.font("section", self._scale)).horizontalAdvance(tr("right at once"))
+        mono = QFontMetricsF(self._theme.font("answer", self._scale * self._picture.enlarged))
+        words = QFontMetricsF(self._theme.font("heading", self._scale)).horizontalAdvance(tr("right at once"))
         return Geometry.fitted(
             self.width(), self.height(), self._scale, len(prompts), glyph=mono.horizontalAdvance("0"),
+            letters=mono.height(),
             longest=max(map(len, prompts), default=4), since=words + 4, end=axis_end(self._picture.evolution.run.head),
         )  # fmt: skip
 

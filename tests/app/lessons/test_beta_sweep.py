@@ -36,7 +36,7 @@ def test_the_height_is_dragged_on_the_plot_itself_while_it_is_asked_for(pupil: P
     pupil.open("beta_sweep")
     sweep = pupil.picture
     assert isinstance(sweep, BetaSweep)
-    plot, found = sweep.plots["kl"], []
+    plot, found = sweep.plots["kl"], list[float]()
     sweep.guessed.connect(found.append)
     sweep.show_ghost(None, asks=True)
     sweep.draw(pupil.driver.program.workspace.view)

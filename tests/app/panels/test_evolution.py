@@ -199,7 +199,15 @@ def test_the_strips_grow_on_an_axis_that_does_not_move_with_every_update(
 @pytest.mark.parametrize("scale", [1.0, 2.0])
 def test_columns_and_rows_have_room_beside_each_other(width: int, height: int, scale: float) -> None:
     here = Geometry.fitted(
-        width * scale, height * scale, scale, 8, glyph=8 * scale, longest=9, since=70 * scale, end=50
+        width * scale,
+        height * scale,
+        scale,
+        8,
+        glyph=8 * scale,
+        letters=16 * scale,
+        longest=9,
+        since=70 * scale,
+        end=50,
     )
     columns = [column for column in (here.prompt, here.answer, here.strip, here.since) if column[1]]
     assert all(a[0] + a[1] < b[0] for a, b in pairwise(columns))
