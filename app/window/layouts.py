@@ -26,6 +26,10 @@ LAYOUTS = {
 """The layouts that are always there: by the name that is kept, what they are called."""
 ONE_COLUMN = (COMPARE, PRESENT)
 """Layouts without a right side: its panels are tabs at the bottom."""
+SHARE_BELOW = 0.38
+"""Share of the height in the middle that the panels below the picture get."""
+BELOW = {(COMPARE, False): 0.42, (COMPARE, True): 0.42, (PRESENT, True): 0.32}
+"""Another share, by the layout and whether it is a language model's: before a class every prompt has its row."""
 HALVES = (LayoutVariant.LANGUAGE,)
 """Layouts whose right side stands below the strip and takes half of what the controls leave; the tabs of the bottom
 stand under it, so that the picture has the whole height."""
@@ -141,7 +145,7 @@ def arrange(
         docks[front].raise_()
     for dock in docks.values():
         dock.refresh_title()
-    _share_out(window, docks, plan, name, scale)
+    _share_out(window, docks, plan, scale, BELOW.get((name, language), SHARE_BELOW))
 
 
 def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:
@@ -174,8 +178,9 @@ def _neighbour(plan: Arrangement, area: Area) -> str:
             raise ValueError("a panel of the toolbar has no dock")
 
 
-def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement, name: str, scale: float) -> None:
-    """Fixed widths for the sides, the heights that low panels ask for, the rest to the pictures in the middle."""
+def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement, scale: float, share: float) -> None:
+    """Fixed widths for the sides, the heights that low panels ask for, the rest to the pictures in the middle, of which
+    the lower one gets its ``share``."""
     width = window.width()
     left, right = round(256 * scale), round(RIGHT * scale) if plan.right and not plan.halved else 0
     columns = [docks[plan.left[0]], docks[plan.strip[0]], *(docks[id] for id in plan.right[:1] if right)]
@@ -192,7 +197,6 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
         window.resizeDocks(under, [round(room * 0.64), round(room * 0.36)], Qt.Orientation.Vertical)
         pictures, heights = [docks[plan.centre[0]]], [*heights, room]
     elif plan.centre:
-        share = 0.42 if name == COMPARE else 0.38
         pictures = [docks[plan.centre[0]], docks[plan.bottom[0]]]
         heights += [round(room * (1 - share)), round(room * share)]
     else:  # a large scale: the cards, and all the rest for the one picture

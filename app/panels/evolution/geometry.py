@@ -84,12 +84,13 @@ class Geometry:
         edge, gap = EDGE * scale, GAP * scale
         prompt = min(longest * glyph + 8 * scale, width * 0.28)
         answer = min(max(width * 0.3, 13 * glyph), 26 * glyph, width * 0.4)
-        strip = width - 2 * edge - prompt - answer - 3 * gap - since
+        last = max(gap, 0.8 * letters)  # the digits at the end of the axis reach beyond it
+        strip = width - 2 * edge - prompt - answer - 2 * gap - last - since
         if strip < STRIP * scale:
-            strip, since = strip + since + gap, 0.0
+            strip, since = strip + since + last, 0.0
         strip = max(strip, 20.0)
         lefts = [edge, edge + prompt + gap, edge + prompt + answer + 2 * gap]
-        lefts.append(lefts[2] + strip + gap)
+        lefts.append(lefts[2] + strip + last)
         room = height - CAPTION * scale
         curve = CURVE * scale if room - CURVE * scale >= (LEAST + 2) * scale * count else 0.0
         line = min(max((room - curve) / max(count, 1), LEAST * scale), MOST * scale)

@@ -6,8 +6,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QTabBar, QWidget
 
+from app.panels.experiments.sweep.headline import falls, headline
 from grpo_core.config.settings import flat
 from tests.app.conftest import Driver
+from tests.app.lessons.spoilers import texts_of
 from tests.app.stories.hands import activate, panel, press
 
 Key = Qt.Key
@@ -54,7 +56,7 @@ def test_each_further_seed_takes_two_clicks_and_all_runs_stay(driver: Driver) ->
     assert driver.program.transport.runs.count() == 4
 
 
-def test_group_sizes_are_compared_in_three_actions(driver: Driver) -> None:
+def test_group_sizes_are_compared_in_three_actions_and_the_smoothest_is_named(driver: Driver) -> None:
     driver.program.window.resize(1366, 768)
     driver.run(1)
     click_tab(driver, "KL over β")
@@ -72,3 +74,9 @@ def test_group_sizes_are_compared_in_three_actions(driver: Driver) -> None:
     driver.settle()
     assert {4, 16, 32} <= set(sweep.controller.results.sweep.over.values)
     assert flat(driver.program.workspace.editing.wanted)["learner.group_size"] == 8, "the run itself is left alone"
+    results = sweep.controller.results
+    lost = {name: falls(results.done[place, 0]) for place, name in enumerate(results.sweep.over.values)}
+    assert lost[32] < lost[16] < lost[4], "larger groups see through the noise"
+    smoothest = min(lost, key=lambda size: lost[size])
+    assert f"Smoothest is G {smoothest} " in headline(results)
+    assert headline(results) in texts_of(driver.program.window)

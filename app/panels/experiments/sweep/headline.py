@@ -1,11 +1,12 @@
-"""What came of a sweep, in words computed from its runs: where reward is highest, what KL does, what still climbs."""
+"""What came of a sweep, in words computed from its runs: where reward is highest, what KL does, where training goes
+most smoothly, what still climbs."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from app.panels.experiments.sweep.grid_axis import name
-from app.panels.experiments.sweep.plan import Sweep
+from app.panels.experiments.sweep.plan import BETA, Sweep
 from app.panels.experiments.sweep.results import SweepResults
 from app.plotting.numbers import shown
 from grpo_core.experiments.ensemble import Ensemble
@@ -33,6 +34,7 @@ def headline(results: SweepResults) -> str:
     parts = (
         _of_reward(sweep, row, reward.middle, there),
         _of_kl(kl.middle[there], in_order=sweep.over.places.numeric),
+        "" if sweep.over.path == BETA else _of_falls(results, row, there),
         _of_climbing(results, row, there),
     )
     return " ".join(part for part in parts if part)
@@ -60,6 +62,24 @@ def _of_kl(kl: np.ndarray, *, in_order: bool) -> str:
     if kl[-1] < kl[0]:
         return tr("From left to right KL falls from {first} to {last} nats.").format(first=first, last=last)
     return tr("From left to right KL rises from {first} to {last} nats.").format(first=first, last=last)
+
+
+def _of_falls(results: SweepResults, row: int, there: np.ndarray) -> str:
+    """Where training goes most smoothly: where the expected reward of a run loses least on its way, and where most."""
+    lost = np.array([falls(results.done[place, row]) for place in there.tolist()])
+    if lost.max() - lost.min() < LEVEL:
+        return ""
+    best, worst = int(lost.argmin()), int(lost.argmax())
+    return tr("Smoothest is {best} (all falls of reward together: {least}), roughest {worst} ({most}).").format(
+        best=_place(results.sweep, int(there[best]), row), least=shown(float(lost[best])),
+        worst=_place(results.sweep, int(there[worst]), row), most=shown(float(lost[worst])),
+    )  # fmt: skip
+
+
+def falls(runs: Ensemble) -> float:
+    """By how much the expected reward of a run falls in all, added up over its updates: median over the seeds."""
+    steps = np.diff(runs.measures["reward"], axis=0)  # (U, S)
+    return float(np.median(-np.minimum(steps, 0.0).sum(axis=0)))
 
 
 def _of_climbing(results: SweepResults, row: int, there: np.ndarray) -> str:
