@@ -24,9 +24,12 @@ from grpo_core.text import tr
 
 KINDS = {"advantage": "push", "gradient": "push", "clipped": "chip", "completion": "mono", "token": "mono"}
 WIDTHS = {
-    "sample": 1, "prompt": 9, "action": 1, "completion": 18, "place": 3, "reward": 5.2, "advantage": 8.5, "ratio": 5.2,
-    "clipped": 3.5, "gradient": 8.5,
+    "prompt": 9, "completion": 18, "place": 3, "reward": 5.2, "advantage": 8.5, "ratio": 5.2, "clipped": 3.5,
+    "gradient": 8.5,
 }  # fmt: skip
+"""Digits for which a column has room."""
+MARGIN = 0.6
+"""Digits that a column of short texts takes beside its longest."""
 FIRST = (
     "sample",
     "prompt",
@@ -162,7 +165,7 @@ class StepDetailPanel(Panel):
             step, view.step.passed, origin=view.run.origin, only=self._only, evaluated=view.step.numbers
         )
         self.table.set_look(view.theme, view.scale)
-        self.table.set_columns([_column(c) for c in columns])
+        self.table.set_columns([_column(c, _longest(c, step, view)) for c in columns])
         self.table.set_rows([[_cell(c, row.cells[i], revealed) for i, c in zip(places, columns, strict=True)]
                              for row in self._rows])  # fmt: skip
         self._fit_columns()
@@ -258,12 +261,21 @@ def _only(view: View, step: Step) -> int | None:
     return row if row is not None and row < len(step.mask) else 0
 
 
-def _column(column: step_table.Column) -> Column:
+def _longest(column: step_table.Column, step: Step, view: View) -> float:
+    """Digits for which a column has room; the same for every update of a run."""
+    if column.name == "sample":
+        return len(str(len(step.mask))) + MARGIN
+    if column.name == "action":
+        return max((len(name) for name in view.run.origin.vocabulary), default=1) + MARGIN
+    return WIDTHS.get(column.name, 7.5)
+
+
+def _column(column: step_table.Column, chars: float) -> Column:
     kind = KINDS.get(column.name, "number" if column.decimals is not None else "text")
     return Column(
         column.name,
         SHORT.get(column.name, column.title),
-        chars=WIDTHS.get(column.name, 7.5),
+        chars=chars,
         decimals=3,
         kind=kind,
         help=tr("−∂L/∂log π: up makes the token likelier.")

@@ -19,6 +19,8 @@ from app.theme.tokens import Theme
 
 GUTTER, TICKS, RIGHT = 92.0, 40.0, 10.0
 """Pixels at 100 % for the titles of the lanes, for the digits of their axes, and right of the data."""
+SIGNED = 12.0
+"""Pixels at 100 % of the room for a title into which the digits of an axis with signs reach."""
 NARROW_GUTTER = 16.0
 """Pixels at 100 % for the symbols that stand beside the lanes where their titles have no room."""
 WIDE = 440.0
@@ -89,7 +91,8 @@ def places_of(
     for lane in picture.lanes:
         height = room * lane.weight / weights
         area = QRectF(left, y, max(size.width() - left - RIGHT * factor, 1.0), max(height, 1.0))
-        titles[lane.key] = QRectF((8 if wide else 2) * factor, y, gutter, height)
+        words = gutter - (SIGNED * unit if wide and lane.symmetric else 0.0)
+        titles[lane.key] = QRectF((8 if wide else 2) * factor, y, words, height)
         if lane.noted:
             area.adjust(0, min(line, height / (4 if lane.symmetric else 3)), 0, 0)
             area.adjust(0, 0, 0, -min(line, height / 4) if lane.symmetric else 0)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox, QWidget
 
 from app.plotting.place_chart import PlaceChart
 from app.plotting.plot import Plot
 from app.presenting.words import shown_now
+from app.theme.labels import Label
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from app.workspace.view import View
 from grpo_core.text import tr
@@ -18,7 +19,7 @@ LARGE, SMALL = 1.5, 1.6
 MARGIN = 12
 CONTROLS = (QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox)
 """What people click or drag."""
-CONTENT = (Plot, PlaceChart, QLabel)
+CONTENT = (Plot, PlaceChart, Label)
 """What people read."""
 CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
 """Where else it may stand, as shares of the room beside it, the first choice first."""

@@ -69,8 +69,8 @@ class Transport(QToolBar):
         self._run = self._button(actions["run"])
         self._run.setProperty("primary", True)
         run_n = self._button(actions["run_n"])
-        self.seed, new_seed = self._add_seed(actions)
-        self._shrinking = (run_n, stage, step, new_seed)
+        self.seed, self._new_seed = self._add_seed(actions)
+        self._shrinking = (run_n, stage, step, self._new_seed)
         self.speed = self._choice(tr("Speed"), [text for text, _ in SPEEDS], self._on_speed)
         self.length = self._choice(tr("Stop after"), [text for text, _ in LENGTHS], self._on_length)
         self._button(actions["branch"], icon_only=True)
@@ -152,7 +152,7 @@ class Transport(QToolBar):
             self._short[button] = full - button.sizeHint().width()
         elif not short and button in self._short:
             del self._short[button]
-            button.setToolButtonStyle(styles.ToolButtonTextBesideIcon)
+            button.setToolButtonStyle(styles.ToolButtonTextOnly if button is self._new_seed else self.toolButtonStyle())
         return self._short.get(button, 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -188,6 +188,7 @@ class Transport(QToolBar):
         label.setBuddy(field)
         self._of_training.append(self.addWidget(field))
         new_seed = self._button(actions["new_seed"])
+        new_seed.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self._button(actions["new_run"], icon_only=True)
         return field, new_seed
 

@@ -105,3 +105,15 @@ def test_a_tooltip_keeps_the_meaning_beside_the_digits(driver: Driver) -> None:
     meaning, digits = tip.split("\n")
     assert meaning.startswith("Ratio. ")
     assert float(digits) == pytest.approx(table.value(0, place))
+
+
+def test_samples_and_actions_of_two_digits_are_whole(driver: Driver) -> None:
+    """Action 10 is one of the ten that every run begins with."""
+    driver.program.workspace.editing.edit({"learner.group_size": 16}, "16 samples")
+    driver.run(3)
+    panel = driver.program.window.panels.of(STEP_DETAIL)
+    table, pad = panel.table, 8 * panel.table.factor
+    for key, longest in (("sample", "16"), ("action", "10")):
+        place = [column.key for column in table.table.columns].index(key)
+        assert not table.isColumnHidden(place)
+        assert table.cell_metrics.horizontalAdvance(longest) <= table.columnWidth(place) - 2 * pad, key
