@@ -28,7 +28,7 @@ WIDTHS = {
     "gradient": 8.5,
 }  # fmt: skip
 """Digits for which a column has room."""
-MARGIN = 0.6
+MARGIN = 0.75
 """Digits that a column of short texts takes beside its longest."""
 FIRST = (
     "sample",

@@ -151,6 +151,7 @@ class KlExplorer(Interactive):
         if what in self.twins:
             self._stack.setCurrentWidget(self.twins[what])
             self._draw_below(what, names)
+            self.twins[what].set_summary(self._of_below(what))
             self.twins[what].refresh()
         for twin in self.tops:
             twin.refresh()
@@ -178,6 +179,13 @@ class KlExplorer(Interactive):
             shown_heights = {name: values for name, values in heights.items() if name not in self._hidden}
             self.gradients.show_picture(compared(STEPS_TAKEN, shown_heights, names, tr("action"), Scale(), reach=REACH))
             self.twins[what].legend.set_entries([part.entry for part in STEPS_TAKEN if part.name not in self._hidden])
+
+    def _of_below(self, what: str) -> str:
+        """What the chart below the policies compares; its numbers are in its table, for some of them are asked for."""
+        parts = [part.name for part in (STEPS_TAKEN if what == "gradients" else ESTIMATORS)]
+        return tr("{title}: {parts}. The key T shows the numbers as a table.").format(
+            title=self.twins[what].plot.title, parts=", ".join(name for name in parts if name not in self._hidden)
+        )
 
     def _fit(self, scale: float) -> bool:
         """In large type the policies stand one above the other, left of what follows from them; whether they do."""

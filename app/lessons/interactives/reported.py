@@ -61,6 +61,7 @@ class Reported(Interactive):
         if self.shows == ANSWERS:
             self.answers.set_look(view.theme, view.scale * LARGER)
             self.answers.set_rows(self._rows(view))
+            self.answers.set_summary("" if self.hidden else self.summary(view))
         elif self.shows == EVOLUTION:
             self.evolution.on_frame()
         else:

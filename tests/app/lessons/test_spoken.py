@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QWidget
 
+from app.panels.base import in_window
+from app.plotting.place_chart import PlaceChart
+from app.plotting.plot import Plot
+from app.plotting.table_twin import TableTwin
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import lesson_of
 
@@ -20,3 +25,13 @@ def test_the_slider_below_a_lessons_picture_says_a_value(pupil: Pupil, lesson: s
     pupil.wait()
     interface = QAccessible.queryAccessibleInterface(pupil.picture.slider)  # type: ignore[attr-defined]
     assert interface.text(QAccessible.Text.Value) == SLIDERS[lesson]
+
+
+@pytest.mark.parametrize(("lesson", "place"), [("kl", 3), ("kl", 7), ("reported", 0)])
+def test_every_picture_of_a_lesson_says_in_a_sentence_what_it_shows(pupil: Pupil, lesson: str, place: int) -> None:
+    pupil.driver.program.lessons.player.open(lesson_of(lesson), place)
+    pupil.wait()
+    kinds = (Plot, PlaceChart, TableTwin)
+    shown = [part for part in pupil.picture.findChildren(QWidget) if isinstance(part, kinds) and in_window(part)]
+    assert shown
+    assert not [part.accessibleName() for part in shown if not part.accessibleDescription()]
