@@ -24,7 +24,7 @@ from grpo_core.text import tr
 
 KINDS = {"advantage": "push", "gradient": "push", "clipped": "chip", "completion": "mono", "token": "mono"}
 WIDTHS = {
-    "prompt": 9, "completion": 18, "place": 3, "reward": 5.2, "advantage": 8.5, "ratio": 5.2, "clipped": 3.5,
+    "prompt": 9, "completion": 18, "place": 3, "reward": 5.2, "advantage": 8.5, "ratio": 5.2, "clipped": 3,
     "gradient": 8.5,
 }  # fmt: skip
 """Digits for which a column has room."""

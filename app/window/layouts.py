@@ -46,7 +46,7 @@ THREE_COLUMNS, TWO_PICTURES, FORMULA = 1100, 560, 480
 """Width from which the right side need not join the bottom tabs, height that two pictures need, and height that the
 formula above one picture needs, at 100 %."""
 
-RIGHT = 376
+RIGHT = 372
 """Width of the right side at 100 %: the columns of a bandit's step detail."""
 
 

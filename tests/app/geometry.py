@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from app.panels.base import Panel, in_window
 from app.plotting.place_chart import PlaceChart
 from app.plotting.plot import Plot
+from app.plotting.table_twin import TableTwin
 from tests.app.painted import painted_words
 
 TOUCH = 2.5
@@ -47,7 +48,8 @@ def losses(window: QWidget) -> list[str]:
 def _of(widget: QWidget) -> list[str]:
     if isinstance(widget, QAbstractScrollArea) and not isinstance(widget, QPlainTextEdit | Plot):
         beyond = widget.horizontalScrollBar().maximum()
-        return [f"{_name(widget)} is scrolled sideways by {beyond}"] if beyond else []
+        cut = _of_table(widget) if isinstance(widget, TableTwin) else []
+        return [f"{_name(widget)} is scrolled sideways by {beyond}", *cut] if beyond else cut
     if isinstance(widget, Plot | PlaceChart):
         return _of_words(widget)
     if isinstance(widget, QLabel) and widget.text() and not widget.visibleRegion().isEmpty():
@@ -62,6 +64,18 @@ def _of(widget: QWidget) -> list[str]:
     if isinstance(widget, QAbstractButton) and not widget.visibleRegion().isEmpty():
         return _of_button(widget)
     return []
+
+
+def _of_table(table: TableTwin) -> list[str]:
+    """Numbers that have no room in their column; a longer text may be cut, for its cell says all of it."""
+    found = []
+    for place, column in enumerate(table.table.columns):
+        room = table.columnWidth(place) - 16 * table.factor
+        if column.kind in ("number", "push", "signed") and not table.isColumnHidden(place):
+            texts = {table.table.text(row, place) for row in range(min(table.table.rowCount(), 20))}
+            wide = [text for text in texts if table.cell_metrics.horizontalAdvance(text) > room + 1]
+            found += [f"{_name(table)} cuts “{text}” in {column.title}" for text in wide]
+    return found
 
 
 def _of_label(label: QLabel) -> list[str]:

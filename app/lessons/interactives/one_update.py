@@ -33,16 +33,16 @@ QUANTITIES = {
 COLUMNS = (
     Column("sample", tr("Sample"), chars=4, kind="text"),
     Column("reward", "R", chars=6, meaning="reward", help=tr("Its reward.")),
-    Column("advantage", "A", chars=8, kind="push", help=tr("Advantage: its reward, compared with its group.")),
+    Column("advantage", "A", chars=8.5, kind="push", help=tr("Advantage: its reward, compared with its group.")),
     Column("ratio", "r", chars=6, help=tr("Ratio: how much likelier the policy makes it now than when it was drawn.")),
     Column(
         "surrogate",
         tr("min"),
-        chars=8,
+        chars=7.5,
         kind="signed",
         help=tr("The smaller of ratio times advantage and its clipped version."),
     ),
-    Column("gradient", tr("push"), chars=8, kind="push", help=tr("−∂L/∂log π: up makes it likelier.")),
+    Column("gradient", tr("push"), chars=8.5, kind="push", help=tr("−∂L/∂log π: up makes it likelier.")),
 )
 SINCE = {"reward": "score", "advantage": "advantage", "ratio": "ratio", "surrogate": "minimum", "gradient": "gradient"}
 """The stage from which on a column is filled."""
