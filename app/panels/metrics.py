@@ -111,7 +111,7 @@ class MetricCard(QWidget):
     @property
     def text_area(self) -> QRectF:
         """Where title, value and chip are painted."""
-        return QRectF(self.rect()).adjusted(8, 6, -3, -6)
+        return QRectF(self.rect()).adjusted(8, 6, -2, -6)
 
     @property
     def texts_needed(self) -> float:
