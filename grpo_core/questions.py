@@ -151,6 +151,50 @@ class Replayed:
         return cls(arrays=arrays, measurements=held["measurements"])
 
 
+@dataclass(frozen=True, kw_only=True)
+class FirstAnswers:
+    """What does the model answer to its fixed prompts before any training? Asked of a run without an update.
+
+    Attributes:
+        run: id of that run.
+        step: the update before which it answers.
+    """
+
+    run: str
+    step: int = 1
+
+    def to_json(self) -> str:
+        """One line; :func:`question_from_json` reads it back."""
+        return json.dumps({"run": self.run, "step": self.step, "first_answers": True}, sort_keys=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedAnswers:
+    """The likeliest answers to the fixed prompts.
+
+    Attributes:
+        texts: one a prompt, with its end sign where it ended.
+    """
+
+    texts: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """One line; :meth:`from_json` reads it back."""
+        return json.dumps({"texts": self.texts})
+
+    @classmethod
+    def from_json(cls, text: str) -> FixedAnswers:
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            ValueError: this is no such line.
+        """
+        texts = json.loads(text)["texts"]
+        if not all(isinstance(one, str) for one in texts):
+            raise ValueError("what should be texts are none")
+        return cls(texts=tuple(texts))
+
+
 def not_finite(error: NonFiniteError) -> GrpoError:
     """What is said of an update that would have broken down under other settings; nothing was stopped by it."""
     return GrpoError(
@@ -160,13 +204,15 @@ def not_finite(error: NonFiniteError) -> GrpoError:
     )
 
 
-AnyQuestion: TypeAlias = Question | Replay
-AnyAnswer: TypeAlias = Answer | Replayed
+AnyQuestion: TypeAlias = Question | Replay | FirstAnswers
+AnyAnswer: TypeAlias = Answer | Replayed | FixedAnswers
 
 
 def question_from_json(text: str) -> AnyQuestion:
-    """A question of either kind from its line."""
+    """A question of any kind from its line."""
     held = json.loads(text)
+    if "first_answers" in held:
+        return FirstAnswers(run=held["run"], step=held["step"])
     if "settings" in held:
         return Replay(step=held["step"], settings=settings_from_json(held["settings"]))
     return Question(**held)
@@ -174,6 +220,8 @@ def question_from_json(text: str) -> AnyQuestion:
 
 def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
     """The answer to a question from its line."""
+    if isinstance(question, FirstAnswers):
+        return FixedAnswers.from_json(text)
     return Replayed.from_json(text) if isinstance(question, Replay) else Answer.from_json(text)
 
 

@@ -63,9 +63,11 @@ class Turn:
     former: Change | None
 
 
-def answers_before_training(origin: Origin) -> list[Change | None]:
-    """What the weights that a run starts from answer to its fixed prompts, as update 0; None where that is not kept."""
-    kept = recorded_answers(origin.settings, origin.watched)
+def answers_before_training(run: RunHandle) -> list[Change | None]:
+    """What the weights that ``run`` starts from answer to its fixed prompts, as update 0: as its model has computed it,
+    until then as it is kept with the weights; None where it is not kept."""
+    origin = run.origin
+    kept = run.first_answers or recorded_answers(origin.settings, origin.watched)
     return [
         None if text is None else _change(prompt, text, origin)
         for prompt, text in zip(origin.watched, kept, strict=True)

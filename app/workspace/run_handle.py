@@ -56,6 +56,7 @@ class RunHandle:
         thinned: where updates were dropped to keep a file small, also of the run it goes on from.
         own_thinned: the same of its own file.
         next_settings: what its next update will run under where that is no longer what its last one ran under.
+        first_answers: what its model has answered to the fixed prompts before its first update; None until it has.
         why_no_step: why its updates show no tokens, and how to get them, in a sentence; empty where they do.
     """
 
@@ -79,6 +80,7 @@ class RunHandle:
         self.read_only = ""
         self.why_no_step = ""
         self.next_settings: Settings | None = None
+        self.first_answers: tuple[str, ...] | None = None
         self.thinned: tuple[Stretch, ...] = ()
         self.own_thinned: tuple[Stretch, ...] = ()
         self.parent: RunHandle | None = None

@@ -16,7 +16,8 @@ from grpo_core import learners
 from grpo_core.config import Settings, is_live
 from grpo_core.errors import GrpoError
 from grpo_core.lm.kept_prompts import at_hand
-from grpo_core.questions import AnyAnswer, AnyQuestion
+from grpo_core.lm.recorded_answers import recorded_answers
+from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers
 from grpo_core.runs import library
 from grpo_core.runs.run_file import copy_run
 from grpo_core.text import tr
@@ -254,6 +255,9 @@ class RunManager(QObject):
             self.training.make_ready()
         except GrpoError as error:
             self._workspace.problem.emit(str(error), "warning")
+            return
+        if not run.head and any(recorded_answers(run.origin.settings, run.origin.watched)):
+            self._controller.ask(FirstAnswers(run=run.id))  # those that are shown until then were recorded elsewhere
 
     @Slot(object)
     def _on_asked(self, question: AnyQuestion) -> None:
@@ -273,7 +277,12 @@ class RunManager(QObject):
 
     @Slot(object, object)
     def _on_answered(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        if isinstance(answer, str):
+        if isinstance(question, FirstAnswers):
+            run = next((run for run in self._workspace.runs if run.id == question.run), None)
+            if run is not None and isinstance(answer, FixedAnswers):
+                run.first_answers = answer.texts
+                self._workspace.request_frame()
+        elif isinstance(answer, str):
             self._workspace.refused.emit(question, answer)
         else:
             self._workspace.answered.emit(question, answer)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.learners import NO_TORCH, Earlier, language_learner, leading_to, origin
+from grpo_core.lm.vocabulary import VOCABULARY
 from grpo_core.progress import Progress, unreported
-from grpo_core.questions import AnyAnswer, AnyQuestion
+from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers
 from grpo_core.record import Step
 from grpo_core.text import tr
 
@@ -47,6 +48,12 @@ class AnsweringLearner:
     def __next__(self) -> Step:
         return next(self._learner)
 
+    def first_answers(self) -> FixedAnswers:
+        """What the model answers to its fixed prompts now. Asked before the first update."""
+        rows = self._learner.watched_tokens()
+        texts = ("".join(VOCABULARY[token] for token in row if token >= 0) for row in rows.tolist())
+        return FixedAnswers(texts=tuple(texts))
+
     def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer:
         """The answer to a question about ``step``: of the character model by a copy, of a model from a folder by the
         one that is there.
@@ -54,6 +61,8 @@ class AnsweringLearner:
         Raises:
             GrpoError: it cannot be answered; the message says why.
         """
+        if isinstance(question, FirstAnswers):
+            raise GrpoError(tr("The run has an update; its answers before any training are recorded with that."))
         before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
         if step.settings.model.folder:
             from grpo_core.hf.answers import answered

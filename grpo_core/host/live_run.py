@@ -14,7 +14,7 @@ from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin
 from grpo_core.learners import Earlier, Learner
 from grpo_core.metrics import metrics_of
-from grpo_core.questions import AnyAnswer, AnyQuestion, Replay
+from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers, Replay
 from grpo_core.record import Step
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader, RunWriter
@@ -39,6 +39,7 @@ class Answers(Protocol):
     """A learner that can be asked."""
 
     def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer: ...
+    def first_answers(self) -> FixedAnswers: ...
 
 
 class Writer(Protocol):
@@ -138,6 +139,8 @@ class LiveRun:
                 if isinstance(question, Replay)
                 else tr("Only a language model can score a completion.")
             )
+        if isinstance(question, FirstAnswers) and not self.head:
+            return self._learner.first_answers()  # the first update records the same
         answer = self._learner.ask(question, self._earlier(question.step), self._earlier)
         if self._begin.path.exists():
             with self._closing_on_error():

@@ -16,7 +16,7 @@ from grpo_core.lm.layout import layout
 from grpo_core.lm.learner import LanguageLearner, PolicyLearner
 from grpo_core.lm.scoring import score
 from grpo_core.lm.vocabulary import STOP, decode, encode
-from grpo_core.questions import Answer, AnyAnswer, AnyQuestion, Question, Replay, Replayed, not_finite
+from grpo_core.questions import Answer, AnyAnswer, Question, Replay, Replayed, not_finite
 from grpo_core.record import ARRAYS, Step
 from grpo_core.text import tr
 
@@ -50,10 +50,10 @@ class Answering:
     ) -> Answer: ...
     @overload
     def __call__(
-        self, question: AnyQuestion, step: Step, history: Sequence[Step], cancelled: Callable[[], bool]
+        self, question: Question | Replay, step: Step, history: Sequence[Step], cancelled: Callable[[], bool]
     ) -> AnyAnswer: ...
     def __call__(
-        self, question: AnyQuestion, step: Step, history: Sequence[Step], cancelled: Callable[[], bool]
+        self, question: Question | Replay, step: Step, history: Sequence[Step], cancelled: Callable[[], bool]
     ) -> AnyAnswer:
         """The answer.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,6 +116,16 @@ def measured(settings: Settings, policy: Sampling, source: PromptSource, step: i
         ]
         accuracy[name] = float(np.mean(right))
     return accuracy
+
+
+def likeliest(settings: Settings, policy: Sampling, prompts: Sequence[Prompt], poll: Poll) -> np.ndarray:
+    """The likeliest completions of ``prompts``: tokens (W, T), −1 in padding."""
+    count = len(prompts)
+    tokens, mask, _ = policy.sample(
+        policy.encoded(prompts), np.arange(count), np.zeros((count, settings.language.max_tokens)),
+        temperature=settings.learner.temperature, greedy=np.ones(count, bool), poll=poll,
+    )  # fmt: skip
+    return np.where(mask, tokens, -1)
 
 
 def _sampled(

@@ -12,7 +12,7 @@ import torch
 
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.lm.batches import Drawn, draw, measured
+from grpo_core.lm.batches import Drawn, draw, likeliest, measured
 from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.clock import Clock
 from grpo_core.lm.interface import LanguagePolicy, Poll, Scored
@@ -122,6 +122,14 @@ class PolicyLearner(Generic[PolicyT]):
             measurements={"grad_norm": done.norm, **accuracy, **extra, **clock.seconds},
             resume=policy.state() if self._keep_next or number % settings.model.snapshot_every == 0 else {},
         )
+
+    def watched_tokens(self) -> np.ndarray:
+        """The likeliest answers to the fixed prompts under the weights as they stand: tokens (W, T), −1 in padding.
+
+        No random number of an update is used.
+        """
+        with self._autocast():
+            return likeliest(self._settings, self.policy, self._source.watched, self._poll)
 
     def again(self, step: Step, settings: Settings) -> Step:
         """What the next update would be under ``settings`` if it drew the batch of ``step``; nothing is left behind.

@@ -36,7 +36,7 @@ from grpo_core.text import tr
 
 BOTH_WIDE = 860
 """Width at 100 % from which all answers to the chosen prompt are listed beside the rows."""
-RECORDED = tr("Recorded with the shipped weights. From the first update on, answers are computed here.")
+RECORDED = tr("Recorded with the shipped weights. As soon as the model is loaded, answers are computed here.")
 
 
 class EvolutionPanel(Panel):
@@ -59,6 +59,7 @@ class EvolutionPanel(Panel):
         self.place = 0
         self._evolutions: dict[str, Evolution] = {}
         self._filled: tuple[object, ...] = ()
+        self._answered: tuple[str, ...] | None = None
         self.head = EvolutionHead()
         if not heading:
             self.head.hide()
@@ -126,6 +127,10 @@ class EvolutionPanel(Panel):
 
     def on_frame(self) -> None:
         """Read on while somebody looks, then draw what has changed."""
+        run = self.workspace.run
+        answered = None if run is None else run.first_answers
+        if answered is not self._answered:
+            self._answered, self._drawn = answered, None
         evolution = self._of_run() if self.seen else None
         if evolution is not None and not evolution.complete:
             evolution.take(self.workspace.view.step.step)
@@ -169,7 +174,7 @@ class EvolutionPanel(Panel):
         step, places, origin = view.step.step, range(len(evolution.prompts)), view.run.origin
         turns: list[Turn | None] = [None for _ in places]
         if not view.head:
-            now = answers_before_training(origin)
+            now = answers_before_training(view.run)
         elif step is None or step.watched_tokens is None:
             now = [None for _ in places]
         else:
@@ -177,7 +182,7 @@ class EvolutionPanel(Panel):
             turns = [evolution.turn(place, step.step) for place in places]
         return RowsPicture(
             evolution=evolution, now=now, turns=turns, cursor=view.cursor.step, selected=self.place,
-            held_out=HeldOut.of(view.run, view.cursor.step),
+            held_out=HeldOut.of(view.run, view.cursor.step), recorded=view.run.first_answers is None,
         )  # fmt: skip
 
     def _note(self, view: View, picture: RowsPicture) -> str:
@@ -186,6 +191,8 @@ class EvolutionPanel(Panel):
             known = any(change is not None for change in picture.now)
             if view.run.origin.settings.model.folder:
                 return model_summary(view.run.origin.settings)
+            if not picture.recorded:
+                return tr("This is what the model answers now, before any training.")
             return RECORDED if known else tr("What the model answers to these prompts comes with the first update.")
         if not view.cursor.step:
             return tr("Answers are recorded with every update; move to one.")

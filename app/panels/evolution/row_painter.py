@@ -35,6 +35,7 @@ class RowsPicture:
         cursor: the update shown; 0 is the run before its first update.
         selected: the prompt that is chosen.
         held_out: what was measured on the held-out prompts.
+        recorded: whether the answers before the first update were recorded with the weights, not computed here.
     """
 
     evolution: Evolution
@@ -43,6 +44,7 @@ class RowsPicture:
     cursor: int
     selected: int
     held_out: HeldOut
+    recorded: bool
 
     @property
     def enlarged(self) -> float:
@@ -92,7 +94,7 @@ class RowPainter:
 
         head(place.prompt, tr("prompt"))
         if not picture.begun:
-            known = any(change is not None for change in picture.now)
+            known = picture.recorded and any(change is not None for change in picture.now)
             caption = tr("recorded answer before any training") if known else tr("answer before any training")
             head((place.answer[0], place.width - place.answer[0]), caption)
             return

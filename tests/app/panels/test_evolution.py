@@ -18,6 +18,7 @@ from app.panels.registry import EVOLUTION
 from app.workspace.evolution import Evolution, Mark
 from app.workspace.run_handle import KEPT_STEPS, RunHandle
 from grpo_core.config import language_settings
+from grpo_core.questions import FirstAnswers, FixedAnswers
 from grpo_core.record import Origin
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.run_file import RunWriter
@@ -254,6 +255,23 @@ def test_before_the_first_update_recorded_answers_stand_there_and_are_called_so(
     driver.settle()
     assert shown.rows.accessibleDescription() == ""
     assert "comes with the first update" in shown.note.text()
+
+
+def test_answers_are_called_recorded_only_until_the_model_has_answered(
+    driver: Driver, front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver.program.run_manager, "_load", lambda run: None)
+    driver.program.runs.new_run_of(language_settings())
+    shown, run = front(EVOLUTION), driver.program.workspace.run
+    assert run is not None
+    texts = tuple(f"{place}⏎" for place in range(len(run.origin.watched)))
+    driver.program.controller.answered.emit(FirstAnswers(run="another run"), FixedAnswers(texts=("9",)))
+    driver.settle()
+    assert shown.note.text().startswith("Recorded")
+    driver.program.controller.answered.emit(FirstAnswers(run=run.id), FixedAnswers(texts=texts))
+    driver.settle()
+    assert "Recorded" not in shown.summary(driver.program.workspace.view)
+    assert "5+9*5= 4" in shown.rows.accessibleDescription()
 
 
 @pytest.mark.parametrize("n", range(3), ids=[chip.text for chip in CHIPS[:3]])

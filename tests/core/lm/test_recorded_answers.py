@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from grpo_core.config import language_settings
+from grpo_core.host.language import AnsweringLearner, LanguageModels
 from grpo_core.lm import recorded_answers as recorded
 from grpo_core.lm.origin import origin
+from grpo_core.questions import FirstAnswers, FixedAnswers, answer_from_json, question_from_json
+from grpo_core.record import Step
 from grpo_core.shipped import CHECKPOINT, resource
+from grpo_core.texts import watched_text
 from tools.make_answers import answered
 
 PROMPTS = origin(language_settings()).watched
@@ -26,6 +30,33 @@ def _read_anew() -> Iterator[None]:
 
 def test_the_recorded_answers_are_those_of_the_shipped_weights() -> None:
     assert dict(zip(PROMPTS, recorded.recorded_answers(language_settings(), PROMPTS), strict=True)) == answered()
+
+
+def test_a_loaded_model_answers_before_its_first_update_what_that_records_and_is_not_changed_by_it() -> None:
+    settings = language_settings().replace({"learner.prompts": 1, "learner.group_size": 2, "task.max_tokens": 16})
+
+    def learner() -> AnsweringLearner:
+        return LanguageModels().learner(settings, resume=None, earlier=_no_update, cancelled=lambda: False)
+
+    asked, other = learner(), learner()
+    answers = asked.first_answers()
+    assert answers.texts == recorded.recorded_answers(settings, PROMPTS)
+    first, same = next(asked), next(other)
+    assert tuple(watched_text(first, place, origin(settings)) for place in range(len(PROMPTS))) == answers.texts
+    assert first.tokens.tolist() == same.tokens.tolist()
+    assert first.logp.tolist() == same.logp.tolist()
+
+
+def test_the_question_and_its_answer_cross_as_lines() -> None:
+    question, answer = FirstAnswers(run="one.grpo"), FixedAnswers(texts=("8⏎", "5+45=50⏎"))
+    assert question_from_json(question.to_json()) == question
+    assert answer_from_json(question, answer.to_json()) == answer
+    with pytest.raises(ValueError, match="texts"):
+        answer_from_json(question, '{"texts": [1]}')
+
+
+def _no_update(number: int) -> Step:
+    raise AssertionError(f"there is no update {number}")
 
 
 def test_an_answer_is_cut_off_where_the_models_is() -> None:
