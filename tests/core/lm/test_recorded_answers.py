@@ -33,7 +33,7 @@ def test_the_recorded_answers_are_those_of_the_shipped_weights() -> None:
 
 
 def test_a_loaded_model_answers_before_its_first_update_what_that_records_and_is_not_changed_by_it() -> None:
-    settings = language_settings().replace({"learner.prompts": 1, "learner.group_size": 2, "task.max_tokens": 16})
+    settings = language_settings().replace({"task.prompts": 1, "learner.group_size": 2, "task.max_tokens": 16})
 
     def learner() -> AnsweringLearner:
         return LanguageModels().learner(settings, resume=None, earlier=_no_update, cancelled=lambda: False)
