@@ -12,7 +12,7 @@ from grpo_core.hf.learner import FolderLearner
 from grpo_core.hf.scoring import distributions
 from grpo_core.lm import rewards
 from grpo_core.lm.answers import replayed
-from grpo_core.questions import Answer, AnyAnswer, Question, Replay
+from grpo_core.questions import Answer, Question, Replay, Replayed
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 from grpo_core.texts import question_text
@@ -23,7 +23,7 @@ LIKELIEST = 5
 
 def answered(
     learner: FolderLearner, origin: Origin, question: Question | Replay, step: Step, history: Sequence[Step]
-) -> AnyAnswer:
+) -> Answer | Replayed:
     """The answer to a question about ``step``; the learner stands where it stood afterwards.
 
     Args:
