@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import CodeType
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Slot
 
@@ -109,10 +110,16 @@ class Watchdog(QObject):
 
 
 def stack_of(thread: int) -> str:
-    """Where a thread is, in one line: file, line and function, the innermost first."""
+    """Where a thread is, in one line: file, line and function, the innermost first.
+
+    No frame is kept longer than it takes to read it: a painter that outlives its function because its frame is held
+    here ends after its device, which ends the process.
+    """
     frame = sys._current_frames().get(thread)
-    places: list[str] = []
+    places: list[tuple[CodeType, int]] = []
     while frame is not None and len(places) < DEEPEST:
-        places.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}")
+        places.append((frame.f_code, frame.f_lineno))
         frame = frame.f_back
-    return " < ".join(places) or "an unknown place"
+    del frame
+    lines = [f"{Path(code.co_filename).name}:{line} {code.co_name}" for code, line in places]
+    return " < ".join(lines) or "an unknown place"
