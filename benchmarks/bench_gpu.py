@@ -145,7 +145,7 @@ def launches(settings: Settings) -> tuple[float, float]:
     policy = LanguageLearner(settings, cancelled=lambda: False).policy
     rows, length = settings.language.prompts * settings.learner.group_size, settings.language.max_tokens
     prompts = np.full((rows, 8), 1)
-    cache, bias, lengths, logits = prefilled(policy.model, prompts, np.arange(rows), length)
+    cache, bias, lengths, logits = prefilled(policy.model, prompts, length)
     decode, token, column = decoder(policy.model), logits.argmax(dim=-1), 8 + length // 2
 
     def step() -> None:
