@@ -16,6 +16,7 @@ from grpo_core import recompute
 from grpo_core.audit import compare, hypotheses
 from grpo_core.audit.compare import Comparison
 from grpo_core.audit.hypotheses import AS_SET, Hypothesis, constant_factor
+from grpo_core.audit.precision import Precision, precision_of
 from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
 from grpo_core.record import Step
 from grpo_core.text import tr
@@ -48,12 +49,14 @@ class StepAudit:
         label: the trainer's number.
         comparisons: every number of the trainer beside ours.
         skipped: why something could not be compared; empty where everything was.
+        precision: what the file keeps of log-probabilities, where that is less than the trainer computed with.
     """
 
     position: int
     label: int
     comparisons: tuple[Comparison, ...] = ()
     skipped: str = ""
+    precision: Precision | None = None
 
     @property
     def departing(self) -> tuple[Comparison, ...]:
@@ -89,6 +92,12 @@ class Audit:
     def agrees(self) -> bool:
         """Whether something was compared and nothing departs."""
         return self.compared > 0 and self.first is None
+
+    @property
+    def precision(self) -> Precision | None:
+        """The coarsest precision in which the file keeps log-probabilities; None where nothing was rounded for it."""
+        those = [step.precision for step in self.steps if step.precision is not None]
+        return max(those, key=lambda precision: float(precision.half_unit(np.ones(()))), default=None)
 
     def worst(self, what: str) -> Comparison | None:
         """The largest difference among all "loss" or "advantage" comparisons, measured by what rounding allows."""
@@ -138,7 +147,10 @@ def _step_audit(run: Traced, position: int) -> tuple[StepAudit, Step | None]:
             comparisons += compare.losses(step, theirs, run.processes)
     except (RunFileError, SettingsError) as error:  # the record lacks what its settings ask for
         skipped = str(error)
-    return StepAudit(position=position, label=label, comparisons=tuple(comparisons), skipped=skipped), step
+    report = StepAudit(
+        position=position, label=label, comparisons=tuple(comparisons), skipped=skipped, precision=precision_of(step)
+    )
+    return report, step
 
 
 def _explanations(run: Traced, departing: Sequence[tuple[int, Step]]) -> Iterator[str]:

@@ -69,6 +69,12 @@ def as_text(source: Source, result: Audit) -> str:
         title=source.title, source=source.settings.recorded.source, count=len(result.steps), compared=result.compared
     )
     lines = [head, *_worst(result)]
+    if result.precision is not None:
+        lines.append(
+            tr("The file keeps log-probabilities as {precision}: what that alone may change is allowed for.").format(
+                precision=result.precision.name
+            )
+        )
     departing = result.first
     if departing is not None:
         step, number = departing
@@ -84,6 +90,8 @@ def as_text(source: Source, result: Audit) -> str:
         lines += [tr("It fits: {what}").format(what=sentence) for sentence in result.explanations]
         if not result.explanations:
             lines.append(tr("None of the known alternatives fits."))
+    elif result.compared and result.precision is not None:
+        lines.append(tr("Everything agrees to the file's precision."))
     elif result.compared:
         lines.append(tr("Everything agrees to within rounding."))
     else:
@@ -109,6 +117,7 @@ def as_json(source: Source, result: Audit) -> dict[str, Any]:
     return {
         "run": source.title, "source": source.settings.recorded.source, "updates": len(result.steps),
         "compared": result.compared, "agrees": result.agrees, "first_departure": first,
+        "precision": None if result.precision is None else result.precision.name,
         "explanations": list(result.explanations), "suspicions": list(result.suspicions), "notes": list(source.notes),
         "worst": {what: _plain(c) for what in ("advantage", "loss") if (c := result.worst(what)) is not None},
     }  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core import recompute
+from grpo_core.audit.precision import in_bfloat16, moved_by_rounding, precision_of
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.errors import SettingsError
 from grpo_core.record import Step
@@ -68,17 +69,13 @@ class Comparison:
         return tr("pass {n}, micro-batch {part}").format(n=(self.passed or 0) + 1, part=(self.part or 0) + 1)
 
 
-def in_bfloat16(step: Step) -> bool:
-    """Whether every recorded log-probability is a bfloat16 number, so that the trainer computed in bfloat16."""
-    values = step.logp[np.isfinite(step.logp)].astype(np.float32)
-    return bool(values.size and not (values.view(np.uint32) & 0xFFFF).any() and np.unique(values).size > 1)
-
-
 def losses(step: Step, theirs: np.ndarray, processes: int) -> list[Comparison]:
     """The loss of each micro-batch; ``theirs`` (N, M) as each of the processes computed it, NaN where not recorded."""
-    rounding = BFLOAT16 if in_bfloat16(step) else SINGLE
+    precision = precision_of(step)
+    rounding = BFLOAT16 if in_bfloat16(step) else SINGLE if precision is None else max(SINGLE, precision.relative)
     found = []
     for n in range(step.passes):
+        moved = np.zeros(step.part.max() + 1) if precision is None else moved_by_rounding(step, n, precision)
         terms, each = recompute.terms(step, n), recompute.part_losses(step, n)
         summands = np.abs(terms.weight * terms.token_loss)
         if terms.kl is not None:
@@ -92,7 +89,7 @@ def losses(step: Step, theirs: np.ndarray, processes: int) -> list[Comparison]:
             found.append(
                 Comparison(
                     what="loss", ours=ours, theirs=float(theirs[n, part]), passed=n, part=int(part),
-                    allowed=LOSS_STEPS * rounding * scale + 1e-12,
+                    allowed=LOSS_STEPS * rounding * scale + float(moved[part]) * processes + 1e-12,
                 )
             )  # fmt: skip
     return found
@@ -117,6 +114,9 @@ def advantages(step: Step) -> list[Comparison]:
     scaled = deviation[step.group] + objective.std_epsilon if DEVIATIONS[objective.std].divides else 1.0
     # the trainer's rewards are float32: their rounding, divided by the spread
     allowed = 8 * SINGLE * size / scaled + 2e-6 * (1 + np.abs(ours))
+    precision = precision_of(step)
+    if precision is not None:
+        allowed = allowed + precision.half_unit(step.advantage) + 2 * float(precision.half_unit(size)) / scaled
     allowed = np.broadcast_to(allowed, ours.shape)
     return [
         Comparison(what="advantage", ours=float(a), theirs=float(b), allowed=float(c), row=i)

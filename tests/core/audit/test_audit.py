@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from grpo_core.audit import audit
+from grpo_core.audit.command import as_text
 from grpo_core.cli import main
 from grpo_core.record import Step
 from grpo_core.runs.importers.trace import Trace
+from tests.core.runs.importers.test_trace_variants import Change, as_types, rewritten
 from tests.core.traces import DATA, FAULTY, HEALTHY, copied
 
 
@@ -105,3 +108,48 @@ def test_the_command_exits_by_what_it_found(name: str, status: int, capsys: pyte
 def test_a_run_that_is_none_ends_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", str(tmp_path)]) == 2
     assert "no recorded run" in capsys.readouterr().err
+
+
+FLOAT16_LOGP = as_types(
+    logp=pa.list_(pa.list_(pa.float16())), old_logp=pa.list_(pa.float16()), ref_logp=pa.list_(pa.float16()),
+    entropy=pa.list_(pa.list_(pa.float16())),
+)  # fmt: skip
+
+
+def with_decimals(folder: Path) -> None:
+    """Every log-probability and advantage rounded to four decimals."""
+
+    def rounded(value: Any) -> Any:
+        return [rounded(one) for one in value] if isinstance(value, list) else None if value is None else round(value, 4)
+
+    def change(table: Any) -> Any:
+        for name in {"logp", "old_logp", "ref_logp", "advantage"} & {*table.column_names}:
+            kind = table.schema.field(name).type
+            column = pa.array(rounded(table[name].to_pylist()), kind)
+            table = table.set_column(table.column_names.index(name), name, column)
+        return table
+
+    rewritten(change)(folder)
+
+
+@pytest.mark.parametrize(("keep", "precision"), [(FLOAT16_LOGP, "float16"), (with_decimals, "4 decimals")])
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_file_of_few_digits_agrees_to_its_precision(name: str, keep: Change, precision: str, tmp_path: Path) -> None:
+    folder = copied(name, tmp_path)
+    keep(folder)
+    run = Trace(folder)
+    result = audit(run)
+    assert result.agrees and result.precision is not None and result.precision.name == precision
+    text = as_text(run, result)
+    assert "Everything agrees to the file's precision." in text and f"as {precision}" in text
+
+
+@pytest.mark.parametrize("keep", [FLOAT16_LOGP, with_decimals])
+@pytest.mark.parametrize(("name", "sentence"), FAULTY.items())
+def test_a_planted_fault_is_named_in_a_file_of_few_digits(
+    name: str, sentence: str, keep: Change, tmp_path: Path
+) -> None:
+    folder = copied(name, tmp_path)
+    keep(folder)
+    result = audit(Trace(folder))
+    assert not result.agrees and sentence in result.explanations

@@ -1,0 +1,107 @@
+"""How many digits a file keeps of the log-probabilities, and how far that alone may move a loss.
+
+A file may hold fewer digits than the trainer computed with: float16 instead of float32, or four decimals. The loss that is
+recomputed from it is then another one, by what the rounding of each stored number does to it. Which direction each was
+rounded to is not known, so it is tried: every stored number is moved by half a unit of its last place, up or down at
+random, and the loss is computed again, by the function that trained.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+ROUNDED = ("logp", "old_logp", "ref_logp", "entropy", "advantage", "gate")
+"""Numbers of an update that the loss is computed from and that a file may hold rounded."""
+DECIMALS = (3, 4, 5)
+"""Decimals that are looked for: with fewer no loss could be compared, more are those of float32."""
+FIRST, ENOUGH = 4096, 8
+"""Values that are looked at before all are, and how many different ones of them it takes to say something of digits."""
+DRAWS, TIMES = 8, 4
+"""Random directions of rounding that are tried, and how many times their root mean square the loss may be off by."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision:
+    """What a file keeps of a number.
+
+    Attributes:
+        decimals: places after the point; None where it keeps float16.
+    """
+
+    decimals: int | None = None
+
+    @property
+    def name(self) -> str:
+        """As it is called in a sentence."""
+        if self.decimals is None:
+            return tr("float16")
+        return tr("{count} decimals").format(count=self.decimals)
+
+    @property
+    def relative(self) -> float:
+        """What a sum in this precision may be off by, relative to its summands; 0 where only the file was rounded."""
+        return 2.0**-11 if self.decimals is None else 0.0
+
+    def half_unit(self, values: np.ndarray) -> np.ndarray:
+        """By how much rounding moved each of ``values`` at most, of their shape; 0 where no number is."""
+        if self.decimals is not None:
+            return np.where(np.isfinite(values), 0.5 * 10.0**-self.decimals, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            unit = np.spacing(np.abs(np.asarray(values, np.float16))).astype(np.float64)
+        return np.where(np.isfinite(unit), unit / 2, 0.0)
+
+    def holds(self, values: np.ndarray) -> bool:
+        """Whether every one of ``values`` has no more digits than this."""
+        single = np.asarray(values[np.isfinite(values)], np.float32)
+        with np.errstate(over="ignore"):
+            kept = (
+                single.astype(np.float16).astype(np.float32)
+                if self.decimals is None
+                else np.round(single.astype(np.float64), self.decimals).astype(np.float32)
+            )
+        return bool(np.array_equal(single, kept))
+
+
+FLOAT16 = Precision()
+
+
+def in_bfloat16(step: Step) -> bool:
+    """Whether every recorded log-probability is a bfloat16 number, so that the trainer computed in bfloat16."""
+    values = step.logp[np.isfinite(step.logp)].astype(np.float32)
+    return bool(values.size and not (values.view(np.uint32) & 0xFFFF).any() and np.unique(values).size > 1)
+
+
+def precision_of(step: Step) -> Precision | None:
+    """What the file keeps of the log-probabilities of an update; None where it is float32, or bfloat16, in which the
+    trainer computed (:func:`in_bfloat16`)."""
+    if in_bfloat16(step):
+        return None
+    values = np.concatenate([step.logp[:, step.mask].ravel(), step.old_logp[step.mask]])
+    values = values[np.isfinite(values) & (values != 0)]
+    if np.unique(values[:FIRST]).size < ENOUGH:
+        return None
+    candidates = (*(Precision(decimals=count) for count in DECIMALS), FLOAT16)
+    return next((p for p in candidates if p.holds(values[:FIRST]) and p.holds(values)), None)
+
+
+def moved_by_rounding(step: Step, passed: int, precision: Precision) -> np.ndarray:
+    """By how much the rounding of what the file holds may have moved each micro-batch's loss of a pass, (M,)."""
+    generator = np.random.default_rng(0)
+    losses = recompute.part_losses(step, passed)
+    squares = np.zeros_like(losses)
+    for _ in range(DRAWS):
+        changed = {}
+        for name in ROUNDED:
+            values = getattr(step, name)
+            if values is not None and precision.holds(values):
+                signs = generator.choice((-1.0, 1.0), values.shape)
+                changed[name] = values + signs * precision.half_unit(values)
+        squares += (recompute.part_losses(dataclasses.replace(step, **changed), passed) - losses) ** 2
+    return np.asarray(TIMES * np.sqrt(squares / DRAWS))
