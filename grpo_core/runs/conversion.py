@@ -86,7 +86,7 @@ def _written(
                     for position in wanted[start : start + AT_ONCE]:
                         try:
                             step, why_no_step = _step(source, position)
-                            rest = _rest(source, position)
+                            rest = _rest(source, position, with_losses=step is not None)
                         except RunFileError as error:
                             left_out.append(str(error))
                         else:
@@ -115,14 +115,14 @@ def _step(source: Source, position: int) -> tuple[Step | None, str]:
     return dataclasses.replace(step, tokens=step.tokens.astype(np.int32)), ""
 
 
-def _rest(source: Source, position: int) -> dict[str, Any]:
-    """What no array holds."""
+def _rest(source: Source, position: int, *, with_losses: bool) -> dict[str, Any]:
+    """What no array holds; the trainer's losses only ``with_losses``, where there are log-probabilities."""
     try:
         table = converted.plain_table(source.completions(position))
     except NotRecordedError:
         table = None
     rest = {"table": table, "reports": [(report.step, dict(report.numbers)) for report in source.reports(position)]}
-    recorded: Any = source if _has_losses(source) else None
+    recorded: Any = source if with_losses and _has_losses(source) else None
     if recorded is not None:
         why_not = recorded.incomplete(position)
         losses = None if why_not else recorded.losses(position)

@@ -31,6 +31,8 @@ from grpo_core.runs.importers.trl_settings import objective_of
 from grpo_core.text import tr
 
 TEXTS = ("prompt", "completion")
+OF_THE_LOSS = ("completion_ids", "mask", "pass", "part", "logp")
+"""Columns without which no loss can be recomputed."""
 TOKENIZER = "tokenizer"
 """The folder of the tokenizer, within the trace."""
 
@@ -101,6 +103,7 @@ class Trace:
         self._refuse_texts_alone()
         with self._fitting(position):
             columns = self._columns(position)
+            self._refuse_without_tokens(columns)
             step, texts = self._assembled(position, columns), _texts(columns)
             first = np.unique(step.group, return_index=True)[1]
             return dataclasses.replace(
@@ -115,6 +118,7 @@ class Trace:
             step = None
             with suppress(NotRecordedError):
                 self._refuse_texts_alone()
+                self._refuse_without_tokens(columns)
                 step = self._assembled(position, columns)
             return table, step
 
@@ -128,6 +132,20 @@ class Trace:
                 tr("This trace holds texts and rewards only ({reason}); nothing of the loss was recorded.").format(
                     reason=self._description.get("reason")
                 )
+            )
+
+    def _refuse_without_tokens(self, columns: list[Columns]) -> None:
+        """
+        Raises:
+            NotRecordedError: a file lacks columns that the loss is made of; its texts and rewards can be shown.
+        """
+        missing = [name for name in OF_THE_LOSS if any(name not in each.names for each in columns)]
+        if missing:
+            raise NotRecordedError(
+                tr(
+                    "The files of this update lack the columns {names}, so there is no loss to recompute; its texts, "
+                    "rewards and advantages are shown. Record again with GRPO Lab's recorder, which writes them."
+                ).format(names=", ".join(missing))
             )
 
     def _columns(self, position: int, left_out: Container[str] = ()) -> list[Columns]:
@@ -175,7 +193,7 @@ class Trace:
         generations = np.concatenate([generations_of(c) for c in columns])
         group = np.concatenate([c.numbers("group", np.int64) for c in columns]) + generations * len(generations)
         advantage = [row for c in columns for row in c.lists("advantage", np.float64, optional=True)]
-        ids = [row for c in columns for row in c.lists("completion_ids", np.int64)]
+        ids = [row for c in columns for row in c.lists("completion_ids", np.int64, optional=True)]
         tokens = None if any(row is None or not len(row) for row in ids) else [row for row in ids if row is not None]
         weights = np.asarray(task.reward_weights or (1.0,), np.float64)
         return Completions(

@@ -13,10 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from grpo_core.audit import audit
-from grpo_core.errors import RunFileError
+from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.health import diagnose
 from grpo_core.recorded_series import numbers
-from grpo_core.runs.importers.trace import Trace
+from grpo_core.runs.conversion import convert
+from grpo_core.runs.importers import open_source
+from grpo_core.runs.importers.trace import OF_THE_LOSS, Trace
 from tests.core.traces import copied
 
 Change = Callable[[Path], None]
@@ -159,3 +161,26 @@ def test_a_way_to_scale_rewards_that_is_unknown_is_named(tmp_path: Path) -> None
     described(scale_rewards="by_the_moon")(folder)
     with pytest.raises(RunFileError, match=r"by_the_moon.*group, batch, none"):
         Trace(folder)
+
+
+@pytest.mark.parametrize("name", OF_THE_LOSS)
+def test_a_trace_without_a_column_of_the_loss_opens_with_its_texts_and_says_what_it_lacks(
+    name: str, tmp_path: Path
+) -> None:
+    folder = copied("grpo", tmp_path)
+    whole = Trace(folder).completions(1)
+    without(name)(folder)
+    run = Trace(folder)
+    with pytest.raises(NotRecordedError, match=f"lack the columns {name}, "):
+        run.step(1)
+    table, step = run.measured(1)
+    assert step is None and table is not None and np.array_equal(table.rewards, whole.rewards)
+    shown = run.completions(1)
+    assert shown.completions == whole.completions and (shown.length is None) == (name == "completion_ids")
+    assert not diagnose(run).findings
+    result = audit(run)
+    assert result.compared == 0 and all(name in step.skipped for step in result.steps)
+    converted = tmp_path / "converted.grpo"
+    assert not convert(run, converted)
+    with pytest.raises(NotRecordedError, match=name):
+        open_source(converted).step(1)
