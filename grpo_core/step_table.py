@@ -154,8 +154,11 @@ def rows(
     Raises:
         SettingsError: the objective asks for something that the step does not have.
     """
-    wanted = step.mask if only is None else step.mask & (np.arange(len(step.mask)) == only)[:, None]
-    row, token = np.nonzero(wanted)
+    if only is None:
+        row, token = np.nonzero(step.mask)
+    else:
+        token = np.flatnonzero(step.mask[only])
+        row = np.full(len(token), only)
     group = step.group[row]
     words = [_words(origin, "vocabulary", index) for index in step.tokens[row, token].tolist()]
     prompt_texts = {index: _prompt_of(step, index, origin) for index in set(group.tolist())}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QResizeEvent
@@ -15,6 +18,7 @@ from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
 from app.workspace.cursor import Stage
+from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import step_table
@@ -145,7 +149,7 @@ class StepDetailPanel(Panel):
             self._filled, self._only = key, only
             self._fill(view, step, revealed)
         self.table.select_row(self._place_of(view))
-        foot = _foot(step, revealed, view)
+        foot = _foot(revealed, view)
         if self._only is not None:
             foot = tr(
                 "The tokens of completion {row} alone; choose another one in the panel “Completions”. {foot}"
@@ -166,8 +170,10 @@ class StepDetailPanel(Panel):
         )
         self.table.set_look(view.theme, view.scale)
         self.table.set_columns([_column(c, _longest(c, step, view)) for c in columns])
-        self.table.set_rows([[_cell(c, row.cells[i], revealed) for i, c in zip(places, columns, strict=True)]
-                             for row in self._rows])  # fmt: skip
+        cells = zip(*(row.cells for row in self._rows), strict=True)
+        values = list(cells) or [()] * len(step_table.columns(step))
+        shown_values = [_shown(c, values[i], revealed) for i, c in zip(places, columns, strict=True)]
+        self.table.set_rows(list(zip(*shown_values, strict=True)))
         self._fit_columns()
         self.sums.show_sums(self._sums(revealed))
 
@@ -186,14 +192,16 @@ class StepDetailPanel(Panel):
     def _sums(self, revealed: tuple[str, ...] | None) -> dict[str, float]:
         """Sums by column: of completions where a number belongs to the whole completion, else of tokens."""
         sums = {}
+        # the first token of each completion, and to which of them each token belongs
+        _, first, of = np.unique([row.row for row in self._rows], return_index=True, return_inverse=True)
         for n, column in enumerate(self._columns):
             if column.name not in SUMMED or (revealed is not None and column.name not in revealed):
                 continue
-            place = self._places[n]
-            cells = [(row.row, row.cells[place]) for row in self._rows if row.cells[place] is not None]
-            if column.name == "reward" or (column.name == "advantage" and len(set(cells)) == len(dict(cells))):
-                cells = list(dict(cells).items())
-            values = np.array([value for _, value in cells], dtype=float)
+            values = np.array([row.cells[self._places[n]] for row in self._rows], dtype=float)  # None is NaN
+            if column.name == "reward" or (
+                column.name == "advantage" and np.array_equal(values, values[first][of], equal_nan=True)
+            ):
+                values = values[first]
             values = values[np.isfinite(values)]
             total = float(values.sum())
             if abs(total) <= ROUNDING * float(np.abs(values).sum()):
@@ -285,21 +293,32 @@ def _column(column: step_table.Column, chars: float) -> Column:
     )
 
 
-def _cell(column: step_table.Column, value: object, revealed: tuple[str, ...] | None) -> object:
+def _shown(column: step_table.Column, values: Sequence[Any], revealed: tuple[str, ...] | None) -> Sequence[object]:
+    """A column's values as they stand in the table; what a later stage reveals is not there yet."""
     computed = column.decimals is not None or column.name == "clipped"
     if computed and revealed is not None and column.name not in revealed:
-        return None
-    if column.name == "gradient" and isinstance(value, float):
-        return -value  # the step goes against the gradient: what is pushed up points up
-    return (tr("clip") if value else "") if column.name == "clipped" else value
+        return [None] * len(values)
+    if column.name == "gradient":
+        # the step goes against the gradient: what is pushed up points up
+        return [None if value is None else -value for value in values]
+    if column.name == "clipped":
+        word = tr("clip")
+        return [word if value else "" for value in values]
+    return values
 
 
-def _foot(step: Step, revealed: tuple[str, ...] | None, view: View) -> str:
+def _groups(view: StepView) -> list[step_table.GroupRow]:
+    """The groups of the update shown."""
+    assert view.step is not None
+    return step_table.groups(view.step, origin=view.origin)
+
+
+def _foot(revealed: tuple[str, ...] | None, view: View) -> str:
     """Mean and standard deviation of each group's rewards, once they are known."""
     if revealed is not None and "reward" not in revealed:
         return tr("Rewards come with the next stage.")
     parts = []
-    groups = step_table.groups(step, origin=view.run.origin)
+    groups = view.step.derived(_groups)
     for group in groups[:4]:
         if len(groups) > 1:
             pattern = (

@@ -21,6 +21,8 @@ from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
+MOST_SIGNS = 500
+"""Signs of a cell that are painted at most: no column is so wide."""
 
 
 class TableTwin(QTableView):
@@ -261,6 +263,8 @@ def _paint_column(
         if kind == "chip":
             _paint_chip(painter, inner, text, table)
             continue
+        if len(text) > MOST_SIGNS:  # to measure a long text takes longer than to paint all others
+            text = text[:MOST_SIGNS] + "…"
         if metrics.horizontalAdvance(text) > room:
             text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(room + 1))
         painter.setPen(model.ink(place, column))

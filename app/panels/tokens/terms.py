@@ -37,10 +37,16 @@ def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -
 
 def kl_share(view: StepView) -> np.ndarray | None:
     """How much of the batch's KL estimate each token carries, (B, T); None where estimates cancel or are zero."""
+    kl, total = None if view.terms is None else view.terms.kl, view.derived(_kl_total)
+    return None if kl is None or total is None else np.asarray(kl / total)
+
+
+def _kl_total(view: StepView) -> float | None:
+    """The sum of the batch's KL estimates; None where estimates cancel or are zero."""
     kl = None if view.terms is None else view.terms.kl
     if kl is None or float(kl.min(initial=0.0)) < 0 or not float(kl.sum()) > 0:
         return None
-    return np.asarray(kl / kl.sum())
+    return float(kl.sum())
 
 
 def lines(view: StepView, row: int, token: int) -> list[Line]:
@@ -77,9 +83,10 @@ def _of_kl(view: StepView, row: int, token: int, door: Quantity) -> list[Line]:
     if view.terms.kl is None:
         return []
     lines: list[Line] = [(tr("KL estimate"), shown(float(view.terms.kl[row, token])), "kl", door)]
-    share = kl_share(view)
-    if share is not None and share.size > 1:
-        lines.append((tr("KL share of the batch"), f"{100 * share[row, token]:.1f} %", "kl", door))
+    total = view.derived(_kl_total)
+    if total is not None and view.terms.kl.size > 1:
+        share = view.terms.kl[row, token] / total
+        lines.append((tr("KL share of the batch"), f"{100 * share:.1f} %", "kl", door))
     return lines
 
 
