@@ -39,6 +39,7 @@ class TableTwin(QTableView):
     def __init__(self, columns: Sequence[Column] = (), title: str = tr("Table"), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.theme, self.factor = LIGHT, 1.0
+        self._filling = False
         self.table = TableModel(columns, self)
         self.setModel(self.table)
         self.setItemDelegate(_Cell(self))
@@ -80,8 +81,13 @@ class TableTwin(QTableView):
             self._dress()
 
     def set_rows(self, rows: Rows) -> None:
-        """Other rows; order and selection stay."""
-        self.table.set_rows(rows)
+        """Other rows; order and selection stay. Where the current row goes with others, Qt moves to the next one, which
+        the user has not chosen: nothing is emitted."""
+        self._filling = True
+        try:
+            self.table.set_rows(rows)
+        finally:
+            self._filling = False
 
     def set_summary(self, sentence: str) -> None:
         """One sentence on what the table shows, for screen readers."""
@@ -217,7 +223,7 @@ class TableTwin(QTableView):
 
     @Slot(QModelIndex, QModelIndex)
     def _on_row(self, current: QModelIndex, previous: QModelIndex) -> None:
-        if current.isValid():
+        if current.isValid() and not self._filling:
             self.selected.emit(self.table.row_at(current.row()))
 
 

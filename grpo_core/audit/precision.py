@@ -1,9 +1,9 @@
 """How many digits a file keeps of the log-probabilities, and how far that alone may move a loss.
 
-A file may hold fewer digits than the trainer computed with: float16 instead of float32, or four decimals. The loss that is
-recomputed from it is then another one, by what the rounding of each stored number does to it. Which direction each was
-rounded to is not known, so it is tried: every stored number is moved by half a unit of its last place, up or down at
-random, and the loss is computed again, by the function that trained.
+A file may hold fewer digits than the trainer computed with: float16 instead of float32, or four decimals. The loss that
+is recomputed from it is then another one, by what the rounding of each stored number does to it. Which direction each
+was rounded to is not known, so it is tried: every stored number is moved by half a unit of its last place, up or down
+at random, and the loss is computed again, by the function that trained.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Precision:
         """What a sum in this precision may be off by, relative to its summands; 0 where only the file was rounded."""
         return 2.0**-11 if self.decimals is None else 0.0
 
-    def half_unit(self, values: np.ndarray) -> np.ndarray:
+    def half_unit(self, values: np.ndarray | float) -> np.ndarray:
         """By how much rounding moved each of ``values`` at most, of their shape; 0 where no number is."""
         if self.decimals is not None:
             return np.where(np.isfinite(values), 0.5 * 10.0**-self.decimals, 0.0)

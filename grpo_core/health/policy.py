@@ -98,8 +98,20 @@ def clipped(update: Update) -> Measure | None:
     if not shares:
         return None
     n = int(np.argmax(shares))
-    what = tr("{share:.0%} of the tokens are clipped in pass {number} of {count}")
-    seen = Evidence(step=update.label, what=what.format(share=shares[n], number=n + 1, count=len(shares)))
+    facts = {"share": shares[n], "number": n + 1, "count": len(shares)}
+    seen = Evidence(
+        step=update.label, what=tr("{share:.0%} of the tokens are clipped in pass {number} of {count}").format(**facts)
+    )
+    if shares[n]:  # the one that is farthest from where it was sampled
+        terms = update.terms[n]
+        far = np.where(terms.clipped & update.used(n), np.abs(terms.ratio - 1), -1.0)
+        row, token = (int(i) for i in np.unravel_index(np.argmax(far), far.shape))
+        seen = Evidence(
+            step=update.label, row=row + 1, token=token + 1, quote=update.quote(row),
+            what=tr(
+                "{share:.0%} of the tokens are clipped in pass {number} of {count}, this one with a ratio of {ratio:.3g}"
+            ).format(ratio=float(terms.ratio[row, token]), **facts),
+        )  # fmt: skip
     return Measure(label=update.label, value=shares[n], evidence=(seen,))
 
 

@@ -20,7 +20,7 @@ from app.panels.base import Panel
 from app.panels.calm import CalmBox
 from app.panels.completions.reading import CompletionText
 from app.panels.completions.rows import COLUMNS, FILTERED, Batch, Filter, batch_of
-from app.plotting.numbers import shown
+from app.plotting.numbers import MINUS, shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
 from app.workspace.recorded_run import RecordedRun
@@ -249,7 +249,7 @@ def _count(listed: int, count: int) -> str:
 
 def _number(text: str, otherwise: float) -> float:
     try:
-        value = float(text.replace(",", "."))
+        value = float(text.replace(",", ".").replace(MINUS, "-"))
     except ValueError:
         return otherwise
     return value if math.isfinite(value) else otherwise

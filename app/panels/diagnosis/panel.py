@@ -95,7 +95,10 @@ class DiagnosisPanel(Panel):
             self.text.setPlainText(text)
         evidence = () if entry is None else entry.evidence
         self.evidence.setVisible(bool(evidence))
-        self.evidence.set_rows([[e.step, e.row, e.token, e.what, " ".join(e.quote.split())] for e in evidence])
+        rows = [[e.step, e.row, e.token, e.what, " ".join(e.quote.split())] for e in evidence]
+        self.evidence.set_rows(rows)
+        for n in range(len(EVIDENCE)):  # an empty column leaves its room to the sentence
+            self.evidence.setColumnHidden(n, all(row[n] in (None, "") for row in rows))
 
     def summary(self, view: View) -> str:
         return self.status.text()

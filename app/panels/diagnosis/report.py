@@ -21,7 +21,7 @@ EVIDENCE = (
     Column("step", tr("Step"), chars=6, decimals=0),
     Column("row", "#", chars=4, decimals=0, help=tr("Number of the completion.")),
     Column("token", tr("Token"), chars=5, decimals=0, help=tr("Place of the token within it.")),
-    Column("what", tr("What"), chars=30, kind="text"),
+    Column("what", tr("What"), chars=36, kind="text"),
     Column("quote", tr("Completion"), chars=20, kind="text"),
 )
 NOTHING_YET = tr("Looks for {count} faults of training and recomputes the loss; press “Examine this run”.").format(

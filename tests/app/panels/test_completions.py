@@ -13,6 +13,7 @@ from app.panels.completions.panel import CompletionsPanel
 from app.panels.completions.reading import CompletionText, readable
 from app.panels.completions.rows import COLUMNS, Filter, batch_of
 from app.panels.registry import COMPLETIONS
+from app.plotting.numbers import MINUS
 from app.theme.tokens import LIGHT
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
@@ -82,6 +83,21 @@ def test_limits_keep_what_lies_between_them(panel: CompletionsPanel) -> None:
     assert [cells[KEYS.index("reward")] >= 0 for cells in batch.cells].count(True) == len(listed(panel))  # type: ignore[operator]
     panel.low.setText("no number")
     assert len(listed(panel)) == len(batch.cells)
+
+
+def test_a_filter_leaves_the_chosen_completion_chosen(panel: CompletionsPanel) -> None:
+    last = panel.table.table.rowCount() - 1
+    reward = panel.table.table.value(last, KEYS.index("reward"))
+    panel.workspace.select(row=last)
+    panel.draw(panel.workspace.view)
+    chosen: list[int] = []
+    panel.table.selected.connect(chosen.append)
+    panel.low.setText(str(reward).replace("-", MINUS))
+    panel.high.setText(panel.low.text())
+    assert last + 1 in listed(panel) and len(listed(panel)) <= last
+    panel.draw(panel.workspace.view)
+    assert panel.workspace.selection.row == last and not chosen
+    assert panel.table.table.value(panel.table.currentIndex().row(), 0) == last + 1
 
 
 def test_the_chosen_completion_is_marked_everywhere_and_read_as_text(panel: CompletionsPanel) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -17,7 +18,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.experiments.packing import packed, unpacked
 from grpo_core.experiments.recorded_jobs import examination
-from grpo_core.health import diagnose
+from grpo_core.health import Evidence, diagnose
 from grpo_core.learners import origin
 from grpo_core.runs.importers import open_source
 from tests.core.traces import DATA
@@ -75,6 +76,17 @@ def test_evidence_leads_to_the_step_the_completion_and_the_token(qtbot: QtBot, p
     assert run.label(panel.workspace.cursor.step) == one.step
     assert one.row is not None and one.token is not None
     assert (panel.workspace.selection.row, panel.workspace.selection.token) == (one.row - 1, one.token - 1)
+
+
+def test_a_saturated_clip_is_shown_at_a_token_and_empty_columns_leave_their_room(
+    qtbot: QtBot, panel: DiagnosisPanel
+) -> None:
+    examined(qtbot, panel, DISEASED / "clip_too_narrow")
+    found = entries(panel.examination)[0]
+    assert found.evidence and all(one.row and one.token and "ratio" in one.what for one in found.evidence)
+    panel._entries = [dataclasses.replace(found, evidence=(Evidence(step=4, what="of the whole update"),))]
+    panel._show_chosen()
+    assert [panel.evidence.isColumnHidden(n) for n in range(5)] == [False, True, True, False, True]
 
 
 @pytest.mark.parametrize(("name", "title"), [("grpo", "agrees"), ("fault_clip", "departs")])

@@ -120,7 +120,9 @@ def with_decimals(folder: Path) -> None:
     """Every log-probability and advantage rounded to four decimals."""
 
     def rounded(value: Any) -> Any:
-        return [rounded(one) for one in value] if isinstance(value, list) else None if value is None else round(value, 4)
+        if isinstance(value, list):
+            return [rounded(one) for one in value]
+        return None if value is None else round(value, 4)
 
     def change(table: Any) -> Any:
         for name in {"logp", "old_logp", "ref_logp", "advantage"} & {*table.column_names}:
