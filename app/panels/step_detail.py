@@ -235,7 +235,7 @@ class StepDetailPanel(Panel):
         place = [column.name for column in step_table.columns(view.step.step)].index("clipped")
         clipped = sum(1 for row in self._rows if row.cells[place])
         return tr("Update {step}, pass {passed}: {count} tokens, {clipped} clipped.").format(
-            step=view.cursor.step, passed=view.step.passed + 1, count=len(self._rows), clipped=clipped
+            step=view.run.label(view.cursor.step), passed=view.step.passed + 1, count=len(self._rows), clipped=clipped
         )
 
     # -- input -------------------------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def clipped(update: Update) -> Measure | None:
         seen = Evidence(
             step=update.label, row=row + 1, token=token + 1, quote=update.quote(row),
             what=tr(
-                "{share:.0%} of the tokens are clipped in pass {number} of {count}, this one with a ratio of {ratio:.3g}"
+                "{share:.0%} of the tokens are clipped in pass {number} of {count}; the ratio here is {ratio:.3g}"
             ).format(ratio=float(terms.ratio[row, token]), **facts),
         )  # fmt: skip
     return Measure(label=update.label, value=shares[n], evidence=(seen,))

@@ -188,7 +188,7 @@ class CompletionsPanel(Panel):
     def _heading(self, view: View, row: int) -> str:
         assert self._batch is not None
         cells = dict(zip((column.key for column in COLUMNS), self._batch.cells[row], strict=True))
-        return tr("Step {step}, completion {row}: reward {reward}, advantage {advantage}, length {length}").format(
+        return tr("Step {step}, #{row}: R {reward}, A {advantage}, length {length}").format(
             step=view.run.label(view.cursor.step), row=row + 1, reward=shown(cells["reward"]),
             advantage=shown(cells["advantage"]), length=shown(cells["length"], 0),
         )  # fmt: skip

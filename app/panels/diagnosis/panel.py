@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.diagnosis.looking import Examination
-from app.panels.diagnosis.report import EVIDENCE, FINDINGS, Entry, entries, status
+from app.panels.diagnosis.report import EVIDENCE, FINDINGS, KEPT, Entry, entries, status
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
 from app.workspace.recorded_run import RecordedRun
@@ -28,6 +29,7 @@ class DiagnosisPanel(Panel):
         self.examination.changed.connect(self.redraw)
         self._entries: list[Entry] = []
         self._chosen = 0
+        self._filled: list[int] = []
         self.status = Label()
         self.status.setWordWrap(True)
         self.button = QPushButton()
@@ -58,6 +60,7 @@ class DiagnosisPanel(Panel):
         self.split.addWidget(right)
         self.split.setSizes([450, 550])
         self.split.setChildrenCollapsible(False)
+        self.split.splitterMoved.connect(self._fit_columns)
         top = QHBoxLayout()
         top.setContentsMargins(12, 6, 12, 6)
         top.setSpacing(8)
@@ -97,8 +100,18 @@ class DiagnosisPanel(Panel):
         self.evidence.setVisible(bool(evidence))
         rows = [[e.step, e.row, e.token, e.what, " ".join(e.quote.split())] for e in evidence]
         self.evidence.set_rows(rows)
-        for n in range(len(EVIDENCE)):  # an empty column leaves its room to the sentence
-            self.evidence.setColumnHidden(n, all(row[n] in (None, "") for row in rows))
+        self._filled = [n for n in KEPT if any(row[n] not in (None, "") for row in rows)]
+        self._fit_columns()
+
+    @Slot()
+    def _fit_columns(self) -> None:
+        """As many columns as have room, none that is empty: nothing is scrolled sideways."""
+        bar = self.evidence.verticalScrollBar().sizeHint().width()
+        self.evidence.fit_columns(self._filled, self.evidence.width() - 2 * self.evidence.frameWidth() - bar)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
 
     def summary(self, view: View) -> str:
         return self.status.text()

@@ -15,15 +15,17 @@ from grpo_core.text import tr
 FINDINGS = (
     Column("severity", tr("How bad"), chars=9, kind="chip", help=tr("Serious: training cannot work like this.")),
     Column("began", tr("From step"), chars=7, decimals=0, help=tr("The trainer's number of the step where it began.")),
-    Column("title", tr("Finding"), chars=24, kind="text"),
+    Column("title", tr("Finding"), chars=18, kind="text"),
 )
 EVIDENCE = (
     Column("step", tr("Step"), chars=6, decimals=0),
     Column("row", "#", chars=4, decimals=0, help=tr("Number of the completion.")),
     Column("token", tr("Token"), chars=5, decimals=0, help=tr("Place of the token within it.")),
-    Column("what", tr("What"), chars=36, kind="text"),
+    Column("what", tr("What"), chars=30, kind="text"),
     Column("quote", tr("Completion"), chars=20, kind="text"),
 )
+KEPT = (3, 0, 1, 2, 4)
+"""Columns of :data:`EVIDENCE` in the order in which they get room: the sentence, its place, the completion's text."""
 NOTHING_YET = tr("Looks for {count} faults of training and recomputes the loss; press “Examine this run”.").format(
     count=len(CHECKS)
 )

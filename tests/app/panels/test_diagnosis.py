@@ -9,7 +9,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.panels.diagnosis.panel import DiagnosisPanel
-from app.panels.diagnosis.report import entries
+from app.panels.diagnosis.report import EVIDENCE, entries
 from app.panels.registry import DIAGNOSIS
 from app.theme.tokens import LIGHT
 from app.workspace.recorded_run import RecordedRun
@@ -82,11 +82,18 @@ def test_a_saturated_clip_is_shown_at_a_token_and_empty_columns_leave_their_room
     qtbot: QtBot, panel: DiagnosisPanel
 ) -> None:
     examined(qtbot, panel, DISEASED / "clip_too_narrow")
+    panel.resize(1400, 500)
+    panel.show()
     found = entries(panel.examination)[0]
     assert found.evidence and all(one.row and one.token and "ratio" in one.what for one in found.evidence)
     panel._entries = [dataclasses.replace(found, evidence=(Evidence(step=4, what="of the whole update"),))]
     panel._show_chosen()
-    assert [panel.evidence.isColumnHidden(n) for n in range(5)] == [False, True, True, False, True]
+    assert [panel.evidence.isColumnHidden(n) for n in range(len(EVIDENCE))] == [False, True, True, False, True]
+    panel._entries = [found]
+    panel._show_chosen()
+    assert not any(panel.evidence.isColumnHidden(n) for n in range(len(EVIDENCE)))
+    panel.resize(640, 500)
+    assert not panel.evidence.isColumnHidden(3) and panel.evidence.isColumnHidden(4)
 
 
 @pytest.mark.parametrize(("name", "title"), [("grpo", "agrees"), ("fault_clip", "departs")])
