@@ -317,7 +317,7 @@ class MetricsPanel(Panel):
 
     def summary(self, view: View) -> str:
         parts = [f"{METRICS[c.name].title} {shown(numbers_of(view)[c.name])}" for c in self.cards[1:]]
-        return tr("Update {step}: ").format(step=view.cursor.step) + ", ".join(parts) + "."
+        return tr("Update {step}: ").format(step=view.run.label(view.cursor.step)) + ", ".join(parts) + "."
 
     def _on_activated(self, name: str) -> None:
         if name in METRICS:

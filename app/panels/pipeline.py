@@ -213,7 +213,9 @@ class PipelinePanel(Panel):
             if view.run.why_no_step:
                 return view.run.why_no_step
             return tr("No update yet: sample, score, normalize and update come with the first one.")
-        return tr("Update {step}: {stage}.").format(step=view.cursor.step, stage=_name(view.cursor.stage, view))
+        return tr("Update {step}: {stage}.").format(
+            step=view.run.label(view.cursor.step), stage=_name(view.cursor.stage, view)
+        )
 
     # -- input -------------------------------------------------------------------------------------------------------
 

@@ -247,7 +247,7 @@ class TokenInspectorPanel(Panel):
             return stage_sentence(view.step, self.group, view.cursor)
         clipped = int(view.step.terms.clipped.sum())
         return tr("Update {step}: {count} completions, {clipped} clipped tokens.").format(
-            step=step.step, count=len(step.group), clipped=clipped
+            step=view.run.label(view.cursor.step), count=len(step.group), clipped=clipped
         )
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -229,7 +229,7 @@ class WhatIfPanel(Panel):
         if self.picture is None:
             return self.batch.problem.text()
         return tr("Update {number} under {preset}: {picture}. ").format(
-            number=view.step.number, preset=self.question.preset, picture=differing(self.picture)
+            number=view.run.label(view.step.number), preset=self.question.preset, picture=differing(self.picture)
         ) + headline(self.picture)
 
     # -- choices -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,48 @@
+"""Panels name an update of a recorded run by its trainer's step, not by its place in the record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from app.panels.explain import ExplainPanel
+from app.panels.registry import PANELS
+from app.theme.tokens import LIGHT
+from app.workspace.recorded_run import RecordedRun
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.explain import Quantity
+from grpo_core.runs.importers.trace import Trace
+from tests.core.traces import DATA
+
+NAMING = ("timeline", "metrics", "pipeline", "completions", "token_inspector", "what_if", "step_detail")
+
+
+@pytest.fixture
+def workspace(qapp: object) -> Iterator[Workspace]:
+    made = Workspace(Settings(), LIGHT)
+    run = RecordedRun(Trace(DATA.parent / "diseased" / "clip_too_narrow"))
+    made.activate(run)
+    assert [run.label(step) for step in range(1, run.head + 1)] == [4, 8]
+    made.move_to(1)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", NAMING)
+def test_a_summary_names_the_trainers_step(workspace: Workspace, name: str) -> None:
+    panel = next(spec for spec in PANELS if spec.id == name).make(workspace)
+    panel.draw(workspace.view)
+    assert re.match(r"(Update|Step) 4\b", panel.summary(workspace.view))
+    panel.deleteLater()
+
+
+def test_an_explanation_names_the_trainers_step(workspace: Workspace) -> None:
+    panel = next(spec for spec in PANELS if spec.id == "explain").make(workspace)
+    assert isinstance(panel, ExplainPanel)
+    workspace.explain(Quantity("reward", row=0))
+    panel.draw(workspace.view)
+    assert panel.heading.text().endswith("update 4")
+    panel.deleteLater()
