@@ -146,7 +146,8 @@ def _updated(view: StepView, step: Step, group: int, rows: np.ndarray) -> str:
     push, fork = -view.gradient[rows], fork_of(step, group)
     clipped = int(view.terms.clipped[rows].sum())
     at = push if fork is None else push[:, fork]
-    counted = {"up": int((at > 0).sum()), "down": int((at < 0).sum()), "step": step.step if step.label is None else step.label}
+    number = step.step if step.label is None else step.label
+    counted = {"up": int((at > 0).sum()), "down": int((at < 0).sum()), "step": number}
     counted["count"] = len(rows) if fork is not None else int(step.mask[rows].sum())
     if not counted["up"] and not counted["down"]:
         sentence = tr("Update {step}: nothing here is pushed.")
