@@ -11,7 +11,7 @@ from grpo_core.text import tr
 RECORDED = tr(
     "Recorded on another machine; nothing is computed now. Every update can be looked at; a new run is your own."
 )
-EXAMPLES = ("arithmetic",)
+EXAMPLES = ("arithmetic", "smollm2", "smollm2_bare")
 """Names of the recorded runs; each is a file of :func:`example`."""
 
 

@@ -12,9 +12,12 @@ import pytest
 from app.examples import EXAMPLES, RECORDED, example, is_example
 from app.training.controller import State
 from app.workspace.run_handle import RunHandle
+from grpo_core.config import Settings, folder_settings
 from grpo_core.errors import GrpoError
+from grpo_core.metrics import metrics
 from grpo_core.runs.run_file import RunReader
 from tests.app.conftest import Driver
+from tools import make_real_examples
 from tools.make_example import LARGEST, UPDATES, settings
 
 
@@ -22,18 +25,44 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def as_recorded(name: str, digest: str) -> tuple[Settings, int]:
+    """Settings and updates that the tool of a recorded run records; ``digest`` is that of its model's files."""
+    if name == EXAMPLES[0]:
+        return settings(), UPDATES
+    recording = make_real_examples.RECORDINGS[name]
+    changes = make_real_examples.SHARED | dict(recording.changes)
+    return folder_settings(make_real_examples.MODEL, digest).replace(changes), recording.updates
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_it_is_small_whole_and_made_by_the_tool(name: str) -> None:
     path = example(name)
-    assert path.stat().st_size <= LARGEST
+    assert path.stat().st_size <= (LARGEST if name == EXAMPLES[0] else make_real_examples.LARGEST)
     assert is_example(path)
     assert not is_example(path.parent.parent / path.name)
     with RunReader.open(path) as reader:
-        assert reader.last == UPDATES
+        wanted, updates = as_recorded(name, reader.meta.settings.model.digest)
+        assert reader.last == updates
         assert reader.meta.ended
-        assert reader.meta.settings == settings()
-        assert not any(reader.step(number).resume for number in (1, UPDATES)), "no weights: it is looked at only"
+        assert reader.meta.settings == reader.origin.settings == wanted
+        assert not any(reader.step(number).resume for number in (1, updates)), "no weights: it is looked at only"
         assert reader.meta.parent_path == ""
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_its_loss_and_metrics_are_recomputed_from_its_tokens(name: str) -> None:
+    with RunReader.open(example(name)) as reader:
+        for number in (1, reader.last):
+            for metric, value in metrics(reader.step(number)).items():
+                recorded = reader.series(metric)[number - 1]
+                assert value == pytest.approx(recorded, rel=1e-9, abs=1e-12, nan_ok=True), metric
+
+
+@pytest.mark.parametrize("name", make_real_examples.RECORDINGS)
+def test_a_recorded_real_model_has_a_name_and_no_place_on_a_machine(name: str) -> None:
+    with RunReader.open(example(name)) as reader:
+        folders = {reader.step(number).settings.model.folder for number in range(1, reader.last + 1)}
+        assert folders == {make_real_examples.MODEL}
 
 
 def test_it_is_read_without_torch() -> None:
@@ -78,7 +107,8 @@ def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
     program.actions["close_run"].trigger()
     driver.settle()
     assert digest(example()) == before
-    assert [path.name for path in example().parent.iterdir()] == [example().name], "no log and no lock beside it"
+    there = {path.name for path in example().parent.iterdir()}
+    assert there == {example(name).name for name in EXAMPLES}, "no log and no lock beside it"
 
 
 def test_a_copy_is_an_ordinary_run(driver: Driver, tmp_path: Path) -> None:

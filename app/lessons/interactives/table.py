@@ -17,6 +17,7 @@ from app.lessons.interactives.group_size import GroupSize
 from app.lessons.interactives.kl_explorer import KlExplorer
 from app.lessons.interactives.memory_bill import MemoryBill
 from app.lessons.interactives.one_update import OneUpdate
+from app.lessons.interactives.pretrained import Pretrained
 from app.lessons.interactives.ratio_explorer import RatioExplorer
 from app.lessons.interactives.reported import Reported
 from app.lessons.interactives.step_credit import StepCredit
@@ -43,5 +44,6 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "family_tree": FamilyTree,
     "flight_deck": FlightDeck,
     "reported": Reported,
+    "pretrained": Pretrained,
 }
 """What the files call the small interactives."""

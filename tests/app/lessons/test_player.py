@@ -26,7 +26,7 @@ Key = Qt.Key
 SHIPPED = lessons(lesson_panels())[0]
 WALKED = {
     "why_rl", "difficulty", "temperature", "reward_hacking", "credit", "process_reward", "flight_deck", "family_tree",
-    "reported", "one_group",
+    "reported", "one_group", "pretrained",
 }  # fmt: skip
 """Lessons whose own tests walk them with the right answers; with wrong ones they are walked in the long tests."""
 

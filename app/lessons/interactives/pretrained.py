@@ -1,0 +1,185 @@
+"""Recorded runs of a real pretrained model: what it answered at an update, and how many of its answers were right."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+
+from app.examples import RECORDED
+from app.lessons.interactives.base import Interactive, note_label, pages
+from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line, LinePicture
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.plotting.twin_stack import TwinStack
+from app.workspace.answers import GLYPHS, right
+from app.workspace.run_handle import RunHandle
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core import recompute
+from grpo_core.lessons import Offer
+from grpo_core.lessons.theory import dead_share
+from grpo_core.record import Origin, Step
+from grpo_core.text import tr
+from grpo_core.texts import answer_tokens, question_text, tokens_text
+
+ANSWERS, CURVE = "answers", "curve"
+GOAL = 0.9
+"""Share of right answers in a batch that the first question is about."""
+BARE = re.compile(r"\d+\.?")
+"""An answer that is the number alone, as it was asked for."""
+RARE, GROUP = 0.01, 8
+"""The last question: the chance of an answer that is paid, and the answers of a group."""
+COLUMNS = (
+    Column("right", "", chars=3, kind="text", help=tr("◆ the last number is right, ◇ it is not")),
+    Column("reward", tr("Reward"), chars=6, decimals=0, help=tr("What this run pays for the answer")),
+    Column("answer", tr("Sampled answer"), chars=46, kind="text"),
+    Column("question", tr("Question"), chars=48, kind="text"),
+)
+
+
+class Pretrained(Interactive):
+    """The sampled answers of the update shown, or the share of right ones up to it, on an axis that does not move."""
+
+    offer = Offer(
+        shows=(ANSWERS, CURVE),
+        checks=("nine_tenths_at", "lowest_after", "paid", "bare", "exact", "dead_at_one_percent"),
+    )
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.answers = TableTwin(COLUMNS, title=tr("Answers sampled in this update"))
+        self.curve = LineChart(tr("Share of right answers"))
+        self.twin = TwinStack(self.curve)
+        self.foot, self.note = note_label(), note_label("muted")
+        pictures, self._stack = pages(self.answers, self.twin)
+        self.lay_out((pictures, 1), self.foot, self.note, spacing=6)
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        summary = self.summary(view)
+        self.foot.setFont(view.theme.font("strong", view.scale))
+        self.foot.setText(self._counted(view.step.step, view.run.origin))
+        self.note.setFont(view.theme.font("body", view.scale))
+        self.note.setText(view.run.read_only)
+        if self.shows == ANSWERS:
+            self._stack.setCurrentWidget(self.answers)
+            self.answers.set_look(view.theme, view.scale)
+            self.answers.set_rows(answer_rows(view.step.step, view.run.origin))
+            self.answers.set_summary(summary)
+            return
+        self._stack.setCurrentWidget(self.twin)
+        self.twin.set_look(view.theme, view.scale)
+        self.curve.show_picture(self._shares(view))
+        self.twin.set_summary(summary)
+        self.twin.refresh()
+
+    def _shares(self, view: View) -> LinePicture:
+        """The share of right answers in the batch of each update up to the one shown."""
+        end, known = float(view.run.head), shares(view.run)[: view.cursor.step]
+        line = Line(
+            name="right", label=tr("right answers"), meaning="policy", marker="o", y=known,
+            x=np.arange(1.0, len(known) + 1),
+        )  # fmt: skip
+        goal = Line(
+            name="goal", meaning="text", style=Qt.PenStyle.DotLine, x=np.array([1.0, end]), y=np.full(2, GOAL),
+            label=tr("nine of ten"), listed=False,
+        )  # fmt: skip
+        return LinePicture(
+            x=Scale(label=tr("update"), low=1, high=end, whole=True), y=Scale(low=0, high=1.05), lines=(line, goal),
+            places=(1.0, end),
+        )  # fmt: skip
+
+    def _counted(self, step: Step | None, origin: Origin) -> str:
+        judged = None if step is None else right(step, origin)
+        if step is None or judged is None:
+            return ""
+        dead = recompute.dead_groups(step)
+        return tr("Update {update}: {right} of {count} answers right; {dead} of {groups} groups dead.").format(
+            update=step.step, right=int(judged.sum()), count=len(judged), dead=int(dead.sum()), groups=len(dead)
+        )
+
+    def summary(self, view: View) -> str:
+        recorded = RECORDED if view.run.read_only else ""
+        return f"{self._counted(view.step.step, view.run.origin)} {recorded}".strip()
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        def run() -> RunHandle:
+            return self.workspace.view.run
+
+        return {
+            "nine_tenths_at": lambda: nine_tenths_at(shares(run())),
+            "lowest_after": lambda: lowest_after(shares(run())),
+            "bare": lambda: float(sum(bare_answers(step, run().origin).sum() for step in _steps(run()))),
+            "exact": lambda: float(sum(exact_answers(step, run().origin).sum() for step in _steps(run()))),
+            "paid": self._paid,
+            "dead_at_one_percent": lambda: dead_share(RARE, GROUP),
+        }
+
+    def _paid(self) -> float:
+        """Answers of the update shown that are paid."""
+        step = self.workspace.view.step.step
+        return math.nan if step is None else float((step.rewards > 0).sum())
+
+
+def answer_rows(step: Step | None, origin: Origin) -> list[list[object]]:
+    """A row for each sampled answer of an update, in the columns of the table."""
+    judged = None if step is None else right(step, origin)
+    if step is None or judged is None:
+        return []
+    return [
+        [
+            GLYPHS[bool(judged[row])], float(step.rewards[row]), answer_text(step, row, origin),
+            question_text(step, int(step.group[row]), origin),
+        ]
+        for row in range(len(judged))
+    ]  # fmt: skip
+
+
+def answer_text(step: Step, row: int, origin: Origin) -> str:
+    """Completion ``row`` on one line, without the sign that ends it."""
+    return " ".join(tokens_text(answer_tokens(step.tokens[row][step.mask[row]], origin), origin).split())
+
+
+def bare_answers(step: Step, origin: Origin) -> np.ndarray:
+    """Which answers of an update are a number and nothing else, boolean (B,)."""
+    answers = (answer_text(step, row, origin) for row in range(len(step.tokens)))
+    return np.array([BARE.fullmatch(answer) is not None for answer in answers])
+
+
+def exact_answers(step: Step, origin: Origin) -> np.ndarray:
+    """Which of those are right: what an exact checker would pay, boolean (B,)."""
+    judged = right(step, origin)
+    return bare_answers(step, origin) & (False if judged is None else judged)
+
+
+def shares(run: RunHandle) -> np.ndarray:
+    """(n,) share of right answers in the batch of each update, as the run's metric has it."""
+    return np.asarray(run.series["accuracy"].values[: run.head])
+
+
+def nine_tenths_at(right_shares: np.ndarray) -> float:
+    """The first update in whose batch nine of ten answers are right; NaN without one."""
+    reached = np.flatnonzero(right_shares >= GOAL)
+    return float(reached[0] + 1) if reached.size else math.nan
+
+
+def lowest_after(right_shares: np.ndarray) -> float:
+    """The lowest share of a batch after the first one with nine of ten; NaN where none comes after it."""
+    reached = np.flatnonzero(right_shares >= GOAL)
+    after = right_shares[reached[0] + 1 :] if reached.size else np.empty(0)
+    return float(after.min()) if after.size else math.nan
+
+
+def _steps(run: RunHandle) -> Sequence[Step]:
+    steps = (run.step(update) for update in range(1, run.head + 1))
+    return [step for step in steps if step is not None]
