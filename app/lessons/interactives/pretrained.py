@@ -39,9 +39,11 @@ RARE, GROUP = 0.01, 8
 COLUMNS = (
     Column("right", "", chars=3, kind="text", help=tr("◆ the last number is right, ◇ it is not")),
     Column("reward", tr("Reward"), chars=6, decimals=0, help=tr("What this run pays for the answer")),
-    Column("answer", tr("Sampled answer"), chars=46, kind="text"),
-    Column("question", tr("Question"), chars=48, kind="text"),
+    Column("question", tr("Question"), chars=16, kind="text"),
+    Column("answer", tr("Sampled answer"), chars=40, kind="text"),
 )
+LARGER = 1.1
+"""Times the usual type of a table: what the model says is read aloud."""
 
 
 class Pretrained(Interactive):
@@ -71,7 +73,7 @@ class Pretrained(Interactive):
         self.note.setText(view.run.read_only)
         if self.shows == ANSWERS:
             self._stack.setCurrentWidget(self.answers)
-            self.answers.set_look(view.theme, view.scale)
+            self.answers.set_look(view.theme, view.scale * LARGER)
             self.answers.set_rows(answer_rows(view.step.step, view.run.origin))
             self.answers.set_summary(summary)
             return
@@ -138,8 +140,8 @@ def answer_rows(step: Step | None, origin: Origin) -> list[list[object]]:
         return []
     return [
         [
-            GLYPHS[bool(judged[row])], float(step.rewards[row]), answer_text(step, row, origin),
-            question_text(step, int(step.group[row]), origin),
+            GLYPHS[bool(judged[row])], float(step.rewards[row]), question_text(step, int(step.group[row]), origin),
+            answer_text(step, row, origin),
         ]
         for row in range(len(judged))
     ]  # fmt: skip

@@ -40,7 +40,7 @@ def test_an_answer_counts_as_right_where_its_last_number_is_the_sum(name: str) -
     """The rewards of the file are held against its own texts, read by another rule than the checker's."""
     steps, origin = read(name)
     for step in (steps[0], steps[-1]):
-        for glyph, reward, answer, question in answer_rows(step, origin):
+        for glyph, reward, question, answer in answer_rows(step, origin):
             a, b = map(int, re.findall(r"\d+", str(question)))
             numbers = re.findall(r"-?\d+(?:\.\d+)?", str(answer))
             well = bool(numbers) and float(numbers[-1]) == a + b
@@ -84,7 +84,7 @@ def test_bare_numbers_are_rare_and_none_of_them_is_right() -> None:
     assert sum(len(step.tokens) for step in steps) == 128
     assert [int(bare_answers(step, origin).sum()) for step in steps] == [0, 2, 1, 3]
     assert not any(exact_answers(step, origin).any() for step in steps)
-    paid = [answer_text(step, row, origin) for step in steps for row in np.flatnonzero(step.rewards)]
+    paid = [answer_text(step, int(row), origin) for step in steps for row in np.flatnonzero(step.rewards)]
     assert len(paid) == 6
     assert "12" in paid
 
@@ -113,6 +113,7 @@ def test_the_curve_ends_at_the_update_shown(pupil: Pupil) -> None:
     pupil.press(Key.Key_S)
     picture = pupil.picture
     assert isinstance(picture, Pretrained)
+    pupil.driver.qtbot.waitUntil(lambda: picture.foot.text().startswith("Update 6:"))
     np.testing.assert_array_equal(picture.curve.picture.by_name["right"].y, right_shares("smollm2")[:6])
     assert picture.foot.text().startswith("Update 6: 30 of 32 answers right;")
 
@@ -122,10 +123,11 @@ def test_the_answers_are_those_that_were_sampled_in_the_update_shown(pupil: Pupi
     picture = pupil.picture
     assert isinstance(picture, Pretrained)
     steps, origin = read("smollm2")
-    assert [picture.answers.table.value(row, 2) for row in range(32)] == [
+    assert [picture.answers.table.value(row, 3) for row in range(32)] == [
         answer_text(steps[0], row, origin) for row in range(32)
     ]
     pupil.press(Key.Key_Period)
-    assert [picture.answers.table.value(row, 2) for row in range(32)] == [
+    pupil.driver.qtbot.waitUntil(lambda: picture.foot.text().startswith("Update 2:"))
+    assert [picture.answers.table.value(row, 3) for row in range(32)] == [
         answer_text(steps[1], row, origin) for row in range(32)
     ]
