@@ -84,7 +84,8 @@ class Evolution:
 
     Attributes:
         run: the run.
-        prompts: the fixed prompts.
+        prompts: the fixed prompts, each once: of a short list some are drawn several times, and are answered alike.
+        places: for each of them, its place among the watched prompts of the run.
         read: updates taken in so far.
         changes: for each prompt, its answers in the order in which they came.
         marks: for each prompt, one byte an update: see :class:`Mark`.
@@ -93,7 +94,8 @@ class Evolution:
     def __init__(self, run: RunHandle) -> None:
         self.run = run
         self.read = 0
-        self.prompts = run.origin.watched
+        self.prompts = tuple(dict.fromkeys(run.origin.watched))
+        self.places = tuple(run.origin.watched.index(prompt) for prompt in self.prompts)
         self.changes: list[list[Change]] = [[] for _ in self.prompts]
         self.marks = [bytearray() for _ in self.prompts]
         self._lost = False
@@ -130,12 +132,12 @@ class Evolution:
             self._skip(1)
             return
         self.read += 1
-        for place, known in enumerate(self.changes):
+        for marks, place, known in zip(self.marks, self.places, self.changes, strict=True):
             text, verdict = watched(step, place, self.run.origin)
             changed = not known or known[-1].text != text
             if changed:
                 known.append(Change(self.read, text, verdict))
-            self.marks[place].append(known[-1].mark | (Mark.CHANGED if changed and len(known) > 1 else 0))
+            marks.append(known[-1].mark | (Mark.CHANGED if changed and len(known) > 1 else 0))
 
     def _skip(self, count: int) -> None:
         self.read += count

@@ -38,11 +38,11 @@ class Seconds:
     def sentence(self) -> str:
         """For people, before they press Run."""
         return tr(
-            "An update takes up to {whole:.2g} s here ({device}): {sampling:.2g} s of sampling and {learning:.2g} s of "
-            "learning, measured just now."
+            "An update takes up to {whole} s here ({device}): {sampling} s of sampling and {learning} s of learning, "
+            "measured just now."
         ).format(
-            whole=self.sampling + self.learning, sampling=self.sampling, learning=self.learning,
-            device=self.device.upper(),
+            whole=_rounded(self.sampling + self.learning), sampling=_rounded(self.sampling),
+            learning=_rounded(self.learning), device=self.device.upper(),
         )  # fmt: skip
 
 
@@ -84,6 +84,11 @@ def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> 
         sampling=first + each * task.max_tokens, learning=chunk * math.ceil(rows / at_once),
         device=settings.model.device,
     )  # fmt: skip
+
+
+def _rounded(seconds: float) -> str:
+    """Two digits, or whole seconds where these are more; never as a power of ten."""
+    return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
 
 
 def _now(policy: FolderPolicy) -> float:

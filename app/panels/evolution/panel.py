@@ -171,15 +171,16 @@ class EvolutionPanel(Panel):
 
     def _picture(self, view: View, evolution: Evolution) -> RowsPicture:
         """The rows at the cursor: of the step itself, however far the others have been read."""
-        step, places, origin = view.step.step, range(len(evolution.prompts)), view.run.origin
+        step, places, origin = view.step.step, evolution.places, view.run.origin
         turns: list[Turn | None] = [None for _ in places]
         if not view.head:
-            now = answers_before_training(view.run)
+            before = answers_before_training(view.run)
+            now = [before[place] for place in places]
         elif step is None or step.watched_tokens is None:
             now = [None for _ in places]
         else:
             now = [Change(step.step, *watched(step, place, origin)) for place in places]
-            turns = [evolution.turn(place, step.step) for place in places]
+            turns = [evolution.turn(row, step.step) for row in range(len(places))]
         return RowsPicture(
             evolution=evolution, now=now, turns=turns, cursor=view.cursor.step, selected=self.place,
             held_out=HeldOut.of(view.run, view.cursor.step), recorded=view.run.first_answers is None,

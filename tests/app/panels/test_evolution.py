@@ -66,6 +66,17 @@ def test_every_answer_is_read_with_its_verdict_and_the_update_at_which_it_came(r
     run.let_go()
 
 
+def test_a_prompt_that_was_drawn_twice_has_one_row(run: RunHandle) -> None:
+    kept, place = run.origin.watched, forked(run.origin)
+    run.origin = dataclasses.replace(run.origin, watched=(kept[place], kept[place], *kept[2:]))
+    evolution = read(run)
+    assert evolution.prompts == (kept[place], *(prompt for prompt in kept[2:] if prompt != kept[place]))
+    assert [run.origin.watched[where] for where in evolution.places] == list(evolution.prompts)
+    assert len(evolution.changes) == len(evolution.marks) == len(evolution.prompts) < len(kept)
+    assert all(len(marks) == 6 for marks in evolution.marks)
+    run.let_go()
+
+
 def test_a_frame_reads_no_longer_than_its_budget_but_always_goes_on(run: RunHandle) -> None:
     evolution = Evolution(run)
     evolution.take(budget=0.0)

@@ -69,6 +69,25 @@ def test_evolution_speaks_of_sums_and_offers_tasks_in_words(adapted: Driver, fro
     assert "of 2 right before update 2" in panel.note.text(), "answers are told right from wrong"
 
 
+def test_a_sum_that_was_drawn_twice_has_one_row(adapted: Driver, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapted.program.run_manager, "_load", lambda run: None)
+    shown = adapted.program.workspace.run
+    assert shown is not None
+    adapted.program.runs.new_run_of(shown.origin.settings.replace({"task.held_out": 8}))
+    run, panel = adapted.program.workspace.run, front(EVOLUTION)
+    assert run is not None and run is not shown
+    adapted.settle()
+    sums = set(run.origin.watched)
+    assert len(sums) < len(run.origin.watched) == 8, "there are few sums that are kept aside"
+    run.first_answers = tuple(f"{place}" for place in range(8))
+    adapted.program.workspace.request_frame()
+    adapted.settle()
+    texts = panel.rows.accessibleDescription()
+    assert texts.count(ASKED) == len(sums)
+    for question in sums:
+        assert f"{question} {run.origin.watched.index(question)}" in texts
+
+
 def test_the_question_stands_in_the_boxes_on_one_line(adapted: Driver, front: Front) -> None:
     for spec in (TOKEN_INSPECTOR, SCORE_YOUR_OWN):
         panel = front(spec)

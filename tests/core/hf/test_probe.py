@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from grpo_core.errors import Cancelled
+from grpo_core.hf.probe import Seconds
 from tests.core.hf.test_policy import run, same
 
 
@@ -24,3 +25,19 @@ def test_measuring_is_given_up_at_the_next_token(folders: dict[str, Path]) -> No
     asked[0] = True
     with pytest.raises(Cancelled):
         learner.measured()
+
+
+@pytest.mark.parametrize(
+    ("sampling", "learning", "expected"),
+    [
+        (0.0312, 0.5, ("0.53", "0.031", "0.5")),
+        (4.06, 9.91, ("14", "4.1", "9.9")),
+        (122.4, 1318.0, ("1,440", "122", "1,318")),
+    ],
+)
+def test_seconds_are_never_written_as_powers_of_ten(
+    sampling: float, learning: float, expected: tuple[str, str, str]
+) -> None:
+    sentence = Seconds(sampling=sampling, learning=learning, device="cpu").sentence
+    whole, sampled, learned = expected
+    assert f"up to {whole} s here (CPU): {sampled} s of sampling and {learned} s of learning" in sentence
