@@ -57,6 +57,12 @@ def test_nothing_is_left_out_that_the_program_imports(kind: str) -> None:
             assert not cut or torch_may_lack, f"{path.relative_to(ROOT)} imports {module}, and {kind} has no {cut[0]}"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_pyarrow_imports_is_there(kind: str) -> None:
+    """Its file systems ask OpenSSL for the certificates of this computer as soon as they are imported."""
+    assert not {"ssl", "_ssl", "_hashlib"} & set(excluded(kind))
+
+
 def test_what_is_imported_by_name_is_named_for_the_analysis() -> None:
     by_name = set().union(*(imported(path)[1] for path in MODULES))
     assert by_name

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from importlib.util import find_spec
 from pathlib import Path
 
 from PySide6.QtCore import qInstallMessageHandler
@@ -15,6 +16,8 @@ from app.build import described
 from app.self_test.golden import compared, golden_file
 from app.self_test.numbers import gradient_is_the_slope
 from app.self_test.report import CheckFailed, CheckReport, tell
+from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.runs.importers.parquet import Columns
 
 HARMLESS = ("This plugin does not support", "Detected locale")
 """What the offscreen platform says of everything that takes a window manager, and Qt of a terminal without UTF-8."""
@@ -35,6 +38,7 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
     report.check("the gradient is the slope of the loss", gradient_is_the_slope)
     report.check("this copy's numbers are right", lambda: compared(golden or golden_file()))
     if window:
+        report.check("Parquet files can be read", parquet_loads)
         qt_messages: list[str] = []
         before = qInstallMessageHandler(lambda kind, context, text: qt_messages.append(text))
         if report.check("every part of the program loads", _loaded):
@@ -49,6 +53,23 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
         return 1
     tell(f"All {every} checks hold.")
     return 0
+
+
+def parquet_loads() -> str:
+    """Load pyarrow, where it is there, with everything that it takes: then a missing file is named as missing.
+
+    Raises:
+        CheckFailed: it is there and cannot be loaded.
+    """
+    if find_spec("pyarrow") is None:
+        return "this copy has no pyarrow, and says so where a Parquet file is opened"
+    try:
+        Columns(Path("missing.parquet"))
+    except RunFileError:
+        return "pyarrow loads"
+    except GrpoError:
+        raise CheckFailed("this copy has pyarrow, and it cannot be loaded") from None
+    raise CheckFailed("a file that is not there was read")
 
 
 def _loaded() -> str:

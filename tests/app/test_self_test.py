@@ -21,7 +21,7 @@ from app.self_test import drawn
 from app.self_test.golden import UPDATES, compared, golden_file, golden_numbers
 from app.self_test.numbers import explained
 from app.self_test.report import CheckFailed, CheckReport
-from app.self_test.run import self_test
+from app.self_test.run import parquet_loads, self_test
 from app.theme.stylesheet import GLYPHS, stylesheet
 from app.theme.tokens import LIGHT
 from grpo_core.bandit.gradient import logit_gradient
@@ -52,6 +52,13 @@ def test_a_whole_copy_passes_without_display_and_with_a_home_that_cannot_be_writ
     assert done.stderr == ""
     assert QImage(str(out / "self-test.png")).width() > 1000
     assert not list(tmp_path.glob("GRPO*"))  # its own folder is gone again
+
+
+def test_a_copy_whose_pyarrow_lacks_what_it_imports_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parquet_loads() == "pyarrow loads"
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(CheckFailed, match="cannot be loaded"):
+        parquet_loads()
 
 
 @pytest.mark.parametrize("change", ["logits", "actions", "series", "update", "empty", "missing"])

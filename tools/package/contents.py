@@ -47,10 +47,9 @@ _WITHOUT = {
 }  # fmt: skip
 _UNUSED = tuple(name for names in _WITHOUT.values() for name in names)
 _WITH_MODELS = (
-    "accelerate", "gguf", "huggingface_hub", "peft", "ssl", "_ssl", "_hashlib", "tokenizers", "transformers", "yaml",
+    "accelerate", "gguf", "huggingface_hub", "peft", "tokenizers", "transformers", "yaml",
 )  # fmt: skip
-"""What a model from a folder takes. Nothing is fetched by it, but its libraries import OpenSSL; without that hashlib
-has its own."""
+"""What a model from a folder takes. Nothing is fetched by it, but its libraries import OpenSSL, as pyarrow does."""
 FAMILIES = (
     "auto", "bloom", "codegen", "cohere", "encoder_decoder", "falcon", "gemma", "gemma2", "gpt2", "gpt_bigcode",
     "gpt_neo", "gpt_neox", "granite", "lfm2", "llama", "mistral", "olmo", "olmo2", "opt", "phi", "phi3", "qwen2",
