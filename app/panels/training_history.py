@@ -129,7 +129,7 @@ class TrainingHistoryPanel(Panel):
         language = view.run.origin.settings.is_language
         results = None if language else self.repeats.results
         past_half = self.workspace.trials.past_half(view.run)
-        room = self.height() - self.choice.height() - PLOT_HEIGHT * view.scale
+        room = self.height() - self.choice.sizeHint().height() - PLOT_HEIGHT * view.scale
         self.trials.show_state(view, past_half, results, busy=self.repeats.busy, drawn=self._repeats_drawn, room=room)
         self.trials_table.setVisible(self.choice.table.isChecked() and not view.run.is_recorded)
         if self.choice.table.isChecked():

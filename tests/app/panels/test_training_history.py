@@ -231,7 +231,5 @@ def test_the_trials_stand_above_the_plots_only_where_these_keep_their_height(
     chart = panel.charts[0]
     driver.qtbot.waitUntil(lambda: chart.height() >= 80 * scale)
     driver.settle()
-    panel.redraw()  # the choice of series may have got its height after the frame that was drawn last
-    driver.settle()
     assert panel.trials.isVisible() == (chart.height() >= PLOT_HEIGHT * scale and scale == 1.0 and height == 768)
     assert driver.program.actions["repeat"].isEnabled(), "what the row's button does is in the menu too"
