@@ -55,6 +55,11 @@ class Step:
         context: (B, T) integer, row of the distributions below for each token's place.
         dist_logp: (N + 1, C, V) before each pass and after the last, or (2, C, V) before the first and after the last.
         ref_dist_logp: (C, V).
+        top_tokens: (B, T, k) integer, −1 in padding: the likeliest tokens of each place before the first pass, likeliest
+            first, where the full distributions are not recorded. The sampled token is always among them, as the last
+            where it is not one of the k likeliest. For display alone: no KL and no entropy follows from them.
+        top_logp: (2, B, T, k) log-probabilities of these tokens before the first pass and after the last; 0 in padding.
+        ref_top_logp: (B, T, k), the reference policy's of the same tokens.
         watched_tokens: (W, T) integer, −1 in padding: the likeliest completions of the run's fixed prompts, by the
             policy before the update.
         measurements: name -> number that only the model could produce.
@@ -88,6 +93,9 @@ class Step:
     context: np.ndarray | None = None
     dist_logp: np.ndarray | None = None
     ref_dist_logp: np.ndarray | None = None
+    top_tokens: np.ndarray | None = None
+    top_logp: np.ndarray | None = None
+    ref_top_logp: np.ndarray | None = None
     watched_tokens: np.ndarray | None = None
     label: int | None = None
     prompt_texts: tuple[str | None, ...] | None = None
@@ -124,6 +132,7 @@ ARRAYS = (
     "group", "row_id", "tokens", "mask", "rewards", "old_logp", "logp", "part", "prompt_tokens", "reward_parts",
     "step_rewards", "ref_logp", "sampling_logp", "denominator", "advantage", "gate", "values", "context", "dist_logp",
     "ref_dist_logp", "watched_tokens", "present", "entropy", "entropy_weight", "entropy_coefficient", "optimizer_step",
+    "top_tokens", "top_logp", "ref_top_logp",
 )  # fmt: skip
 """The array fields of a step, in the order in which a run file lays them out."""
 

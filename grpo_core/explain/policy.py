@@ -11,6 +11,7 @@ from grpo_core.config import Settings
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.readings import alternative_logp
 from grpo_core.explain.records import Rule
 from grpo_core.expression import exponential
 from grpo_core.text import tr
@@ -35,6 +36,21 @@ def probability(n: Numbers, q: Quantity) -> Formula:
         symbol=rf"\pi({_name(q)})", general=r"\pi(a) = \exp(\log \pi(a))", values=rf"\exp({number(n[log])})",
         value=exponential(n[log]), inputs=(log,), scale=exponential(n[log]) * max(1.0, abs(n[log])),
         note=tr("At the sampling temperature."),
+    )  # fmt: skip
+
+
+def alternative(n: Numbers, q: Quantity) -> Formula:
+    """Of one of the likeliest tokens of a place, from its recorded log-probability."""
+    log, top = alternative_logp(n.step, q), n.step.top_tokens
+    policy = r"\pi_{\mathrm{ref}}" if q.name == "ref_alternative" else r"\pi"
+    note = tr(
+        "One of the {count} likeliest tokens of this place before the update, the sampled one among them, recorded for "
+        "display with three digits; not the whole distribution. No KL and no entropy follows from them."
+    ).format(count=0 if top is None else top.shape[-1])
+    return Formula(
+        symbol=rf"{policy}({_name(q)})", general=rf"{policy}(a) = \exp(\log {policy}(a))",
+        values=rf"\exp({number(log)})", value=exponential(log), note=note,
+        scale=exponential(log) * max(1.0, abs(log)),
     )  # fmt: skip
 
 
@@ -221,6 +237,8 @@ RULES: dict[str, Rule] = {
     "probability": probability,
     "new_probability": new_probability,
     "max_probability": max_probability,
+    "alternative": alternative,
+    "ref_alternative": alternative,
     "entropy": entropy,
     "exact_kl": exact_kl,
     "logit_gradient": logit_gradient,

@@ -114,6 +114,22 @@ def _ref_log_probability(n: EvaluatedStep, q: Quantity) -> float:
     return NAN if n.step.ref_dist_logp is None else float(n.step.ref_dist_logp[q.context, q.action])
 
 
+def alternative_logp(step: Step, q: Quantity) -> float:
+    """Recorded log π of one of the likeliest tokens of a place; NaN where it is none of them or not recorded then."""
+    tables = step.ref_top_logp
+    if q.name == "alternative":
+        known = {0: 0, step.passes: 1}
+        tables = None if step.top_logp is None or q.passed not in known else step.top_logp[known[q.passed]]
+    if tables is None or step.top_tokens is None:
+        return NAN
+    place = np.flatnonzero(step.top_tokens[q.row or 0, q.token or 0] == (q.action or 0))
+    return float(tables[q.row or 0, q.token or 0, place[0]]) if len(place) else NAN
+
+
+def _alternative(n: EvaluatedStep, q: Quantity) -> float:
+    return float(np.exp(alternative_logp(n.step, q)))
+
+
 def _exact_kl(n: EvaluatedStep, q: Quantity) -> float:
     logp = _logp_of(n, q)
     reference = n.step.ref_dist_logp
@@ -189,6 +205,8 @@ READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     "log_probability": _log_probability,
     "ref_log_probability": _ref_log_probability,
     "probability": lambda n, q: float(np.exp(_log_probability(n, q))),
+    "alternative": _alternative,
+    "ref_alternative": _alternative,
     "new_probability": _new_probability,
     "max_probability": _max_probability,
     "entropy": _entropy,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import PARTS, Quantity
+from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain
@@ -105,10 +106,25 @@ def lacking(n: Numbers, q: Quantity) -> str:
         q.context is not None and step.distribution(q.passed) is None
     ):
         return tr("the full distribution of this pass was not recorded")
+    if q.name in ("alternative", "ref_alternative"):
+        return _without_alternative(step, q)
     if q.name in ("exact_kl", "ref_log_probability") and step.ref_dist_logp is None:
         return tr("the reference's full distribution was not recorded")
     if q.name in ("logit_gradient", "context_gradient", "new_probability") and n.logit_gradient(q.passed) is None:
         return tr("the policy is not a recorded table of logits; the norm of its gradient is measured")
+    return ""
+
+
+def _without_alternative(step: Step, q: Quantity) -> str:
+    """Why a token's probability is not among the recorded likeliest ones of its place; empty where it is."""
+    if step.top_tokens is None:
+        return tr("the likeliest tokens of each place were not recorded")
+    if q.name == "ref_alternative" and step.ref_top_logp is None:
+        return tr("the update holds no reference policy")
+    if q.name == "alternative" and q.passed not in (0, step.passes):
+        return tr("the likeliest tokens are recorded before the update and after its last pass, not in between")
+    if (q.action or 0) not in step.top_tokens[q.row or 0, q.token or 0]:
+        return tr("it is not one of the {count} tokens that were recorded here").format(count=step.top_tokens.shape[-1])
     return ""
 
 

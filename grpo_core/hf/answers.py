@@ -9,6 +9,7 @@ import torch
 
 from grpo_core.errors import GrpoError
 from grpo_core.hf.learner import FolderLearner
+from grpo_core.hf.measuring import LIKELIEST
 from grpo_core.hf.scoring import distributions
 from grpo_core.lm import rewards
 from grpo_core.lm.answers import replayed
@@ -16,9 +17,6 @@ from grpo_core.questions import Answer, Question, Replay, Replayed
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 from grpo_core.texts import question_text
-
-LIKELIEST = 5
-"""Tokens that are kept at each place of a scored completion, the likeliest; for display alone."""
 
 
 def answered(

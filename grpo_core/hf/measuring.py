@@ -1,4 +1,4 @@
-"""What a forward pass over a batch gives, filled in chunk by chunk of its rows."""
+"""What a forward pass over a batch gives, filled in chunk by chunk of its rows: tables of numbers, no distribution."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from torch import Tensor
 from grpo_core import kl
 from grpo_core.hf.scoring import Batch
 
+LIKELIEST = 5
+"""Tokens that are kept at each place of a completion, the likeliest; for display alone."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measured:
@@ -21,21 +24,39 @@ class Measured:
         entropy: (B, T) of the distribution at each token, in nats.
         max_prob: (B, T) the largest probability there.
         divergence: (B, T) exact KL from the reference there; None where there is no reference.
+        top_tokens: (B, T, k) tokens chosen before the first pass, −1 in padding; None where none were asked for.
+        top_logp: (B, T, k) their log-probabilities, 0 in padding.
+        ref_top_logp: (B, T, k) the reference's; None where there is no reference.
     """
 
     logp: Tensor
     entropy: Tensor
     max_prob: Tensor
     divergence: Tensor | None = None
+    top_tokens: Tensor | None = None
+    top_logp: Tensor | None = None
+    ref_top_logp: Tensor | None = None
 
 
 class Measuring:
-    """Tables of a batch, filled chunk by chunk."""
+    """Tables of a batch, filled chunk by chunk.
 
-    def __init__(self, batch: Batch, device: torch.device) -> None:
+    Args:
+        batch: what is scored.
+        device: where it is computed.
+        choose: the likeliest tokens of each place are chosen here.
+        first: where they were chosen before; the same tokens are looked up again.
+    """
+
+    def __init__(
+        self, batch: Batch, device: torch.device, *, choose: bool = False, first: Measured | None = None
+    ) -> None:
         self._tokens = torch.from_numpy(batch.tokens.astype(np.int64)).to(device)
         self._mask = torch.from_numpy(batch.mask).to(device)
         self._tables = [torch.zeros(batch.tokens.shape, device=device) for _ in range(4)]
+        self._chosen: Tensor | None = None if first is None else first.top_tokens
+        self._choose = choose
+        self._top: dict[str, Tensor] = {}
 
     def take(self, rows: np.ndarray, dist: Tensor) -> Tensor:
         """Log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients; the tables are without."""
@@ -47,14 +68,41 @@ class Measuring:
             entropy = kl.entropy(dist.detach())
             for table, values in zip(self._tables, (logp, entropy, dist.amax(dim=-1).exp()), strict=False):
                 table[rows, :longest] = torch.where(there, values.detach(), 0.0)
+            if self._choose:
+                self._choose_from(rows, dist)
+            self._look_up("top_logp", rows, dist)
         return logp
 
-    def take_divergence(self, rows: np.ndarray, divergence: Tensor) -> None:
-        """Exact KL (n, T) of ``rows``."""
+    def take_reference(self, rows: np.ndarray, dist: Tensor, reference: Tensor) -> None:
+        """What follows from the distributions (n, T, V) of ``rows`` and those of the reference."""
+        divergence = kl.exact(dist, reference)
         longest = divergence.shape[1]
         self._tables[3][rows, :longest] = torch.where(self._mask[rows, :longest], divergence, 0.0)
+        self._look_up("ref_top_logp", rows, reference)
+
+    def _choose_from(self, rows: np.ndarray, dist: Tensor) -> None:
+        """The likeliest tokens of each place; the sampled token takes the last place where it is not among them."""
+        longest, places = dist.shape[1], min(LIKELIEST, dist.shape[-1])
+        if self._chosen is None:
+            self._chosen = torch.full((*self._mask.shape, places), -1, dtype=torch.int32, device=self._mask.device)
+        ids, sampled = dist.detach().topk(places, dim=-1).indices, self._tokens[rows, :longest]
+        ids[..., -1] = torch.where((ids == sampled[..., None]).any(dim=-1), ids[..., -1], sampled)
+        self._chosen[rows, :longest] = torch.where(self._mask[rows, :longest, None], ids, -1).int()
+
+    def _look_up(self, name: str, rows: np.ndarray, dist: Tensor) -> None:
+        """Log-probabilities of the chosen tokens under ``dist``, as half precision: enough for three decimals."""
+        if self._chosen is None:
+            return
+        if name not in self._top:
+            self._top[name] = torch.zeros(self._chosen.shape, dtype=torch.float16, device=self._chosen.device)
+        ids = self._chosen[rows, : dist.shape[1]].long()
+        logp = dist.detach().gather(2, ids.clamp(min=0)).clamp(min=torch.finfo(torch.float16).min).half()
+        self._top[name][rows, : dist.shape[1]] = torch.where(ids >= 0, logp, 0.0)
 
     def done(self, diverged: bool) -> Measured:
         """What was taken."""
         logp, entropy, largest, divergence = self._tables
-        return Measured(logp=logp, entropy=entropy, max_prob=largest, divergence=divergence if diverged else None)
+        return Measured(
+            logp=logp, entropy=entropy, max_prob=largest, divergence=divergence if diverged else None,
+            top_tokens=self._chosen, **self._top,
+        )  # fmt: skip

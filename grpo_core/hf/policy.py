@@ -137,10 +137,13 @@ class FolderPolicy(TrainedWeights):
         """The batch as it is recorded; arrays of a file cannot be written to, which torch warns of."""
         return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=np.require(mask, requirements="W"))
 
-    def score(self, batch: Batch, temperature: float, poll: Poll, *, against_reference: bool = False) -> Measured:
+    def score(
+        self, batch: Batch, temperature: float, poll: Poll, *, against_reference: bool = False,
+        first: Measured | None = None,
+    ) -> Measured:  # fmt: skip
         """The batch under the present policy, without gradients, chunk by chunk; with its divergence from the reference
-        where that is asked for."""
-        measure = Measuring(batch, self.device)
+        where that is asked for, and the alternatives that were chosen in ``first``."""
+        measure = Measuring(batch, self.device, first=first)
         with torch.no_grad():
             parts = [*chunks(batch, self._rows_at_once, self.ways)]
             for number, rows in enumerate(parts, 1):
@@ -151,7 +154,7 @@ class FolderPolicy(TrainedWeights):
                     poll(number, len(parts))
                     with self._as_reference() as model:
                         other = distributions(model, batch, rows, temperature, self.ways)
-                    measure.take_divergence(rows, kl.exact(dist, other))
+                    measure.take_reference(rows, dist, other)
         return measure.done(against_reference)
 
     @property
@@ -191,7 +194,7 @@ class FolderPolicy(TrainedWeights):
         for passed in range(settings.learner.mu):
             given = step if step is not None else draft(np.zeros(batch.tokens.shape, np.float32), None)
             advantage = torch.from_numpy(recompute.advantage(given)).float().to(self.device)
-            measure, total = Measuring(batch, self.device), 0.0
+            measure, total = Measuring(batch, self.device, choose=passed == 0), 0.0
             for rows in chunks(batch, self._rows_at_once, self.ways):
                 poll(passed + 1, settings.learner.mu)
                 with checkpointed(self.model, settings.model.checkpointing):
@@ -227,11 +230,20 @@ class FolderPolicy(TrainedWeights):
     def recorded_after(
         self, objective: Objective, batch: Batch, scores: list[Measured], reference: Measured | None
     ) -> dict[str, Any]:
-        """Log-probabilities and entropies of every pass, measured where the distributions were."""
-        return {
+        """Log-probabilities and entropies of every pass, measured where the distributions were, and the likeliest
+        tokens of each place before the first pass, with their log-probabilities then, after the last pass and under
+        the reference."""
+        before, after = scores[0], scores[-1]
+        assert before.top_tokens is not None and before.top_logp is not None and after.top_logp is not None
+        recorded = {
             "logp": np.stack([array_of(each.logp) for each in scores]),
             "entropy": np.stack([array_of(each.entropy) for each in scores]),
+            "top_tokens": before.top_tokens.cpu().numpy(),
+            "top_logp": torch.stack([before.top_logp, after.top_logp]).cpu().numpy(),
         }
+        if after.ref_top_logp is not None:
+            recorded["ref_top_logp"] = after.ref_top_logp.cpu().numpy()
+        return recorded
 
     def measurements(self, batch: Batch, after: Measured, reference: Measured | None) -> dict[str, float]:
         """Means over the visited places of what follows from whole distributions, which are not recorded."""

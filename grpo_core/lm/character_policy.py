@@ -64,7 +64,10 @@ class CharacterPolicy(Policy):
         """The batch packed, so that nothing is computed twice."""
         return packed(prompt_tokens, tokens, mask, self.device)
 
-    def score(self, batch: Layout, temperature: float, poll: Poll, *, against_reference: bool = False) -> Scores:
+    def score(
+        self, batch: Layout, temperature: float, poll: Poll, *, against_reference: bool = False,
+        first: Scores | None = None,
+    ) -> Scores:  # fmt: skip
         """The batch under the present policy, without gradients."""
         with torch.no_grad():
             return score_distinct(self.model, batch, temperature)

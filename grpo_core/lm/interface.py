@@ -106,7 +106,10 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
     def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> BatchT:
         """Prompts (P, T_prompt) and completions (B, T) as this policy computes them."""
 
-    def score(self, batch: BatchT, temperature: float, poll: Poll, *, against_reference: bool = False) -> ScoresT:
+    def score(
+        self, batch: BatchT, temperature: float, poll: Poll, *, against_reference: bool = False,
+        first: ScoresT | None = None,
+    ) -> ScoresT:  # fmt: skip
         """The batch under the present policy, without gradients.
 
         Args:
@@ -114,6 +117,8 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
             temperature: divides the logits.
             poll: called before every chunk of rows with its number and how many there are.
             against_reference: the distance from the reference is measured, where it does not follow from the record.
+            first: the scores before the first pass, whose likeliest tokens are looked up again where the full
+                distributions are not recorded.
         """
 
     def score_reference(self, batch: BatchT, temperature: float, poll: Poll) -> ScoresT:

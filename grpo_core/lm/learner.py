@@ -112,7 +112,7 @@ class PolicyLearner(Generic[PolicyT]):
             done = policy.train(settings, batch, reference, draft, self._poll_in(Phase.TRAINING), number)
             clock.lap("seconds_training")
             self._progress.at(Phase.SCORING)
-            after = self._scored_after(settings, batch, number, self._poll_in(Phase.SCORING))
+            after = self._scored_after(settings, batch, done.scores[0], number, self._poll_in(Phase.SCORING))
             clock.lap("seconds_after")
         extra = {"resampled": float(drawn.redrawn)} if settings.learner.resample_dead else {}
         extra |= policy.measurements(batch, after, reference)
@@ -168,7 +168,7 @@ class PolicyLearner(Generic[PolicyT]):
                 known |= policy.recorded_before(batch, reference)
             draft = partial(_redraft, step, known)
             done = policy.train(settings, batch, reference, draft, self._poll, step.step)
-            after = self._scored_after(settings, batch, step.step, self._poll)
+            after = self._scored_after(settings, batch, done.scores[0], step.step, self._poll)
         return dataclasses.replace(
             done.draft,
             **policy.recorded_after(settings.objective, batch, [*done.scores, after], reference),
@@ -180,9 +180,9 @@ class PolicyLearner(Generic[PolicyT]):
             return None
         return self.policy.score_reference(batch, settings.learner.temperature, poll)
 
-    def _scored_after(self, settings: Settings, batch: Any, number: int, poll: Poll) -> Any:
+    def _scored_after(self, settings: Settings, batch: Any, first: Any, number: int, poll: Poll) -> Any:
         after: Scored = self.policy.score(
-            batch, settings.learner.temperature, poll, against_reference=_watches_reference(settings)
+            batch, settings.learner.temperature, poll, against_reference=_watches_reference(settings), first=first
         )
         require_finite(float(after.logp.sum()), number, tr("a log-probability after the update"))
         return after

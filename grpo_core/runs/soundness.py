@@ -66,6 +66,27 @@ def _check_other_shapes(step: Step, batch: int, length: int) -> None:
     both = step.dist_logp is not None and step.ref_dist_logp is not None
     if both and step.ref_dist_logp.shape != step.dist_logp.shape[1:]:  # type: ignore[union-attr]
         raise _damaged(step, "ref_dist_logp")
+    _check_alternatives(step, batch, length)
+
+
+def _check_alternatives(step: Step, batch: int, length: int) -> None:
+    """The likeliest tokens of each place, the sampled one among them, and their log-probabilities."""
+    ids = step.top_tokens
+    if ids is None:
+        for name in ("top_logp", "ref_top_logp"):
+            if getattr(step, name) is not None:
+                raise _damaged(step, name)
+        return
+    if ids.dtype.kind not in _WHOLE or ids.ndim != 3 or ids.shape[:2] != (batch, length) or step.top_logp is None:
+        raise _damaged(step, "top_tokens")
+    for name, shape in {"top_logp": (2, *ids.shape), "ref_top_logp": ids.shape}.items():
+        array = getattr(step, name)
+        if array is not None and (array.shape != shape or array.dtype.kind not in _REAL):
+            raise _damaged(step, name)
+    if step.mask.any() and (ids[step.mask].min(initial=0) < 0 or not ids.shape[2]):
+        raise _damaged(step, "top_tokens")
+    if not (ids == step.tokens[..., None]).any(axis=-1)[step.mask].all():
+        raise _damaged(step, "top_tokens")
 
 
 def _check_indices(step: Step, batch: int, micro: int) -> None:

@@ -104,7 +104,7 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
     """
     settings = in_force(step, wanted)
     if answer is not None:
-        bare = dataclasses.replace(step, settings=settings, advantage=None, denominator=None, resume={})
+        bare = dataclasses.replace(step, settings=settings, advantage=None, denominator=None, resume={}, **_NO_ALTERNATIVES)
         part = np.zeros((settings.learner.mu, len(step.group)), dtype=step.part.dtype)
         arrays: dict[str, Any] = dict(answer.arrays)
         return dataclasses.replace(bare, part=part, measurements=answer.measurements, **arrays)
@@ -136,9 +136,14 @@ def _first_pass(step: Step, settings: Settings) -> Step:
         part=other.part[:1],
         values=_values(step, settings),
         dist_logp=None if step.dist_logp is None else step.dist_logp[:1],
+        **_NO_ALTERNATIVES,
         measurements={},
         resume={},
     )
+
+
+_NO_ALTERNATIVES: dict[str, Any] = {"top_tokens": None, "top_logp": None, "ref_top_logp": None}
+"""The likeliest tokens are recorded with what the update itself made of them, not with what another would have."""
 
 
 def _values(step: Step, settings: Settings) -> np.ndarray | None:
