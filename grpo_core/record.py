@@ -55,8 +55,8 @@ class Step:
         context: (B, T) integer, row of the distributions below for each token's place.
         dist_logp: (N + 1, C, V) before each pass and after the last, or (2, C, V) before the first and after the last.
         ref_dist_logp: (C, V).
-        top_tokens: (B, T, k) integer, −1 in padding: the likeliest tokens of each place before the first pass, likeliest
-            first, where the full distributions are not recorded. The sampled token is always among them, as the last
+        top_tokens: (B, T, k) integer, −1 in padding: the likeliest tokens of each place before the first pass, in that
+            order, where the full distributions are not recorded. The sampled token is always among them, as the last
             where it is not one of the k likeliest. For display alone: no KL and no entropy follows from them.
         top_logp: (2, B, T, k) log-probabilities of these tokens before the first pass and after the last; 0 in padding.
         ref_top_logp: (B, T, k), the reference policy's of the same tokens.

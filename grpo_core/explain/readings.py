@@ -13,6 +13,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain.quantity import PARTS, Quantity
+from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
 
 NAN = float("nan")

@@ -104,7 +104,9 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
     """
     settings = in_force(step, wanted)
     if answer is not None:
-        bare = dataclasses.replace(step, settings=settings, advantage=None, denominator=None, resume={}, **_NO_ALTERNATIVES)
+        bare = dataclasses.replace(
+            step, settings=settings, advantage=None, denominator=None, resume={}, **_NO_ALTERNATIVES
+        )
         part = np.zeros((settings.learner.mu, len(step.group)), dtype=step.part.dtype)
         arrays: dict[str, Any] = dict(answer.arrays)
         return dataclasses.replace(bare, part=part, measurements=answer.measurements, **arrays)

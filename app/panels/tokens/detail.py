@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.panels.tokens.terms import Line, alternatives, lines
+from app.panels.tokens.alternatives import Alternative, alternatives, remark
+from app.panels.tokens.terms import Line, lines
 from app.plotting.numbers import shown
+from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
 from app.workspace.view import View
 from grpo_core.explain import Quantity
@@ -17,7 +19,7 @@ from grpo_core.text import tr
 
 
 class TokenDetail(QWidget):
-    """A painted column: bars of the likeliest alternatives, then a table of terms; each line is a door to explain.
+    """A painted column: bars of the likeliest alternatives, then a table of terms; each row can be explained.
 
     Signals:
         wanted: explain this quantity.
@@ -33,9 +35,9 @@ class TokenDetail(QWidget):
         self._view: View | None = None
         self._token = (0, 0)
         self._lines: list[Line] = []
-        self._alternatives: list[tuple[str, float, float, bool]] = []
+        self._alternatives: list[Alternative] = []
         self._title = self._caption = ""
-        self._current = 0
+        self._current: int | None = None  # of all rows, those of the alternatives first; None for the first term
         self._places: list[tuple[QRectF, Quantity | None]] = []
         self.setAccessibleName(tr("Token"))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -55,13 +57,16 @@ class TokenDetail(QWidget):
         self._title = tr("Token {token} of completion {row}: “{word}”").format(token=token + 1, row=row + 1, word=word)
         self._alternatives = alternatives(view.step, words, row, token)
         self._lines = lines(view.step, row, token)
-        self._caption = tr("before → after all passes") if self._alternatives and view.step.now is None else ""
+        self._caption = remark(view.step, row, token)
         line = QFontMetricsF(view.theme.font("section", view.scale)).height() * 1.45
         rows = len(self._alternatives) + len(self._lines) + 2 + bool(self._caption)
         self.setMinimumHeight(math.ceil(8 + rows * line + 8 + 8))
-        self._current = min(self._current, max(len(self._lines) - 1, 0))
+        if self._current is not None:
+            self._current = min(self._current, max(len(self._alternatives) + len(self._lines) - 1, 0))
         self.setAccessibleName(self._title)
-        self.setAccessibleDescription("; ".join(f"{name} {value}" for name, value, _, _ in self._lines))
+        terms = "; ".join(f"{name} {value}" for name, value, _, _ in self._lines)
+        words = (self._caption, *(each.sentence for each in self._alternatives), terms)
+        self.setAccessibleDescription(" ".join(filter(None, words)))
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -78,16 +83,17 @@ class TokenDetail(QWidget):
         if self._caption:
             y = self._heading(painter, theme, self._caption, y, line)
         painter.setFont(theme.font("body", scale))
-        for word, before, after, taken in self._alternatives:
-            self._paint_alternative(painter, theme, QRectF(12, y, width, line), (word, before, after, taken))
+        self._places = []
+        for each in self._alternatives:
+            place = QRectF(12, y, width, line)
+            self._paint_alternative(painter, theme, place, each)
+            self._place(painter, theme, place, each.quantity)
             y += line
         painter.setFont(theme.font("section", scale))
         y = self._heading(painter, theme, tr("Where its push comes from"), y + 8, line)
         painter.setFont(theme.font("body", scale))
-        self._places = []
-        for n, (name, value, colour, quantity) in enumerate(self._lines):
+        for name, value, colour, quantity in self._lines:
             place = QRectF(12, y, width, line)
-            self._places.append((place, quantity))
             painter.setPen(theme.colour("text"))
             room = round(place.width() - painter.fontMetrics().horizontalAdvance(value) - 8)
             short = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, room)
@@ -96,11 +102,16 @@ class TokenDetail(QWidget):
             painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, value)
             painter.setPen(QPen(theme.colour("border"), 1))
             painter.drawLine(place.bottomLeft(), place.bottomRight())
-            if self.hasFocus() and n == self._current:
-                painter.setPen(QPen(theme.colour("selection"), 2))
-                painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRoundedRect(place.adjusted(-4, 1, 4, -1), 4, 4)
+            self._place(painter, theme, place, quantity)
             y += line
+
+    def _place(self, painter: QPainter, theme: Theme, place: QRectF, quantity: Quantity | None) -> None:
+        """Note where the next row stands; with a ring around the current one."""
+        self._places.append((place, quantity))
+        if self.hasFocus() and len(self._places) - 1 == self.current:
+            painter.setPen(QPen(theme.colour("selection"), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(place.adjusted(-4, 1, 4, -1), 4, 4)
 
     def _heading(self, painter: QPainter, theme: Theme, text: str, y: float, line: float) -> float:
         painter.setPen(theme.colour("muted"))
@@ -109,15 +120,16 @@ class TokenDetail(QWidget):
         painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, elided)
         return y + line
 
-    def _paint_alternative(
-        self, painter: QPainter, theme: Theme, place: QRectF, item: tuple[str, float, float, bool]
-    ) -> None:
-        """A bar for the probability after the update, a thin outlined one below for the one before."""
-        word, before, after, taken = item
+    def _paint_alternative(self, painter: QPainter, theme: Theme, place: QRectF, item: Alternative) -> None:
+        """A bar for the probability after the update, a thin outlined one below for the one before, and a line across
+        both for the reference's."""
+        before, after = item.before, item.after
         glyph = painter.fontMetrics().horizontalAdvance("0")
         label = QRectF(place.left(), place.top(), glyph * 4, place.height())
         painter.setPen(theme.colour("text"))
-        painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, f"{word} ●" if taken else word)
+        room = round(label.width() - painter.fontMetrics().horizontalAdvance(" ●") * item.taken)
+        word = painter.fontMetrics().elidedText(item.word, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, f"{word} ●" if item.taken else word)
         numbers = f"{shown(before)} → {shown(after)}"
         room = painter.fontMetrics().horizontalAdvance("0.000 → 0.000") + 8
         painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, numbers)
@@ -128,6 +140,28 @@ class TokenDetail(QWidget):
         painter.setPen(QPen(theme.colour("old"), 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(QRectF(bar.left(), bar.top() + bar.height() * 0.58, bar.width() * before, bar.height() * 0.16))
+        if item.reference is not None:
+            x = bar.left() + bar.width() * item.reference
+            painter.setPen(QPen(theme.colour("reference"), 2))
+            painter.drawLine(QPointF(x, bar.top() + bar.height() * 0.14), QPointF(x, bar.top() + bar.height() * 0.82))
+
+    @property
+    def current(self) -> int:
+        """The row that has the keyboard: by default the first term below the alternatives."""
+        return len(self._alternatives) if self._current is None else self._current
+
+    @property
+    def quantities(self) -> list[Quantity | None]:
+        """What explains each row, the alternatives first."""
+        return [*(each.quantity for each in self._alternatives), *(line[3] for line in self._lines)]
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            pairs = zip(self._places, self._alternatives, strict=False)
+            texts = [each.sentence for (place, _), each in pairs if place.contains(QPointF(event.pos()))]
+            QToolTip.showText(event.globalPos(), plain_tip(texts[0]) if texts else "", self)
+            return True
+        return super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         for n, (place, _) in enumerate(self._places):
@@ -141,26 +175,27 @@ class TokenDetail(QWidget):
 
     def explain_current(self) -> None:
         """Explain the line under the cursor."""
-        quantity = self._lines[self._current][3] if self._lines else None
+        quantities = self.quantities
+        quantity = quantities[self.current] if self.current < len(quantities) else None
         if quantity is not None:
             self.wanted.emit(quantity)
 
     def explained_box(self) -> QRect:
         """Where the current line stands."""
-        return self._places[self._current][0].toAlignedRect() if self._current < len(self._places) else self.rect()
+        return self._places[self.current][0].toAlignedRect() if self.current < len(self._places) else self.rect()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        last = len(self._lines) - 1
+        last = len(self._alternatives) + len(self._lines) - 1
         if event.key() == Qt.Key.Key_Down:
-            self._current = min(self._current + 1, last)
+            self._current = min(self.current + 1, last)
         elif event.key() == Qt.Key.Key_Up:
-            self._current = max(self._current - 1, 0)
+            self._current = max(self.current - 1, 0)
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.explain_current()
         else:
             super().keyPressEvent(event)
-        if self._current < len(self._places):
-            self.walked.emit(0, round(self._places[self._current][0].center().y()))
+        if self.current < len(self._places):
+            self.walked.emit(0, round(self._places[self.current][0].center().y()))
         self.update()
 
     def focusInEvent(self, event: QFocusEvent) -> None:

@@ -1,4 +1,4 @@
-"""One token in lines of text: its alternatives, and every number on the way to its push."""
+"""One token in lines of text: every number on the way to its push."""
 
 from __future__ import annotations
 
@@ -14,25 +14,8 @@ from grpo_core.explain import Quantity
 from grpo_core.surrogates import SURROGATES, Path
 from grpo_core.text import tr
 
-TOP = 5
 Line = tuple[str, str, str, Quantity | None]
 """(name, value, colour, what explains it)."""
-
-
-def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -> list[tuple[str, float, float, bool]]:
-    """The likeliest tokens of this place: (text, before, after, whether it was sampled).
-
-    Between two inner passes the whole distribution is not recorded; "after" is then after the last one.
-    """
-    step, old = view.step, view.old
-    if step is None or old is None or step.context is None:
-        return []
-    now = view.policy(step.passes) if view.now is None else view.now
-    assert now is not None
-    place, sampled = int(step.context[row, token]), int(step.tokens[row, token])
-    likeliest = np.argsort(-np.maximum(old[place], now[place]), kind="stable")[:TOP]
-    chosen = list(likeliest) if sampled in likeliest else [*likeliest[: TOP - 1], sampled]
-    return [(words[a], float(old[place, a]), float(now[place, a]), a == sampled) for a in chosen]
 
 
 def kl_share(view: StepView) -> np.ndarray | None:

@@ -13,6 +13,7 @@ from app.panels.score import ScorePanel
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.what_if.panel import WhatIfPanel
 from app.settings.files import exists
+from grpo_core.explain import explain
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.runs.run_file import RunWriter
@@ -96,6 +97,19 @@ def test_the_question_stands_in_the_boxes_on_one_line(adapted: Driver, front: Fr
         texts = [panel.prompt.itemText(place) for place in range(panel.prompt.count())]
         assert all(text.endswith(ASKED) and "What is" in text for text in texts), spec.id
         assert not any("im_start" in text or "\n" in text for text in texts), spec.id
+
+
+def test_each_place_shows_the_likeliest_tokens_as_such(adapted: Driver, front: Front) -> None:
+    panel = front(TOKEN_INSPECTOR)
+    assert isinstance(panel, TokenInspectorPanel)
+    adapted.program.workspace.select(row=0, token=0)
+    adapted.settle()
+    spoken = panel.detail.accessibleDescription()
+    assert "The 5 likeliest, not all" in spoken and spoken.count(" before, ") == 5
+    quantities = [quantity for quantity in panel.detail.quantities if quantity is not None]
+    assert [quantity.name for quantity in quantities[:5]] == ["alternative"] * 5
+    step = adapted.program.workspace.view.step.step
+    assert step is not None and all(explain(step, quantity).agrees for quantity in quantities)
 
 
 def test_any_text_can_be_typed_to_a_model_with_a_tokenizer(adapted: Driver, front: Front) -> None:

@@ -14,11 +14,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
 from app.panels.registry import TOKEN_INSPECTOR
+from app.panels.tokens.alternatives import alternatives
 from app.panels.tokens.film import Moment, advantage_bars, fork_of, moment, stage_sentence
 from app.panels.tokens.flow import flow
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.tokens.rows import rows_of
-from app.panels.tokens.terms import alternatives, kl_share, lines
+from app.panels.tokens.terms import kl_share, lines
 from app.panels.tokens.tints import TINTS, strength
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.step_view import StepView
@@ -162,9 +163,9 @@ def test_alternatives_stand_before_and_after_the_update_and_hold_the_sampled_tok
     view = view_of(lm_step(3))
     found = alternatives(view, view.origin.vocabulary, 0, 0)
     assert len(found) == 5
-    assert [taken for *_, taken in found].count(True) == 1
-    assert found[0][1] == pytest.approx(FORK, abs=1e-4)
-    assert sum(after for _, _, after, _ in found) <= 1
+    assert [each.taken for each in found].count(True) == 1
+    assert found[0].before == pytest.approx(FORK, abs=1e-4)
+    assert sum(each.after for each in found) <= 1
 
 
 # -- the panel -------------------------------------------------------------------------------------------------------

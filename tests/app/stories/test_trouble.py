@@ -135,7 +135,7 @@ def test_every_door_leads_to_an_explanation_that_agrees(driver: Driver, landscap
         tokens.grid.activated.emit(2, 0)  # type: ignore[attr-defined]
         note()
     tokens.detail.show_token(workspace.view, 1, 0)  # type: ignore[attr-defined]
-    asked += [quantity for _, _, _, quantity in tokens.detail._lines if quantity is not None]  # type: ignore[attr-defined]
+    asked += [quantity for quantity in tokens.detail.quantities if quantity is not None]  # type: ignore[attr-defined]
     step = workspace.view.step.step
     assert step is not None
     assert len(asked) > 20

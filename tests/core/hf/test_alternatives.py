@@ -23,9 +23,7 @@ from tests.core.hf.tiny import KINDS, small
 @pytest.fixture(scope="module")
 def going(folders: dict[str, Path]) -> Any:
     """A run with a reference, two passes an update and steps so long that they show."""
-    return learner(
-        small(folders["llama"], model__watch_reference=True, learner__mu=2, optimizer__learning_rate=0.05)
-    )
+    return learner(small(folders["llama"], model__watch_reference=True, learner__mu=2, optimizer__learning_rate=0.05))
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +72,7 @@ def test_the_same_tokens_are_looked_up_after_the_update_and_under_the_reference(
         assert step.ref_logp is not None
         for found, exact in ((before, step.logp[0]), (after, step.logp[-1]), (reference, step.ref_logp)):
             assert np.exp(found)[step.mask] == pytest.approx(np.exp(exact)[step.mask], abs=3e-4)
+    assert first.top_logp is not None and first.ref_top_logp is not None and second.top_logp is not None
     assert np.array_equal(first.top_logp[0], first.ref_top_logp), "a fresh adapter changes nothing"
     assert not np.allclose(np.exp(first.top_logp[0]), np.exp(first.top_logp[1]), atol=1e-2)
     assert not np.array_equal(second.top_logp[0], second.ref_top_logp)
