@@ -212,6 +212,15 @@ def language_settings() -> Settings:
     )
 
 
+def default_threads() -> int:
+    """Threads of a model from a folder: half of the processor's, which are its cores where each has two threads.
+
+    Threads of torch wait for each other by spinning: with as many as there are processors, whatever else runs holds all
+    of them up. With two threads on two busy cores an update of a tiny model took 5 to 15 times as long as with one.
+    """
+    return min(max((os.cpu_count() or 1) // 2, 1), 256)
+
+
 def folder_settings(folder: str, digest: str = "") -> Settings:
     """The defaults of a model from a folder: sums in words, learned by an adapter within some dozens of updates.
 
@@ -224,7 +233,7 @@ def folder_settings(folder: str, digest: str = "") -> Settings:
         learner=Learner(mu=1),
         optimizer=Optimizer(kind="adam", learning_rate=1e-3, max_grad_norm=1.0),
         objective=Objective(beta=0.0),
-        model=Model(folder=folder, digest=digest, threads=min(os.cpu_count() or 1, 256), watch_reference=False),
+        model=Model(folder=folder, digest=digest, threads=default_threads(), watch_reference=False),
     )
 
 

@@ -124,14 +124,16 @@ class TokenDetail(QWidget):
         """A bar for the probability after the update, a thin outlined one below for the one before, and a line across
         both for the reference's."""
         before, after = item.before, item.after
-        glyph = painter.fontMetrics().horizontalAdvance("0")
-        label = QRectF(place.left(), place.top(), glyph * 4, place.height())
+        metrics = painter.fontMetrics()
+        room = metrics.horizontalAdvance("0.000 → 0.000") + 8
+        widest = max(metrics.horizontalAdvance(f"{each.word} ●") for each in self._alternatives)
+        least, most = 4.0 * metrics.horizontalAdvance("0"), place.width() - room - 32
+        label = QRectF(place.left(), place.top(), max(least, min(widest, most)), place.height())
         painter.setPen(theme.colour("text"))
-        room = round(label.width() - painter.fontMetrics().horizontalAdvance(" ●") * item.taken)
-        word = painter.fontMetrics().elidedText(item.word, Qt.TextElideMode.ElideRight, room)
+        beside = metrics.horizontalAdvance(" ●") if item.taken else 0
+        word = metrics.elidedText(item.word, Qt.TextElideMode.ElideRight, round(label.width() - beside))
         painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, f"{word} ●" if item.taken else word)
         numbers = f"{shown(before)} → {shown(after)}"
-        room = painter.fontMetrics().horizontalAdvance("0.000 → 0.000") + 8
         painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, numbers)
         bar = QRectF(label.right() + 4, place.top(), max(place.width() - label.width() - room - 8, 20), place.height())
         painter.setPen(Qt.PenStyle.NoPen)

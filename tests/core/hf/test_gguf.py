@@ -56,6 +56,10 @@ if importlib.util.find_spec("gguf") is not None:  # transformers reads the weigh
         assert read == [str(file)]
         assert gguf.GGUFReader is counted
 
+    def test_no_progress_bar_is_written_while_it_is_read(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        load(look(file), torch.device("cpu"), "float32")
+        assert "GGUF" not in capfd.readouterr().err
+
     def test_a_gguf_file_is_trained_like_its_folder(file: Path, folders: dict[str, Path]) -> None:
         ours, same = (next(FolderLearner(small(path), cancelled=lambda: False)) for path in (file, folders["llama"]))
         assert np.array_equal(ours.tokens, same.tokens)
