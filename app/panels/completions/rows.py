@@ -15,7 +15,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.record import Step
 from grpo_core.runs.importers.source import Completions
 from grpo_core.text import tr
-from grpo_core.texts import completion_text, prompt_text
+from grpo_core.texts import completion_text, question_text
 
 PREVIEW = 160
 """Characters of a completion that stand in the table."""
@@ -117,8 +117,9 @@ def preview(text: str | None) -> str:
 def _table(view: View, step: Step) -> Completions:
     """The same table of an update that this program trained."""
     origin, advantage = view.run.origin, view.step.advantage
+    questions = {group: question_text(step, group, origin) for group in np.unique(step.group).tolist()}
     return Completions(
-        prompts=tuple(prompt_text(step, int(group), origin) for group in step.group),
+        prompts=tuple(questions[group] for group in step.group.tolist()),
         completions=tuple(completion_text(step, row, origin) for row in range(len(step.group))),
         group=step.group,
         rewards=step.rewards,

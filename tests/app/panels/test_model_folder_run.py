@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from app.panels.completions.panel import CompletionsPanel
 from app.panels.evolution.panel import EvolutionPanel
 from app.panels.evolution.task_chips import IN_WORDS
-from app.panels.registry import EVOLUTION, SCORE_YOUR_OWN, TOKEN_INSPECTOR, WHAT_IF
+from app.panels.registry import COMPLETIONS, EVOLUTION, SCORE_YOUR_OWN, TOKEN_INSPECTOR, WHAT_IF
 from app.panels.score import ScorePanel
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.what_if.panel import WhatIfPanel
@@ -110,6 +111,14 @@ def test_each_place_shows_the_likeliest_tokens_as_such(adapted: Driver, front: F
     assert [quantity.name for quantity in quantities[:5]] == ["alternative"] * 5
     step = adapted.program.workspace.view.step.step
     assert step is not None and all(explain(step, quantity).agrees for quantity in quantities)
+
+
+def test_completions_show_the_question_without_its_template(adapted: Driver, front: Front) -> None:
+    panel = front(COMPLETIONS)
+    assert isinstance(panel, CompletionsPanel)
+    adapted.settle()
+    prompt, _ = panel._texts(0)
+    assert prompt is not None and prompt.startswith("What is") and prompt.endswith(ASKED)
 
 
 def test_any_text_can_be_typed_to_a_model_with_a_tokenizer(adapted: Driver, front: Front) -> None:
