@@ -11,8 +11,13 @@ from grpo_core.text import tr
 RECORDED = tr(
     "Recorded on another machine; nothing is computed now. Every update can be looked at; a new run is your own."
 )
-EXAMPLES = ("arithmetic", "smollm2", "smollm2_bare")
-"""Names of the recorded runs; each is a file of :func:`example`."""
+TITLES = {
+    "arithmetic": tr("Recorded example"),
+    "smollm2": tr("SmolLM2 (recorded): the last number pays"),
+    "smollm2_bare": tr("SmolLM2 (recorded): the bare number pays"),
+}
+"""Name of each recorded run, which is a file of :func:`example`, -> what it is called in the list of runs."""
+EXAMPLES = tuple(TITLES)
 
 
 def example(name: str = EXAMPLES[0]) -> Path:

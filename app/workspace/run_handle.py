@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.examples import RECORDED, is_example
+from app.examples import RECORDED, TITLES, is_example
 from app.plotting.pyramid import Pyramid
 from app.workspace.cursor import Cursor
 from app.workspace.onsets import Onsets, changes, leaves_zero
@@ -109,7 +109,7 @@ class RunHandle:
 
     @classmethod
     def _read(cls, path: Path, reader: RunReader, poll: Poll | None) -> RunHandle:
-        title = tr("Recorded example") if is_example(path) else reader.meta.title
+        title = TITLES.get(path.stem) if is_example(path) else reader.meta.title
         handle = cls(title=title or path.stem, origin=reader.origin, path=path)
         handle._lineage = Lineage(reader, path.parent)
         handle.own_thinned, handle.thinned = reader.thinned, handle._lineage.thinned()

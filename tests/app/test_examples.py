@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.examples import EXAMPLES, RECORDED, example, is_example
+from app.examples import EXAMPLES, RECORDED, TITLES, example, is_example
 from app.training.controller import State
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings, folder_settings
@@ -47,6 +47,12 @@ def test_it_is_small_whole_and_made_by_the_tool(name: str) -> None:
         assert reader.meta.settings == reader.origin.settings == wanted
         assert not any(reader.step(number).resume for number in (1, updates)), "no weights: it is looked at only"
         assert reader.meta.parent_path == ""
+
+
+def test_each_has_its_own_name_in_the_list_of_runs() -> None:
+    titles = [RunHandle.open(example(name)).title for name in EXAMPLES]
+    assert titles == [TITLES[name] for name in EXAMPLES]
+    assert len(set(titles)) == len(EXAMPLES)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
