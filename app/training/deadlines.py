@@ -8,8 +8,9 @@ from app.training.run_process import PATIENCE
 from grpo_core.host.commands import Command, Pause, Shutdown
 from grpo_core.text import tr
 
-STARTING, LOADING = 60.0, 60.0
-"""Seconds that a process has for its start, and for loading torch."""
+STARTING, LOADING, LOADING_MODEL = 60.0, 60.0, 600.0
+"""Seconds that a process has for its start, for loading torch, and for reading a model from a folder: several GB,
+perhaps from a slow disk."""
 QUIET = 20.0
 """Seconds in which it has to say that it has heard a pause; the update in progress may take longer than that."""
 STARTED = 0.5
@@ -21,12 +22,14 @@ class Deadlines:
 
     Attributes:
         ready: it has started.
-        loading: it loads torch.
+        loading: it loads torch, or reads a model from a folder: it cannot be asked anything meanwhile.
     """
 
     def __init__(self) -> None:
         self.ready = self.loading = False
-        self._due: float | None = time.monotonic() + STARTING
+        self._due: float | None = None
+        self._given = 0.0  # the seconds it was given, of which _due is the end
+        self._give(STARTING)
         self._quiet_since: float | None = None  # it was asked to pause, and has said nothing since
         self._warned = False
 
@@ -40,11 +43,11 @@ class Deadlines:
     def sent(self, command: Command) -> None:
         """It was sent ``command``."""
         if command.urgent and self._due is None:
-            self._due = time.monotonic() + PATIENCE
+            self._give(PATIENCE)
         if isinstance(command, Pause) and self._quiet_since is None and self.ready and not self.loading:
             self._quiet_since, self._warned = time.monotonic(), False
         if isinstance(command, Shutdown) and (self.loading or not self.ready):  # it has nothing to lose
-            self._due = time.monotonic() + STARTED
+            self._give(STARTED)
 
     def heard(self) -> None:
         """It has said something."""
@@ -55,23 +58,26 @@ class Deadlines:
         self.ready = True
         self.expect(urgent)
 
-    def load(self) -> None:
-        """It begins to load torch."""
-        self.loading, self._due = True, time.monotonic() + LOADING
+    def load(self, *, model: bool) -> None:
+        """It begins to load torch, or to read a ``model`` from a folder."""
+        self.loading = True
+        self._give(LOADING_MODEL if model else LOADING)
 
     def loaded(self, urgent: bool) -> None:
-        """It has loaded torch."""
+        """It has loaded what it loaded, and can be asked again."""
         self.loading = False
         self.expect(urgent)
 
     def expect(self, urgent: bool) -> None:
         """What it was to say, it has said; next it is due to take an urgent command, if there is one."""
-        self._due = time.monotonic() + PATIENCE if self.ready and urgent else None
+        self._due = None
+        if self.ready and urgent:
+            self._give(PATIENCE)
 
     def missed(self) -> float | None:
         """The seconds that it had and has let pass, so that it is to be ended; None while it may go on."""
         if self._due is not None and time.monotonic() >= self._due:
-            return PATIENCE if self.ready else STARTING
+            return self._given
         if self._quiet_since is not None and time.monotonic() - self._quiet_since >= QUIET:
             return QUIET
         return None
@@ -88,3 +94,7 @@ class Deadlines:
             "The process that trains has not answered for {seconds:.0f} seconds. It is given {more:.0f} more; "
             "then it is ended. Every finished update is kept."
         ).format(seconds=PATIENCE, more=QUIET - PATIENCE)
+
+    def _give(self, seconds: float) -> None:
+        """From now on it has so long."""
+        self._due, self._given = time.monotonic() + seconds, seconds

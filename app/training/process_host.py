@@ -194,7 +194,7 @@ class ProcessHost:
             case "ready":
                 self._deadlines.started(self._urgent)
             case "loading":
-                self._deadlines.load()
+                self._deadlines.load(model=bool(message["model"]))
             case "loaded":
                 self.devices = tuple(message["devices"])
                 self._deadlines.loaded(self._urgent)

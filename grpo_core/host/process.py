@@ -172,13 +172,34 @@ class ProcessLearners:
         if not settings.is_language:
             return learner(settings, resume=resume, cancelled=cancelled)
         if self._models is None:
-            self._outgoing.send({"is": "loading"})
+            self._outgoing.send({"is": "loading", "model": False})
             models = LanguageModels()
             self._outgoing.send({"is": "loaded", "devices": models.devices()})
             self._models = models
-        return self._models.learner(
-            settings, resume=resume, earlier=earlier, cancelled=cancelled, progress=self._outgoing.progress
-        )
+        models = self._models
+        if not settings.model.folder:
+            return models.learner(
+                settings, resume=resume, earlier=earlier, cancelled=cancelled, progress=self._outgoing.progress
+            )
+        self._outgoing.send({"is": "loading", "model": True})
+        loading = True
+
+        def loaded() -> None:
+            nonlocal loading
+            if loading:
+                loading = False
+                self._outgoing.send({"is": "loaded", "devices": models.devices()})
+
+        def asked() -> bool:
+            loaded()  # what asks whether to give up has been read
+            return cancelled()
+
+        try:
+            return models.learner(
+                settings, resume=resume, earlier=earlier, cancelled=asked, progress=self._outgoing.progress
+            )
+        finally:
+            loaded()
 
 
 class _LogMessages(logging.Handler):

@@ -1,0 +1,74 @@
+"""By when the process of a run has to speak; the clock is turned by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.training import deadlines
+from app.training.deadlines import LOADING, LOADING_MODEL, STARTED, STARTING, Deadlines
+from app.training.run_process import PATIENCE
+from grpo_core.host.commands import Shutdown
+
+
+class Clock:
+    """Seconds that a test lets pass."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(deadlines, "time", clock)
+    return clock
+
+
+def late_after(process: Deadlines, clock: Clock, seconds: float) -> None:
+    """It may go on until just before, and is told the seconds that it had."""
+    clock.now += seconds - 0.01
+    assert process.missed() is None
+    clock.now += 0.02
+    assert process.missed() == seconds
+
+
+def test_a_process_that_does_not_start_is_late(clock: Clock) -> None:
+    late_after(Deadlines(), clock, STARTING)
+
+
+@pytest.mark.parametrize(("model", "seconds"), [(False, LOADING), (True, LOADING_MODEL)])
+def test_what_loads_has_longer_than_what_is_asked(clock: Clock, model: bool, seconds: float) -> None:
+    process = Deadlines()
+    process.started(urgent=True)
+    process.load(model=model)
+    assert seconds > PATIENCE
+    late_after(process, clock, seconds)
+
+
+def test_once_loaded_an_urgent_command_is_taken_soon(clock: Clock) -> None:
+    process = Deadlines()
+    process.started(urgent=False)
+    process.load(model=True)
+    clock.now += 30
+    process.loaded(urgent=True)
+    late_after(process, clock, PATIENCE)
+
+
+def test_once_loaded_nothing_is_expected_where_nothing_is_asked(clock: Clock) -> None:
+    process = Deadlines()
+    process.started(urgent=False)
+    process.load(model=True)
+    process.loaded(urgent=False)
+    clock.now += 1e6
+    assert process.missed() is None and process.rest() is None
+
+
+def test_what_is_still_loading_is_not_waited_for_at_the_end(clock: Clock) -> None:
+    process = Deadlines()
+    process.started(urgent=False)
+    process.load(model=True)
+    process.sent(Shutdown())
+    late_after(process, clock, STARTED)
