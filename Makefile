@@ -110,7 +110,7 @@ $(VENV)/.model: $(VENV)/.hf packaging/model.txt
 
 $(VENV)/.package: $(VENV)/.app
 	@echo 'Installing what makes a package.'
-	@$(PIP) install -c constraints.txt -e '.[app,package]'
+	@$(PIP) install -c constraints.txt -e '.[app,traces,package]'
 	@touch $@
 
 $(VENV)/.package-full: $(VENV)/.model $(VENV)/.package

@@ -38,6 +38,8 @@ for settings in (None, language_settings()):
         app.processEvents()
 print("ziamath" in sys.modules)
 program.shutdown.close()
+while not program.window.may_close:  # the run's process may only have begun to start
+    app.processEvents()
 """
 
 
