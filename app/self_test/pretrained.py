@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.self_test.driving import Driven
 from app.self_test.report import CheckFailed
+from app.workspace.run_handle import RunHandle
 from grpo_core.shipped import shipped_model
 
 LOADING_SECONDS = 300.0
@@ -29,7 +30,7 @@ def pretrained(driven: Driven) -> str:
     if program.workspace.run is before:
         raise CheckFailed(f"no run of it began. {driven.last_message}".strip())
     program.workspace.editing.edit(SMALL, "Smaller")
-    driven.settle()
+    driven.wait(lambda: _is_small(program.workspace.run), "changing its settings", LOADING_SECONDS)
     run = driven.run(1, LOADING_SECONDS)
     step = run.step(run.head)
     if step is None or step.ref_logp is None or not step.measurements.get("kl", 0.0) >= 0.0:
@@ -37,3 +38,8 @@ def pretrained(driven: Driven) -> str:
     if not (step.logp[0][step.mask] < 0).any():
         raise CheckFailed("every token of it was certain")
     return f"{run.title}: {len(step.tokens)} completions of a vocabulary of {len(run.origin.vocabulary):,}"
+
+
+def _is_small(run: RunHandle | None) -> bool:
+    """Whether the run without an update has been replaced by one under the changed settings."""
+    return run is not None and all(run.origin.settings.get(path) == value for path, value in SMALL.items())
