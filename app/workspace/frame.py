@@ -46,6 +46,11 @@ class FrameTimer(QObject):
         self._began = 0.0
         self._spent = 0.0
 
+    @property
+    def due(self) -> bool:
+        """Whether a frame has been asked for since the last one began."""
+        return self._wanted
+
     def request(self) -> None:
         """A frame soon: at once if the timer rests, with the next tick if it runs."""
         self._wanted = True

@@ -310,6 +310,11 @@ class Workspace(QObject):
         self._view = None
         self._timer.request()
 
+    @property
+    def frame_due(self) -> bool:
+        """Whether something has changed since the last frame began."""
+        return self._timer.due
+
     def share_process(self, shared: bool) -> None:
         """Whether a run is computed in this very process; frames then leave it half of the time."""
         self._timer.shared = shared

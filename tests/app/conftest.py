@@ -22,6 +22,8 @@ from tests.conftest import OUTLIVES_A_TEST, alive, assert_nothing_is_left, patie
 
 PEOPLE_SEE, frame.INTERVAL_MS = frame.INTERVAL_MS, 8
 """Tests wait for many frames; the rate that people see is held by test_performance_guards.py."""
+MOST_FRAMES = 5
+"""While a run goes on, each frame brings about another: a test that settles then has seen a few."""
 message.READ_MS = 10_000_000  # what is said stays until a test has read it
 
 
@@ -33,11 +35,15 @@ class Driver:
     qtbot: QtBot
 
     def settle(self) -> None:
-        """Let the window draw what is due."""
-        self.program.workspace.request_frame()
-        with self.qtbot.waitSignal(self.program.workspace.frame):
-            pass
-        QApplication.processEvents()
+        """Let the window draw what is due, and what that brings about: a new height may show or hide a row."""
+        workspace = self.program.workspace
+        for _ in range(MOST_FRAMES):
+            workspace.request_frame()
+            with self.qtbot.waitSignal(workspace.frame):
+                pass
+            QApplication.processEvents()
+            if not workspace.frame_due:
+                return
 
     def rest(self) -> None:
         """Wait until nothing is computed or replayed any more, then draw."""
