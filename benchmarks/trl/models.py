@@ -69,7 +69,7 @@ def _our_losses(settings: Settings, policy: folder_policy.FolderPolicy, step: St
         reference = policy.score_reference(batch, settings.learner.temperature, lambda done, total: None)
     losses: list[list[float]] = []
     module: Any = folder_policy
-    plain = module._loss
+    plain = module.chunk_loss
 
     def noted(*args: Any) -> Any:
         loss = plain(*args)
@@ -80,14 +80,14 @@ def _our_losses(settings: Settings, policy: folder_policy.FolderPolicy, step: St
         while len(losses) < done:
             losses.append([])
 
-    module._loss = noted
+    module.chunk_loss = noted
     try:
         policy.train(
             settings, batch, reference, lambda old, values: dataclasses.replace(step, old_logp=old, advantage=given),
             poll, 1,
         )  # fmt: skip
     finally:
-        module._loss = plain
+        module.chunk_loss = plain
     return [sum(each) for each in losses]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from grpo_core.errors import shortened
+from grpo_core.errors import SettingsError, shortened
 from grpo_core.hf.refusal import refuse
 from grpo_core.hf.tensors import Shapes, numbers, shapes_of
 from grpo_core.regular_file import read_limited
@@ -77,6 +77,21 @@ class AdapterFiles:
                         base=self.base, layer=layer
                     ),
                 )
+
+    def check_settings(self, rank: int, alpha: float) -> None:
+        """Nothing, if a run's settings name the adapter's own rank and α, or ask to train every weight (rank 0).
+
+        Raises:
+            SettingsError: they ask for an adapter of another rank or α.
+        """
+        if rank and (rank, alpha) != (self.rank, self.alpha):
+            raise SettingsError(
+                "model.adapter_rank",
+                rank,
+                tr(
+                    "the folder holds an adapter of rank {rank} and α {alpha:g}; take both, or 0 to train every weight"
+                ).format(rank=self.rank, alpha=self.alpha),
+            )
 
 
 def adapter_in(folder: Path) -> AdapterFiles | None:

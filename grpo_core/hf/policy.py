@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch.nn import Parameter
 
 from grpo_core import kl, recompute
 from grpo_core.config import Objective, Optimizer, Settings
 from grpo_core.errors import GrpoError, SettingsError
-from grpo_core.hf.adapter import AdapterOff, merged, with_adapter, with_trained_adapter
+from grpo_core.hf.adapter import merged, with_adapter, with_trained_adapter
 from grpo_core.hf.attentive import attend
 from grpo_core.hf.chat import Chat
 from grpo_core.hf.checkpointing import checkpointed, prepare_checkpointing
-from grpo_core.hf.folder import ModelFiles, look
+from grpo_core.hf.chunk_loss import chunk_loss
+from grpo_core.hf.folder import look
 from grpo_core.hf.loading import load
 from grpo_core.hf.measuring import Measured, Measuring
 from grpo_core.hf.memory import require_room
+from grpo_core.hf.reference import Reference
 from grpo_core.hf.refusal import refuse
 from grpo_core.hf.sampling import sample
 from grpo_core.hf.scoring import Batch, Ways, chunks, distributions, proved
-from grpo_core.hf.snapshots import ADAM_MEMORY, WEIGHT, Snapshots, require_folder
+from grpo_core.hf.snapshots import Snapshots, require_folder
 from grpo_core.lm.checkpoint import device_named
 from grpo_core.lm.interface import Drafts, Passes, Poll, Table
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.policy import Kept, State, TrainedWeights
 from grpo_core.lm.problems import Prompt
-from grpo_core.objective import evaluate
-from grpo_core.reductions import REDUCTIONS
 from grpo_core.snapshot_file import named_file
 from grpo_core.text import tr
 
@@ -57,16 +56,15 @@ class FolderPolicy(TrainedWeights):
         files = look(Path(wanted.folder))
         if wanted.digest and wanted.digest != files.digest:
             raise refuse(files.path, tr("it holds other files than when this run began; put those back, or begin anew"))
-        _require_rank_of(files, settings)
+        if files.adapter is not None:
+            files.adapter.check_settings(wanted.adapter_rank, wanted.adapter_alpha)
         require_room(files, settings, torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None)
         # bfloat16 holds 3 digits, in which small steps vanish: weights that are trained are float32, under autocast
-        self._precision = wanted.precision if wanted.adapter_rank else "float32"
-        loaded = load(files, device, self._precision)
-        self._files, self._rank = files, wanted.adapter_rank
-        self._frozen: Any = None
-        self._moved = False
+        precision = wanted.precision if wanted.adapter_rank else "float32"
+        loaded = load(files, device, precision)
+        self._rank, self._moved = wanted.adapter_rank, False
         self.ignored, self._rows_at_once = loaded.ignored, wanted.rows_at_once
-        self.ways: Ways = proved(loaded.model, tolerance=1e-4 if self._precision == "float32" else 2e-2)
+        self.ways: Ways = proved(loaded.model, tolerance=1e-4 if precision == "float32" else 2e-2)
         if wanted.checkpointing:
             prepare_checkpointing(loaded.model)
         self._snapshots, self._snapshot_folder = Snapshots(files.digest), wanted.snapshot_folder
@@ -80,6 +78,10 @@ class FolderPolicy(TrainedWeights):
             self.model = loaded.model.requires_grad_(True)
         self.ask: Callable[[], None] = _go_on
         attend(self.model, lambda: self.ask())
+        self._reference = Reference(
+            self.model, files, fresh_adapter=bool(self._rank) and files.adapter is None, device=device,
+            precision=precision, ask=lambda: self.ask(),
+        )  # fmt: skip
         trained = [weight for weight in self.model.parameters() if weight.requires_grad]
         super().__init__(trained, torch.zeros(1, device=device), settings.optimizer)
 
@@ -152,7 +154,7 @@ class FolderPolicy(TrainedWeights):
                 measure.take(rows, dist)
                 if against_reference:
                     poll(number, len(parts))
-                    with self._as_reference() as model:
+                    with self._reference.model() as model:
                         other = distributions(model, batch, rows, temperature, self.ways)
                     measure.take_reference(rows, dist, other)
         return measure.done(against_reference)
@@ -160,12 +162,12 @@ class FolderPolicy(TrainedWeights):
     @property
     def reference_at_hand(self) -> bool:
         """Whether scoring under the reference loads no second model."""
-        return self._frozen is not None or bool(self._rank and self._files.adapter is None)
+        return self._reference.at_hand
 
     def score_reference(self, batch: Batch, temperature: float, poll: Poll) -> Measured:
         """The batch under the reference: the model with its adapter off, or a frozen copy."""
         measure = Measuring(batch, self.device)
-        with torch.no_grad(), self._as_reference() as model:
+        with torch.no_grad(), self._reference.model() as model:
             parts = [*chunks(batch, self._rows_at_once, self.ways)]
             for number, rows in enumerate(parts, 1):
                 poll(number, len(parts))
@@ -202,7 +204,7 @@ class FolderPolicy(TrainedWeights):
                 logp = measure.take(rows, dist)
                 if passed == 0:
                     old[rows, : logp.shape[1]] = logp.detach()
-                loss = _loss(objective, batch, rows, dist, logp, old, advantage, reference)
+                loss = chunk_loss(objective, batch, rows, dist, logp, old, advantage, reference)
                 poll(passed + 1, settings.learner.mu)
                 loss.backward()  # type: ignore[no-untyped-call]
                 total += float(loss.detach())
@@ -278,7 +280,9 @@ class FolderPolicy(TrainedWeights):
         nothing where no snapshots are wanted: such a run is replayed."""
         if self._rank:
             return super().state()
-        return self._snapshots.write(self._snapshot_folder, self._named_state()) if self._snapshot_folder else {}
+        if not self._snapshot_folder:
+            return {}
+        return self._snapshots.write(self._snapshot_folder, self._named_weights, self._optimizer.state)
 
     def restore(self, state: State, optimizer: Optimizer) -> None:
         """Stand where :meth:`state` was taken.
@@ -290,72 +294,14 @@ class FolderPolicy(TrainedWeights):
         if path is None:
             super().restore(state, optimizer)
             return
-        names = [name for name, weight in self.model.named_parameters() if weight.requires_grad]
-        with self._snapshots.opened(path) as held, torch.no_grad():
-            for name, weight in zip(names, self._weights, strict=True):
-                weight.copy_(held.get_tensor(f"{WEIGHT}/{name}"))
-            self._kind, self._optimizer = optimizer.kind, self._made(optimizer)
-            known = set(held.keys())
-            for name, weight in zip(names, self._weights, strict=True):
-                kinds = [kind for kind in ADAM_MEMORY if f"{kind}/{name}" in known]
-                if kinds:
-                    self._optimizer.state[weight] = {
-                        kind: held.get_tensor(f"{kind}/{name}").to(self.device) for kind in kinds
-                    }
+        memory = self._snapshots.read_into(self._named_weights, path, self.device)
+        self._kind, self._optimizer = optimizer.kind, self._made(optimizer)
+        self._optimizer.state.update(memory)
 
-    def _named_state(self) -> dict[str, Tensor]:
-        """Every weight and what the optimizer remembers of it, by name."""
-        names = [name for name, weight in self.model.named_parameters() if weight.requires_grad]
-        tensors = {}
-        for name, weight in zip(names, self._weights, strict=True):
-            tensors[f"{WEIGHT}/{name}"] = weight.detach()
-            tensors |= {f"{kind}/{name}": held for kind, held in self._optimizer.state.get(weight, {}).items()}
-        return {name: tensor.to("cpu").contiguous() for name, tensor in tensors.items()}
-
-    def _as_reference(self) -> AbstractContextManager[Any]:
-        adapter = self._files.adapter
-        if self._rank and adapter is None:
-            return AdapterOff(self.model)
-        if self._frozen is None:
-            plain = load(self._files, self.device, self._precision).model
-            self._frozen = plain if adapter is None else merged(with_trained_adapter(plain, adapter))
-            attend(self._frozen, lambda: self.ask())
-        return nullcontext(self._frozen)
+    @property
+    def _named_weights(self) -> dict[str, Parameter]:
+        return {name: weight for name, weight in self.model.named_parameters() if weight.requires_grad}
 
 
 def _go_on() -> None:
     """Asks nobody."""
-
-
-def _require_rank_of(files: ModelFiles, settings: Settings) -> None:
-    """Nothing, if the settings name the rank and α of the folder's adapter, or ask to train every weight."""
-    adapter, wanted = files.adapter, settings.model
-    if adapter is None or wanted.adapter_rank == 0:
-        return
-    if (wanted.adapter_rank, wanted.adapter_alpha) != (adapter.rank, adapter.alpha):
-        raise SettingsError(
-            "model.adapter_rank",
-            wanted.adapter_rank,
-            tr(
-                "the folder holds an adapter of rank {rank} and α {alpha:g}; take both, or 0 to train every weight"
-            ).format(rank=adapter.rank, alpha=adapter.alpha),
-        )
-
-
-def _loss(
-    objective: Objective, batch: Batch, rows: np.ndarray, dist: Tensor, logp: Tensor, old: Tensor, advantage: Tensor,
-    reference: Measured | None,
-) -> Tensor:  # fmt: skip
-    """The part of the batch's loss that ``rows`` have: the one loss, divided by what the whole batch is divided by."""
-    longest, device = logp.shape[1], logp.device
-    mask = torch.from_numpy(batch.mask[rows, :longest]).to(device)
-    counted = float(max(int(batch.mask.sum()), 1))
-    denominator = counted if REDUCTIONS[objective.reduction].counts_tokens else float(len(batch.tokens))
-    own = advantage[rows] if advantage.ndim == 1 else advantage[rows, :longest]
-    entropy = {"entropy": kl.entropy(dist)} if objective.entropy_bonus else {}
-    ref_logp = None if reference is None else reference.logp[rows, :longest]
-    terms = evaluate(
-        objective, logp, old[rows, :longest], own, mask, ref_logp=ref_logp, denominator=denominator, **entropy
-    )  # fmt: skip
-    loss: Tensor = terms.loss
-    return loss

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -22,9 +23,9 @@ from grpo_core.errors import GrpoError, SettingsError, shortened
 from grpo_core.snapshot_file import entry
 from grpo_core.text import tr
 
-WEIGHT = "weight"
+_WEIGHT = "weight"
 """What stands before the name of a weight; before what the optimizer remembers of it stands the kind of that."""
-ADAM_MEMORY = ("step", "exp_avg", "exp_avg_sq")
+_ADAM_MEMORY = ("step", "exp_avg", "exp_avg_sq")
 """What torch's AdamW remembers of a weight, by its own names."""
 KEPT = 2
 """Files of one run that stay."""
@@ -41,13 +42,15 @@ class Snapshots:
         self._digest = digest
         self._written: list[Path] = []
 
-    def write(self, folder: str, tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-        """The entry of ``resume`` that names a new file with ``tensors``; empty where it could not be written, which
-        ends no run: it is learned again when it is taken up."""
+    def write(
+        self, folder: str, weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]
+    ) -> dict[str, np.ndarray]:
+        """The entry of ``resume`` that names a new file with ``weights``, by name, and the optimizer's ``memory`` of
+        them; empty where it could not be written, which ends no run: it is learned again when it is taken up."""
         path = Path(folder).expanduser() / f"{uuid.uuid4().hex}.safetensors"
         partial = path.with_suffix(".partial")
         try:
-            save_file(dict(tensors), partial, metadata={"model": self._digest})
+            save_file(_tensors(weights, memory), partial, metadata={"model": self._digest})
             partial.replace(path)
         except (OSError, SafetensorError):
             with contextlib.suppress(OSError):
@@ -59,8 +62,26 @@ class Snapshots:
                 self._written.pop(0).unlink()
         return entry(path)
 
+    def read_into(
+        self, weights: Mapping[str, Tensor], path: Path, device: torch.device
+    ) -> dict[Tensor, dict[str, Tensor]]:
+        """Gives ``weights``, by name, the values that a snapshot holds; returns the optimizer's memory of each.
+
+        Raises:
+            GrpoError: it cannot be read, or belongs to another model.
+        """
+        memory: dict[Tensor, dict[str, Tensor]] = {}
+        with self._opened(path) as file, torch.no_grad():
+            known = set(file.keys())
+            for name, weight in weights.items():
+                weight.copy_(file.get_tensor(f"{_WEIGHT}/{name}"))
+                kinds = [kind for kind in _ADAM_MEMORY if f"{kind}/{name}" in known]
+                if kinds:
+                    memory[weight] = {kind: file.get_tensor(f"{kind}/{name}").to(device) for kind in kinds}
+        return memory
+
     @contextlib.contextmanager
-    def opened(self, path: Path) -> Iterator[Any]:
+    def _opened(self, path: Path) -> Iterator[Any]:
         """A snapshot as safetensors opens it, to be read tensor by tensor.
 
         Raises:
@@ -77,6 +98,17 @@ class Snapshots:
                     path=path, error=shortened(error)
                 )
             ) from None
+
+
+def _tensors(
+    weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]
+) -> dict[str, Tensor]:  # fmt: skip
+    """What a snapshot holds, by name: every weight, and what the optimizer remembers of it."""
+    tensors: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        tensors[f"{_WEIGHT}/{name}"] = weight.detach()
+        tensors |= {f"{kind}/{name}": value for kind, value in memory.get(weight, {}).items()}
+    return {name: tensor.to("cpu").contiguous() for name, tensor in tensors.items()}
 
 
 def require_folder(folder: str, size: float) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from grpo_core.errors import GrpoError
-from grpo_core.hf import policy
+from grpo_core.hf import policy, reference
 from grpo_core.hf.answers import answered
 from grpo_core.hf.folder import ModelFiles
 from grpo_core.hf.learner import FolderLearner
@@ -77,7 +77,8 @@ def test_the_run_goes_on_as_if_nobody_had_asked_and_loads_no_second_model(
         loaded.append(files.path)
         return load(files, device, precision)
 
-    monkeypatch.setattr(policy, "load", counted)
+    for module in (policy, reference):
+        monkeypatch.setattr(module, "load", counted)
     asked, undisturbed = run(folders["llama"], task__max_tokens=30), run(folders["llama"], task__max_tokens=30)
     steps = [next(asked), next(asked)]
     for number in (2, 1):
