@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QApplication
@@ -54,19 +55,23 @@ class ShutdownController(QObject):
         window = self._window
         if window.may_close:
             return
-        run = self._workspace.run
-        if run is not None and run.path.exists():
-            self._preferences.change(last_run=str(run.path))
-        for close in self._closers:
-            close()
-        self._preferences.save()
-        self._layouts.save(window)
-        for panel in window.panels.made.values():
-            panel.let_go()
-        self._workspace.close()
-        window.may_close = True
-        window.close()
-        QApplication.quit()
+        with ExitStack() as ending:  # the last is done first; where one fails, the others are done too
+            ending.callback(QApplication.quit)
+            ending.callback(self._close_window)
+            ending.callback(self._workspace.close)
+            for panel in window.panels.made.values():
+                ending.callback(panel.let_go)
+            ending.callback(self._layouts.save, window)
+            ending.callback(self._preferences.save)
+            for close in reversed(self._closers):
+                ending.callback(close)
+            run = self._workspace.run
+            if run is not None and run.path.exists():
+                self._preferences.change(last_run=str(run.path))
+
+    def _close_window(self) -> None:
+        self._window.may_close = True
+        self._window.close()
 
     @Slot()
     def _on_still_busy(self) -> None:

@@ -1,4 +1,4 @@
-"""The process that trains, from the window's side: started, spoken with, ended. Used by the worker thread alone."""
+"""A process of the program, from the window's side: started, spoken with by one thread, ended by any."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class RunProcess:
     def __init__(self, main: Serve = serve) -> None:
         context = multiprocessing.get_context("spawn")
         self._ended = ""
+        self._closing = threading.Lock()
         try:
             self.connection, other = context.Pipe()
         except OSError as error:  # no file handle is left
@@ -88,9 +89,15 @@ class RunProcess:
             self._process.kill()
 
     def close(self, patience: float = CLOSING) -> str:
-        """Wait for its end, at most ``patience`` seconds; then it is killed. Returns how it ended, in words."""
-        if self._ended:
+        """Wait for its end, at most ``patience`` seconds; then it is killed. Returns how it ended, in words.
+
+        Any number of threads may call this at the same time: each returns once it has ended.
+        """
+        with self._closing:
+            self._ended = self._ended or self._closed(patience)
             return self._ended
+
+    def _closed(self, patience: float) -> str:
         self._process.join(patience)
         if self._process.is_alive():
             self._process.kill()
@@ -100,12 +107,10 @@ class RunProcess:
         with suppress(ValueError):  # another thread waits for children at this moment, and has not yet noted its end
             self._process.close()
         if code == NO_MEMORY:
-            self._ended = tr("memory was short")
-        elif code is not None and code < 0:
-            self._ended = tr("killed by signal {code}").format(code=-code)
-        else:
-            self._ended = tr("exit code {code}").format(code=code)
-        return self._ended
+            return tr("memory was short")
+        if code is not None and code < 0:
+            return tr("killed by signal {code}").format(code=-code)
+        return tr("exit code {code}").format(code=code)
 
 
 def _not_started(error: Exception) -> GrpoError:

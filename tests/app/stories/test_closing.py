@@ -112,3 +112,22 @@ def test_a_second_press_on_close_does_no_harm(driver: Driver) -> None:
     driver.program.shutdown.close()
     driver.program.shutdown.close()
     assert driver.program.window.may_close
+
+
+def test_the_window_closes_and_everything_is_saved_though_one_part_cannot_end(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = driver.program
+    driver.run(2)
+
+    def fails() -> None:
+        raise RuntimeError("cannot end")
+
+    monkeypatch.setattr(panel(driver, "training_history"), "let_go", fails)
+    monkeypatch.setattr(program.shutdown, "_closers", (fails, *program.shutdown._closers))
+    with driver.qtbot.captureExceptions() as raised:
+        program.window.close()
+        driver.qtbot.waitUntil(lambda: program.window.may_close)
+    assert [str(error) for _, error, _ in raised] == ["cannot end"], "it is reported"
+    assert program.workspace.run is not None
+    assert load_preferences(program.paths.preferences)[0].last_run == str(program.workspace.run.path)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from multiprocessing.context import SpawnContext
 from pathlib import Path
@@ -236,6 +237,16 @@ def test_without_a_file_handle_for_its_pipe_there_is_no_process_and_that_is_a_se
     monkeypatch.setattr(SpawnContext, "Pipe", used_up)
     with pytest.raises(GrpoError, match="could not be started"):
         RunProcess()
+
+
+def test_two_threads_that_end_a_process_at_the_same_time_both_hear_how_it_ended() -> None:
+    process = RunProcess()
+    assert process.connection.poll(60), "it is ready"
+    with ThreadPoolExecutor(2) as threads:
+        ends = [threads.submit(process.close) for _ in range(2)]
+        process.kill()
+    assert {end.result() for end in ends} == {f"killed by signal {signal.SIGKILL}"}
+    assert process.close() == ends[0].result(), "and so does who asks later"
 
 
 def test_where_no_process_can_be_had_the_bandit_runs_in_the_window_and_that_is_said(
