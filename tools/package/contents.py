@@ -78,7 +78,9 @@ _OUT = tuple(
         r"PySide6/(Qt/)?qml/",
         r"pyqtgraph/(icons|colors|examples)/",
         _OTHER_FAMILIES.pattern,
-        r"pyarrow/libarrow_(python_)?(flight|s3)\.",
+        r"pyarrow/(lib)?arrow_(python_)?(flight|s3)\.",
+        r"pyarrow/arrow_substrait\.dll$",  # elsewhere than on Windows what pyarrow itself is made of leads to it
+        r"pyarrow/(include/|src/|.*\.lib$)",
         r"torch/(test|include|share|utils/benchmark)(/|$)",
         r"torch/bin/(?!torch_shm_manager)",  # which is looked for when torch is imported
         r"torch/lib/.*\.(a|lib)$",
