@@ -27,6 +27,7 @@ class Deadlines:
 
     def __init__(self) -> None:
         self.ready = self.loading = False
+        self._ends = False  # it was asked to end
         self._due: float | None = None
         self._given = 0.0  # the seconds it was given, of which _due is the end
         self._give(STARTING)
@@ -46,8 +47,10 @@ class Deadlines:
             self._give(PATIENCE)
         if isinstance(command, Pause) and self._quiet_since is None and self.ready and not self.loading:
             self._quiet_since, self._warned = time.monotonic(), False
-        if isinstance(command, Shutdown) and (self.loading or not self.ready):  # it has nothing to lose
-            self._give(STARTED)
+        if isinstance(command, Shutdown):
+            self._ends = True
+            if self.loading or not self.ready:  # it has nothing to lose
+                self._give(STARTED)
 
     def heard(self) -> None:
         """It has said something."""
@@ -61,7 +64,7 @@ class Deadlines:
     def load(self, *, model: bool) -> None:
         """It begins to load torch, or to read a ``model`` from a folder."""
         self.loading = True
-        self._give(LOADING_MODEL if model else LOADING)
+        self._give(STARTED if self._ends else LOADING_MODEL if model else LOADING)
 
     def loaded(self, urgent: bool) -> None:
         """It has loaded what it loaded, and can be asked again."""

@@ -72,3 +72,12 @@ def test_what_is_still_loading_is_not_waited_for_at_the_end(clock: Clock) -> Non
     process.load(model=True)
     process.sent(Shutdown())
     late_after(process, clock, STARTED)
+
+
+@pytest.mark.parametrize("model", [False, True])
+def test_what_begins_to_load_after_it_was_asked_to_end_is_not_waited_for(clock: Clock, model: bool) -> None:
+    process = Deadlines()
+    process.sent(Shutdown())
+    process.started(urgent=True)
+    process.load(model=model)
+    late_after(process, clock, STARTED)
