@@ -52,6 +52,9 @@ class Recording:
 SHARED = {"seed": 2, "model.threads": 1, "model.watch_reference": True, "model.snapshot_every": 100_000}
 RECORDINGS = {
     "smollm2": Recording(title=f"{MODEL}: the last number pays", updates=20, changes={}),
+    "smollm2_kl": Recording(
+        title=f"{MODEL}: the last number pays, with a KL penalty", updates=20, changes={"objective.beta": 0.1}
+    ),
     "smollm2_bare": Recording(
         title=f"{MODEL}: the bare number alone pays",
         updates=4,
@@ -102,7 +105,7 @@ def _named(settings: Settings) -> Settings:
 def _occurring(vocabulary: Sequence[str], steps: Sequence[Step]) -> tuple[str, ...]:
     used: set[int] = set()
     for step in steps:
-        for tokens in (step.tokens, step.prompt_tokens, step.watched_tokens):
+        for tokens in (step.tokens, step.prompt_tokens, step.watched_tokens, step.top_tokens):
             used |= set() if tokens is None else set(tokens.ravel().tolist())
     return tuple(text if number in used else "" for number, text in enumerate(vocabulary))
 

@@ -229,7 +229,7 @@ def folder_settings(folder: str, digest: str = "") -> Settings:
         digest: of its files, as :func:`grpo_core.hf.folder.look` says it.
     """
     return Settings(
-        task=LanguageTask(problem="sums", prompts=4, max_tokens=12, held_out=16, accuracy_every=5),
+        task=LanguageTask(problem="sums", prompts=4, max_tokens=12, held_out=9, accuracy_every=5),
         learner=Learner(mu=1),
         optimizer=Optimizer(kind="adam", learning_rate=1e-3, max_grad_norm=1.0),
         objective=Objective(beta=0.0),

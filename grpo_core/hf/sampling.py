@@ -1,7 +1,8 @@
 """Completions drawn by our own loop over a model's forward pass with its cache.
 
 transformers' ``generate`` would fill in settings of the folder's, and top_k = 50 where it has none; here every token is
-drawn from the whole distribution at the run's temperature, from one uniform number a token.
+drawn from the whole distribution at the run's temperature, from one uniform number a token. Rows with the same prompt
+share what is computed for as long as their tokens are the same: the cache holds one entry for each beginning.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torch import Tensor
 from grpo_core.lm.interface import Poll, Table
 
 WORTH_COMPACTING = 0.75
-"""Share of the rows in the cache that still go on, below which the others are taken out."""
+"""Share of the cache's entries that still go on, below which the others are taken out."""
 
 
 @torch.no_grad()
@@ -66,51 +67,58 @@ def _sampled(
 ) -> Table:  # fmt: skip
     device = next(model.parameters()).device
     rows, longest = uniforms.shape
-    used, row_of = np.unique(prompt_of, return_inverse=True)  # each prompt is computed once
-    tokens, mask, positions = standing_right(prompt_tokens[used], device)
+    distinct, prefix_of = np.unique(prompt_tokens[prompt_of], axis=0, return_inverse=True)
+    tokens, seen, positions = standing_right(distinct, device)  # (n, T_prompt)
     poll(1, longest)
     done = model(
-        input_ids=tokens, attention_mask=mask, position_ids=positions, use_cache=True, logits_to_keep=1
+        input_ids=tokens, attention_mask=seen, position_ids=positions, use_cache=True, logits_to_keep=1
     )  # fmt: skip
-    going = torch.from_numpy(row_of.astype(np.int64)).to(device)
-    cache, seen = done.past_key_values, mask[going]
-    cache.batch_select_indices(going)
-    logits, place = done.logits[:, -1][going], positions[:, -1][going]
+    cache, logits, place = done.past_key_values, done.logits[:, -1], positions[:, -1]
     chance = torch.from_numpy(uniforms).to(device)
     best = torch.from_numpy(greedy).to(device)
     stop = torch.tensor(ends, device=device)
     drawn = torch.zeros(rows, longest, dtype=torch.int64, device=device)
     there = torch.zeros(rows, longest, dtype=torch.bool, device=device)
     logp = torch.zeros(rows, longest, device=device)
-    row = torch.arange(rows, device=device)  # the rows in the cache
-    alive = torch.ones(rows, dtype=torch.bool, device=device)  # which of them have not ended
+    # (b,) the rows that have not ended, and the entry of the cache that each goes on
+    going, prefix = torch.arange(rows, device=device), torch.from_numpy(prefix_of.reshape(-1)).to(device)
     for t in range(longest):
         poll(t + 1, longest)
-        dist = torch.log_softmax(logits.float() / temperature, dim=-1)  # (b, V)
-        token = torch.where(best[row], dist.argmax(dim=-1), _at(dist, chance[row, t]))
-        drawn[row, t], there[row, t] = torch.where(alive, token, 0), alive
-        logp[row, t] = torch.where(alive, dist.gather(1, token[:, None])[:, 0], 0.0)
-        alive = alive & ~torch.isin(token, stop)
-        left = int(alive.sum())
-        if t + 1 == longest or not left:
+        dist = torch.log_softmax(logits.float() / temperature, dim=-1)  # (n, V)
+        token = torch.where(best[going], dist.argmax(dim=-1)[prefix], _at(dist, prefix, chance[going, t]))
+        drawn[going, t], there[going, t], logp[going, t] = token, True, dist[prefix, token]
+        goes_on = ~torch.isin(token, stop)
+        if t + 1 == longest or not goes_on.any():
             break
-        if left < WORTH_COMPACTING * len(row):
-            row, token, seen, place = row[alive], token[alive], seen[alive], place[alive]
-            cache.batch_select_indices(torch.nonzero(alive)[:, 0])
-            alive = alive[alive]
+        going, prefix, token = going[goes_on], prefix[goes_on], token[goes_on]
+        size = dist.shape[1]
+        longer, entry = torch.unique(prefix * size + token, return_inverse=True)  # prefixes with their next token
+        before, following = longer // size, longer % size
+        if _as_they_are(before, len(dist)):
+            prefix = before[entry]
+            following = torch.zeros_like(place).index_copy_(0, before, following)
+        else:
+            prefix, seen, place = entry, seen[before], place[before]
+            cache.batch_select_indices(before)
         place = place + 1
         seen = torch.cat([seen, seen.new_ones(len(seen), 1)], dim=1)
         logits = model(
-            input_ids=token[:, None], attention_mask=seen, position_ids=place[:, None], past_key_values=cache,
+            input_ids=following[:, None], attention_mask=seen, position_ids=place[:, None], past_key_values=cache,
             use_cache=True,
         ).logits[:, -1]  # fmt: skip
     return drawn.cpu().numpy().astype(np.int32), there.cpu().numpy(), logp.cpu().numpy()
 
 
-def _at(dist: Tensor, chance: Tensor) -> Tensor:
-    """The token at which each row's cumulative probability passes ``chance`` (b,); in float64, as the sum over a large
-    vocabulary rounds in float32."""
-    cumulative = dist.double().exp().cumsum(dim=-1)  # (b, V)
+def _as_they_are(before: Tensor, entries: int) -> bool:
+    """Whether the cache's entries stay where they are, ``before`` (n,) being in order those that go on: no prefix
+    parts into several, and most go on."""
+    return len(before) >= WORTH_COMPACTING * entries and bool((before.diff() > 0).all())
+
+
+def _at(dist: Tensor, prefix: Tensor, chance: Tensor) -> Tensor:
+    """The token at which the cumulative probability of each row's prefix passes ``chance`` (b,); in float64, as the sum
+    over a large vocabulary rounds in float32."""
+    cumulative = dist.double().exp().cumsum(dim=-1)[prefix]  # (b, V)
     return torch.searchsorted(cumulative, chance[:, None] * cumulative[:, -1:], right=True)[:, 0].clamp_(
         max=dist.shape[1] - 1
     )

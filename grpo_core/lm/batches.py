@@ -103,19 +103,17 @@ def draw(settings: Settings, policy: Sampling, source: PromptSource, step: int, 
 def measured(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll) -> dict[str, float]:
     """Share of right answers to the held-out prompts: always the likeliest token, and one sample each."""
     prompts = source.held_out()
-    accuracy = {}
-    for name, greedy in (("accuracy_greedy", True), ("accuracy_sampled", False)):
-        uniforms = stream(settings.seed, 0 if greedy else step, 63).random((len(prompts), settings.language.max_tokens))
-        tokens, mask, _ = policy.sample(
-            policy.encoded(prompts), np.arange(len(prompts)), uniforms, temperature=settings.learner.temperature,
-            greedy=np.full(len(prompts), greedy), poll=poll,
-        )  # fmt: skip
-        right = [
-            rules.parts(settings.language, prompt, policy.text(row[kept]), int(kept.sum()))[0]
-            for prompt, row, kept in zip(prompts, tokens, mask, strict=True)
-        ]
-        accuracy[name] = float(np.mean(right))
-    return accuracy
+    count, longest = len(prompts), settings.language.max_tokens
+    uniforms = stream(settings.seed, step, 63).random((count, longest))
+    tokens, mask, _ = policy.sample(
+        policy.encoded(prompts), np.tile(np.arange(count), 2), np.concatenate([np.zeros((count, longest)), uniforms]),
+        temperature=settings.learner.temperature, greedy=np.arange(2 * count) < count, poll=poll,
+    )  # fmt: skip
+    right = [
+        rules.parts(settings.language, prompts[row % count], policy.text(own[kept]), int(kept.sum()))[0]
+        for row, (own, kept) in enumerate(zip(tokens, mask, strict=True))
+    ]
+    return {"accuracy_greedy": float(np.mean(right[:count])), "accuracy_sampled": float(np.mean(right[count:]))}
 
 
 def likeliest(settings: Settings, policy: Sampling, prompts: Sequence[Prompt], poll: Poll) -> np.ndarray:

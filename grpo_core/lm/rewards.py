@@ -70,7 +70,7 @@ class PromptSource:
     @cached_property
     def watched(self) -> tuple[Prompt, ...]:
         """The held-out prompts that a run watches. They stay the same when its difficulty is changed on the way."""
-        if self._own:
+        if self._own or self.task.in_words:
             return tuple(self._held_out[:WATCHED])
         return tuple(_fixed(dataclasses.replace(self.task, difficulty="mixed"), min(WATCHED, self.task.held_out)))
 
@@ -102,14 +102,16 @@ class PromptSource:
 
 def _fixed(task: LanguageTask, count: int) -> list[Prompt]:
     numbers = np.random.default_rng(HELD_OUT_SEED)
-    return [_drawn(task, numbers, held_out=True) for _ in range(count)]
-
-
-def _drawn(task: LanguageTask, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """A prompt by the task's rule."""
     if task.in_words:
-        return words.drawn(task.problem, numbers, held_out=held_out)
-    return problems.drawn(task.difficulty, numbers, held_out=held_out)
+        return words.held_out(task.problem, numbers, count)
+    return [problems.drawn(task.difficulty, numbers, held_out=True) for _ in range(count)]
+
+
+def _drawn(task: LanguageTask, numbers: np.random.Generator) -> Prompt:
+    """A prompt by the task's rule, to be trained on."""
+    if task.in_words:
+        return words.drawn(task.problem, numbers)
+    return problems.drawn(task.difficulty, numbers)
 
 
 def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tuple[float, float, float]:

@@ -71,8 +71,24 @@ def drawn(problem: str, numbers: np.random.Generator, *, held_out: bool = False)
     """
     while True:
         a, b = (int(number) for number in numbers.integers(1, LARGEST + 1, 2))
-        if (zlib.crc32(f"{a}+{b}".encode()) % 8 == 0) == held_out:
+        if _is_held_out(a, b) == held_out:
             return Prompt(_QUESTIONS[problem].format(a=a, b=b), str(a + b))
+
+
+def held_out(problem: str, numbers: np.random.Generator, count: int) -> list[Prompt]:
+    """``count`` sums that are never trained on: none twice, as long as there are so many; otherwise each is drawn on
+    its own and some repeat.
+
+    Raises:
+        KeyError: the problem's prompts are not drawn by rule.
+    """
+    repeated = count > HELD_OUT
+    prompts = list[Prompt]()
+    while len(prompts) < count:
+        prompt = drawn(problem, numbers, held_out=True)
+        if repeated or prompt not in prompts:
+            prompts.append(prompt)
+    return prompts
 
 
 def read(problem: str, text: str) -> Prompt:
@@ -86,6 +102,14 @@ def read(problem: str, text: str) -> Prompt:
     if text not in sums:
         raise GrpoError(tr("“{text}” is not among the prompts of this task.").format(text=text[:60]))
     return Prompt(text, str(sums[text]))
+
+
+def _is_held_out(a: int, b: int) -> bool:
+    return zlib.crc32(f"{a}+{b}".encode()) % 8 == 0
+
+
+HELD_OUT = sum(_is_held_out(a, b) for a in range(1, LARGEST + 1) for b in range(1, LARGEST + 1))
+"""How many sums are never trained on."""
 
 
 def other_parts(task: LanguageTask, text: str, tokens: int) -> tuple[float, float]:

@@ -75,7 +75,7 @@ def test_a_sum_that_was_drawn_twice_has_one_row(adapted: Driver, front: Front, m
     monkeypatch.setattr(adapted.program.run_manager, "_load", lambda run: None)
     shown = adapted.program.workspace.run
     assert shown is not None
-    adapted.program.runs.new_run_of(shown.origin.settings.replace({"task.held_out": 8}))
+    adapted.program.runs.new_run_of(shown.origin.settings.replace({"task.held_out": 16}))
     run, panel = adapted.program.workspace.run, front(EVOLUTION)
     assert run is not None and run is not shown
     adapted.settle()

@@ -27,6 +27,28 @@ def test_no_prompt_is_both_held_out_and_trained_on(problem: str) -> None:
 
 
 @pytest.mark.parametrize("problem", DRAWN)
+def test_no_sum_is_asked_twice_as_long_as_there_are_enough(problem: str) -> None:
+    for count in range(1, words.HELD_OUT + 1):
+        source = PromptSource(LanguageTask(problem=problem, held_out=count), None)
+        assert len({prompt.text for prompt in source.held_out()}) == count
+        assert source.watched == tuple(source.held_out()[: rewards.WATCHED])
+    many = PromptSource(LanguageTask(problem=problem, held_out=words.HELD_OUT + 1), None).held_out()
+    assert len(many) == words.HELD_OUT + 1
+
+
+def test_a_run_of_sums_asks_every_sum_that_it_is_never_trained_on() -> None:
+    assert folder_settings("model").language.held_out == words.HELD_OUT
+
+
+def test_a_run_that_was_begun_with_sixteen_held_out_sums_goes_on_watching_the_same() -> None:
+    """They were drawn with repetition then; a run file holds their texts, and its updates the answers to them."""
+    source = PromptSource(LanguageTask(problem="sums", held_out=16), None)
+    drawn = np.random.default_rng(rewards.HELD_OUT_SEED)
+    assert source.held_out() == [words.drawn("sums", drawn, held_out=True) for _ in range(16)]
+    assert source.watched == tuple(source.held_out()[: rewards.WATCHED])
+
+
+@pytest.mark.parametrize("problem", DRAWN)
 def test_a_prompt_is_read_back_with_its_answer(problem: str) -> None:
     prompt = words.drawn(problem, np.random.default_rng(1))
     assert PromptSource(LanguageTask(problem=problem), None).prompt(prompt.text) == prompt
