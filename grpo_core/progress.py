@@ -41,15 +41,18 @@ class Progress:
 
 
 class UpdateProgress:
-    """Reports how far each update is, not before :data:`QUIET` and at most once in :data:`INTERVAL` for each phase.
+    """Reports how far each update is, not before ``quiet`` and at most once in :data:`INTERVAL` for each phase.
 
     Args:
         report: takes what is reported.
         clock: seconds that never jump.
+        quiet: seconds of an update in which nothing is reported; 0 where every update is long.
     """
 
-    def __init__(self, report: Callable[[Progress], None], clock: Callable[[], float] = time.monotonic) -> None:
-        self._report, self._clock = report, clock
+    def __init__(
+        self, report: Callable[[Progress], None], clock: Callable[[], float] = time.monotonic, quiet: float = QUIET
+    ) -> None:
+        self._report, self._clock, self._quiet = report, clock, quiet
         self._step = 0
         self._quiet_until = self._due = float("inf")
         self._last: Progress | None = None
@@ -57,7 +60,7 @@ class UpdateProgress:
     def begin(self, step: int) -> None:
         """Update ``step`` begins now."""
         self._step, self._last = step, None
-        self._quiet_until = self._due = self._clock() + QUIET
+        self._quiet_until = self._due = self._clock() + self._quiet
 
     def at(self, phase: Phase, done: int = 0, total: int = 0) -> None:
         """The update is at ``done`` of ``total`` in ``phase``, both 0 where they are not counted."""

@@ -17,6 +17,7 @@ from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError, NonFiniteError
 from grpo_core.record import ARRAYS, Step
 from grpo_core.text import tr
+from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,14 +174,14 @@ class FixedAnswers:
     """The likeliest answers to the fixed prompts.
 
     Attributes:
-        texts: one a prompt, with its end sign where it ended.
+        tokens: one row a prompt, with its end sign where it ended.
     """
 
-    texts: tuple[str, ...]
+    tokens: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> str:
         """One line; :meth:`from_json` reads it back."""
-        return json.dumps({"texts": self.texts})
+        return json.dumps({"tokens": self.tokens})
 
     @classmethod
     def from_json(cls, text: str) -> FixedAnswers:
@@ -189,10 +190,10 @@ class FixedAnswers:
         Raises:
             ValueError: this is no such line.
         """
-        texts = json.loads(text)["texts"]
-        if not all(isinstance(one, str) for one in texts):
-            raise ValueError("what should be texts are none")
-        return cls(texts=tuple(texts))
+        rows = json.loads(text)["tokens"]
+        if not all(isinstance(row, list) and all(type(token) is int for token in row) for row in rows):
+            raise ValueError("what should be tokens are none")
+        return cls(tokens=tuple(tuple(row) for row in rows))
 
 
 def not_finite(error: NonFiniteError) -> GrpoError:
@@ -204,8 +205,8 @@ def not_finite(error: NonFiniteError) -> GrpoError:
     )
 
 
-AnyQuestion: TypeAlias = Question | Replay | FirstAnswers
-AnyAnswer: TypeAlias = Answer | Replayed | FixedAnswers
+AnyQuestion: TypeAlias = Question | Replay | FirstAnswers | UpdateTimeQuestion
+AnyAnswer: TypeAlias = Answer | Replayed | FixedAnswers | UpdateTime
 
 
 def question_from_json(text: str) -> AnyQuestion:
@@ -213,6 +214,8 @@ def question_from_json(text: str) -> AnyQuestion:
     held = json.loads(text)
     if "first_answers" in held:
         return FirstAnswers(run=held["run"], step=held["step"])
+    if "update_time" in held:
+        return UpdateTimeQuestion(run=held["run"], step=held["step"])
     if "settings" in held:
         return Replay(step=held["step"], settings=settings_from_json(held["settings"]))
     return Question(**held)
@@ -222,6 +225,8 @@ def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
     """The answer to a question from its line."""
     if isinstance(question, FirstAnswers):
         return FixedAnswers.from_json(text)
+    if isinstance(question, UpdateTimeQuestion):
+        return UpdateTime.from_json(text)
     return Replayed.from_json(text) if isinstance(question, Replay) else Answer.from_json(text)
 
 

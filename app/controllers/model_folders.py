@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from app.messages.message import Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks, TaskPoll
+from app.workspace.model_summary import model_summary
 from grpo_core.config import Settings
 from grpo_core.hf.folder import ModelFiles, look, texts_of
 from grpo_core.hf.generation import ignored_sentence
@@ -53,9 +54,8 @@ class ModelFolders(QObject):
         self._tasks.start(title, partial(_looked_at, path), self._on_looked_at)
 
     def _on_looked_at(self, files: ModelFiles) -> None:
-        settings = _settings(files)
-        self._begin(settings)
-        sentences = (files.description, need(files, settings).sentence, ignored_sentence(files.whole))
+        self._begin(files.settings)
+        sentences = (files.description, need(files, files.settings).sentence, ignored_sentence(files.whole))
         self._messages.say(" ".join(filter(None, sentences)), Severity.INFO)
 
     def close(self) -> None:
@@ -73,10 +73,7 @@ def is_model(path: Path) -> bool:
 
 def _looked_at(path: Path, poll: TaskPoll) -> ModelFiles:
     files = look(path)
-    texts_of(str(files.path), files.digest)  # so that the window need not wait for them
-    require_room(files, _settings(files))
+    texts_of(str(files.path), files.digest)  # so that the window need not wait for them, nor for the next line's
+    model_summary(files.settings)
+    require_room(files, files.settings)
     return files
-
-
-def _settings(files: ModelFiles) -> Settings:
-    return files.settings

@@ -53,7 +53,7 @@ def in_words(prediction: Prediction, guess: float | None) -> str:
 
 def result_text(prediction: Prediction, value: float) -> str:
     """What the run computed: the number with its name, and the text of the choice that holds it."""
-    number = plain(value)
+    number = plain(value, counts=prediction.counts)
     if prediction.number:
         number = tr("{name}: {value}").format(name=prediction.number, value=number)
     choice = next((choice.text for choice in prediction.choices if in_range(choice, value)), "")
@@ -87,7 +87,7 @@ def guess_text(prediction: Prediction, placed: Placed) -> str:
     if placed.right:
         return tr("as predicted")
     if prediction.kind in ("number", "ghost"):
-        return tr("predicted: {guess}").format(guess=plain(placed.guess))
+        return tr("predicted: {guess}").format(guess=plain(placed.guess, counts=prediction.counts))
     options = DIRECTIONS if prediction.kind == "direction" else tuple(c.text for c in prediction.choices)
     place = _SIGN_OF.index(round(placed.guess)) if prediction.kind == "direction" else round(placed.guess)
     return tr("predicted: {guess}").format(guess=options[place])
@@ -234,7 +234,10 @@ class PredictionBox(QWidget):
         elif prediction.kind == "choice":
             self.input = Options(prediction.ask, [choice.text for choice in prediction.choices])
         else:
-            self.input = Value(prediction.ask, prediction.low, prediction.high, bar=prediction.kind == "ghost")
+            self.input = Value(
+                prediction.ask, prediction.low, prediction.high, bar=prediction.kind == "ghost",
+                counts=prediction.counts,
+            )  # fmt: skip
         self.input.changed.connect(self._on_changed)
         self.input.placed.connect(self._on_place)
         self._column.insertWidget(1, self.input)

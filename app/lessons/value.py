@@ -21,13 +21,20 @@ GRAIN = 200
 _TYPED = "0123456789.,-"
 
 
-def plain(value: float) -> str:
-    """A number of a prediction as it is read: counts from 2 on without decimals."""
-    return shown(int(value)) if value.is_integer() and abs(value) >= 2 else shown(value)
+def plain(value: float, *, counts: bool = False) -> str:
+    """A number of a prediction as it is read: counts, and whole numbers from 2 on, without decimals."""
+    return shown(int(value)) if value.is_integer() and (counts or abs(value) >= 2) else shown(value)
 
 
 class Value(Input):
     """A number: a mark that is dragged along a scale, or the height of a ghost bar; it can also be typed.
+
+    Args:
+        name: what is asked.
+        low, high: the ends of the scale.
+        bar: a ghost bar rather than a mark on a line.
+        counts: whole numbers only.
+        parent: owns it.
 
     Attributes:
         guess: where the mark stands; None before.
@@ -35,9 +42,12 @@ class Value(Input):
         hint: whether it says how a guess is placed.
     """
 
-    def __init__(self, name: str, low: float, high: float, bar: bool = False, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, name: str, low: float, high: float, bar: bool = False, *, counts: bool = False,
+        parent: QWidget | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(name, parent)
-        self.low, self.high, self.bar = low, high, bar
+        self.low, self.high, self.bar, self.counts = low, high, bar, counts
         self.guess: float | None = None
         self.value: float | None = None
         self.hint = True
@@ -46,8 +56,9 @@ class Value(Input):
 
     def put(self, guess: float) -> None:
         """Put the mark at ``guess``, or at the nearer end of the scale."""
-        self.guess = min(max(guess, self.low), self.high)
-        self.tell(plain(self.guess))
+        guess = min(max(guess, self.low), self.high)
+        self.guess = float(round(guess)) if self.counts else guess
+        self.tell(plain(self.guess, counts=self.counts))
 
     def close_with(self, value: float) -> None:
         self.value = value
@@ -116,7 +127,7 @@ class Value(Input):
         line = Qt.PenStyle.DashLine if guess else Qt.PenStyle.SolidLine
         painter.setPen(QPen(theme.colour("text" if guess else "accent"), theme.ring_width, line))
         painter.setBrush(Qt.BrushStyle.NoBrush if guess else theme.colour("accent"))
-        text = f"{who} {plain(number)}".strip()
+        text = f"{who} {plain(number, counts=self.counts)}".strip()
         if self.bar:
             left = at.x() + size * (0.5 if guess else 2.1)
             zero = self._at(0.0 if self.low <= 0 <= self.high else self.low).y()
@@ -151,9 +162,10 @@ class Value(Input):
                 self.placed.emit()
         elif event.key() in (Key.Key_Up, Key.Key_Down):
             self._typed = ""
-            step = (self.high - self.low) / STEPS * (1 if event.key() == Key.Key_Up else -1)
+            step = (self.high - self.low) / STEPS
+            step = max(1, round(step)) if self.counts else step
             start = (self.low + self.high) / 2 if self.guess is None else self.guess
-            self.put(round(start + step, 12))
+            self.put(round(start + (step if event.key() == Key.Key_Up else -step), 12))
         else:
             self._typed = self._typed[:-1] if event.key() == Key.Key_Backspace else self._typed + event.text()
             try:

@@ -13,7 +13,7 @@ from grpo_core.lm.rewards import REWARD_NAMES, PromptSource
 from grpo_core.lm.vocabulary import STOP
 from grpo_core.lm.word_verdicts import verdict_in_words
 from grpo_core.record import Origin, Step
-from grpo_core.texts import answer_tokens, completion_text, prompt_text, question_text, tokens_text, watched_text
+from grpo_core.texts import answer_tokens, completion_text, prompt_text, question_text, tokens_text
 
 RIGHT = REWARD_NAMES[0]
 GLYPHS = {True: "◆", False: "◇", None: "·"}
@@ -53,11 +53,19 @@ def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
     The answer of a model from a folder stands on one line.
     """
     assert step.watched_tokens is not None
+    return judged(origin.watched[place], step.watched_tokens[place], origin)
+
+
+def judged(prompt: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:
+    """The answer that ``tokens`` (L,) are, −1 in padding, without its end sign, and its verdict.
+
+    The answer of a model from a folder stands on one line.
+    """
     if origin.settings.model.folder:
-        return _in_words(origin.watched[place], step.watched_tokens[place], origin)
-    text = watched_text(step, place, origin)
+        return _in_words(prompt, tokens, origin)
+    text = tokens_text(tokens, origin)
     bare = text.removesuffix(origin.vocabulary[STOP])
-    return bare, verdict(origin.watched[place], bare, ended=bare != text)
+    return bare, verdict(prompt, bare, ended=bare != text)
 
 
 def _in_words(question: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:

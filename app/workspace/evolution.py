@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from app.workspace.answers import watched
+from app.workspace.answers import judged, watched
 from app.workspace.run_handle import RunHandle
 from grpo_core.errors import RunFileError
 from grpo_core.lm.problems import Verdict, verdict
@@ -67,7 +67,10 @@ def answers_before_training(run: RunHandle) -> list[Change | None]:
     """What the weights that ``run`` starts from answer to its fixed prompts, as update 0: as its model has computed it,
     until then as it is kept with the weights; None where it is not kept."""
     origin = run.origin
-    kept = run.first_answers or recorded_answers(origin.settings, origin.watched)
+    if run.first_answers is not None:
+        rows = zip(origin.watched, run.first_answers, strict=True)
+        return [Change(0, *judged(prompt, np.array(tokens), origin)) for prompt, tokens in rows]
+    kept = recorded_answers(origin.settings, origin.watched)
     return [
         None if text is None else _change(prompt, text, origin)
         for prompt, text in zip(origin.watched, kept, strict=True)

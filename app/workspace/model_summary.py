@@ -10,20 +10,25 @@ from grpo_core.errors import GrpoError
 from grpo_core.hf.folder import ModelFiles, look
 from grpo_core.hf.memory import need
 from grpo_core.text import tr
+from grpo_core.update_time import UpdateTime
 
 
-def model_summary(settings: Settings) -> str:
-    """The line of a run under ``settings``; where the folder is gone, that its answers come with the first update."""
+def model_summary(settings: Settings, update_time: UpdateTime | None = None) -> str:
+    """The line of a run under ``settings``; where the folder is gone, that its answers come with the first update.
+
+    ``update_time`` is how long an update takes here, where that has been measured.
+    """
     files = _files(settings.model.folder, settings.model.digest)
     if files is None:
         return tr("What the model answers to these prompts comes with the first update.")
     needed = need(files, settings)
-    return tr(
+    summary = tr(
         "{parameters:,} parameters, licence {licence}; {trained:,} numbers are trained, in about {memory:.1f} GB."
     ).format(
         parameters=files.parameters, licence=files.licence or tr("not stated"), trained=needed.trained,
         memory=needed.whole / 1e9,
     )  # fmt: skip
+    return summary if update_time is None else f"{update_time.sentence} {summary}"
 
 
 @lru_cache(maxsize=4)

@@ -27,6 +27,7 @@ from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
 from grpo_core.runs.thinning import Stretch, stretch_at
 from grpo_core.text import tr
+from grpo_core.update_time import UpdateTime
 
 KEPT_STEPS = 64
 """Decoded steps that stay in memory."""
@@ -56,7 +57,9 @@ class RunHandle:
         thinned: where updates were dropped to keep a file small, also of the run it goes on from.
         own_thinned: the same of its own file.
         next_settings: what its next update will run under where that is no longer what its last one ran under.
-        first_answers: what its model has answered to the fixed prompts before its first update; None until it has.
+        first_answers: tokens of what its model has answered to the fixed prompts before its first update; None until
+            it has.
+        update_time: how long an update takes here, measured before the first one; None where it was not.
         why_no_step: why its updates show no tokens, and how to get them, in a sentence; empty where they do.
     """
 
@@ -80,7 +83,8 @@ class RunHandle:
         self.read_only = ""
         self.why_no_step = ""
         self.next_settings: Settings | None = None
-        self.first_answers: tuple[str, ...] | None = None
+        self.first_answers: tuple[tuple[int, ...], ...] | None = None
+        self.update_time: UpdateTime | None = None
         self.thinned: tuple[Stretch, ...] = ()
         self.own_thinned: tuple[Stretch, ...] = ()
         self.parent: RunHandle | None = None

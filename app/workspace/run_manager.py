@@ -21,6 +21,7 @@ from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswe
 from grpo_core.runs import library
 from grpo_core.runs.run_file import copy_run
 from grpo_core.text import tr
+from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 
 class RunManager(QObject):
@@ -256,7 +257,8 @@ class RunManager(QObject):
         except GrpoError as error:
             self._workspace.problem.emit(str(error), "warning")
             return
-        if not run.head and any(recorded_answers(run.origin.settings, run.origin.watched)):
+        settings = run.origin.settings
+        if not run.head and (settings.model.folder or any(recorded_answers(settings, run.origin.watched))):
             self._controller.ask(FirstAnswers(run=run.id))  # those that are shown until then were recorded elsewhere
 
     @Slot(object)
@@ -277,15 +279,26 @@ class RunManager(QObject):
 
     @Slot(object, object)
     def _on_answered(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        if isinstance(question, FirstAnswers):
+        if isinstance(question, (FirstAnswers, UpdateTimeQuestion)):
             run = next((run for run in self._workspace.runs if run.id == question.run), None)
-            if run is not None and isinstance(answer, FixedAnswers):
-                run.first_answers = answer.texts
-                self._workspace.request_frame()
+            if run is not None:
+                self._take_before_training(run, answer)
         elif isinstance(answer, str):
             self._workspace.refused.emit(question, answer)
         else:
             self._workspace.answered.emit(question, answer)
+
+    def _take_before_training(self, run: RunHandle, answer: AnyAnswer | str) -> None:
+        """What the model of a run says before its first update: its answers, then, where nobody has pressed Run
+        meanwhile, how long an update takes."""
+        if isinstance(answer, FixedAnswers):
+            run.first_answers = answer.tokens
+            idle = self._controller.run_id == run.id and self._controller.state is not State.RUNNING
+            if run.origin.settings.model.folder and idle:
+                self._controller.ask(UpdateTimeQuestion(run=run.id))
+        elif isinstance(answer, UpdateTime):
+            run.update_time = answer
+        self._workspace.request_frame()
 
     @Slot(str)
     def _on_notified(self, sentence: str) -> None:

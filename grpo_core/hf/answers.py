@@ -7,15 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from grpo_core.errors import GrpoError
 from grpo_core.hf.learner import FolderLearner
 from grpo_core.hf.measuring import LIKELIEST
 from grpo_core.hf.scoring import distributions
 from grpo_core.lm import rewards
-from grpo_core.lm.answers import replayed
+from grpo_core.lm.answers import asked, replayed
 from grpo_core.questions import Answer, Question, Replay, Replayed
 from grpo_core.record import Origin, Step
-from grpo_core.text import tr
 from grpo_core.texts import question_text
 
 
@@ -47,20 +45,11 @@ def scored(learner: FolderLearner, origin: Origin, question: Question, step: Ste
         GrpoError: it is empty or too long, or nobody knows what was asked.
     """
     settings, policy = step.settings, learner.policy
-    if step.prompt_tokens is None or not 0 <= question.group < len(step.prompt_tokens):
-        raise GrpoError(tr("Update {step} has no prompt {group}.").format(step=step.step, group=question.group + 1))
-    tokens = policy.completion(question.completion)
-    longest = settings.language.max_tokens
-    if len(tokens) > longest:
-        raise GrpoError(
-            tr(
-                "“{completion}” has {count} tokens with its end sign; completions of this run have at most {longest}."
-            ).format(completion=question.completion[:40], count=len(tokens), longest=longest)
-        )
+    prompt_tokens, tokens = asked(question, step, policy.completion)
     source = rewards.PromptSource(settings.language, None)
     prompt = source.prompt(question_text(step, question.group, origin))
     parts = np.array(rewards.parts(settings.language, prompt, question.completion, len(tokens)))
-    batch = policy.batch(step.prompt_tokens[question.group][None], tokens[None], np.ones((1, len(tokens)), dtype=bool))
+    batch = policy.batch(prompt_tokens, tokens[None], np.ones((1, len(tokens)), dtype=bool))
     with torch.no_grad():
         dist = distributions(policy.model, batch, np.zeros(1, dtype=int), settings.learner.temperature, policy.ways)[0]
     ref_logp = np.full(len(tokens), np.nan, dtype=np.float32)  # nobody loads a second model for it

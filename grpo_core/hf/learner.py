@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.hf.policy import FolderPolicy
-from grpo_core.hf.probe import Seconds, probe
+from grpo_core.hf.probe import probe
 from grpo_core.lm.learner import PolicyLearner
 from grpo_core.lm.policy import Kept
 from grpo_core.progress import Progress, unreported
 from grpo_core.record import Step
 from grpo_core.text import tr
+from grpo_core.update_time import UpdateTime
 
 
 class FolderLearner(PolicyLearner[FolderPolicy]):
@@ -45,7 +46,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         self._before = None if before is None else (step, before)
         return step
 
-    def measured(self) -> Seconds:
+    def update_time(self) -> UpdateTime:
         """How long an update takes here, measured without making one.
 
         Raises:

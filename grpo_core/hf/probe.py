@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,39 +13,13 @@ from grpo_core.config import Settings
 from grpo_core.hf.policy import FolderPolicy
 from grpo_core.hf.scoring import distributions
 from grpo_core.lm.rewards import PromptSource
-from grpo_core.text import tr
+from grpo_core.update_time import UpdateTime
 
 TOKENS = 3
 """Tokens that are drawn: the first takes the prompts, the others are what each further one takes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Seconds:
-    """What an update of the longest completions takes.
-
-    Attributes:
-        sampling: drawing them.
-        learning: scoring and learning, all passes.
-        device: where it was measured.
-    """
-
-    sampling: float
-    learning: float
-    device: str
-
-    @property
-    def sentence(self) -> str:
-        """For people, before they press Run."""
-        return tr(
-            "An update takes up to {whole} s here ({device}): {sampling} s of sampling and {learning} s of learning, "
-            "measured just now."
-        ).format(
-            whole=_rounded(self.sampling + self.learning), sampling=_rounded(self.sampling),
-            learning=_rounded(self.learning), device=self.device.upper(),
-        )  # fmt: skip
-
-
-def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> Seconds:
+def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> UpdateTime:
     """Measures the parts of an update under ``settings`` and adds them up; the policy stays as it is.
 
     ``ask`` is called between the parts; whatever it raises ends the probe.
@@ -80,15 +53,10 @@ def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> 
     policy.forget_gradients()
     watches = settings.objective.beta != 0 or settings.model.watch_reference
     chunk = settings.learner.mu * (forward + backward) + forward * (3 if watches else 1)
-    return Seconds(
+    return UpdateTime(
         sampling=first + each * task.max_tokens, learning=chunk * math.ceil(rows / at_once),
         device=settings.model.device,
     )  # fmt: skip
-
-
-def _rounded(seconds: float) -> str:
-    """Two digits, or whole seconds where these are more; never as a power of ten."""
-    return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
 
 
 def _now(policy: FolderPolicy) -> float:

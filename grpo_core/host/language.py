@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.learners import NO_TORCH, Earlier, language_learner, leading_to, origin
-from grpo_core.lm.vocabulary import VOCABULARY
 from grpo_core.progress import Progress, unreported
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers
 from grpo_core.record import Step
 from grpo_core.text import tr
+from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 if TYPE_CHECKING:
     from grpo_core.hf.learner import FolderLearner
@@ -31,7 +31,7 @@ class AnsweringLearner:
         self, learner: LanguageLearner | FolderLearner, answering: Answering, cancelled: Callable[[], bool]
     ) -> None:
         self._learner, self._answering, self._cancelled = learner, answering, cancelled
-        self.note = _drift_note(learner.drift)
+        self.note = _drift_note(learner.drift, learner.settings)
 
     @property
     def settings(self) -> Settings:
@@ -51,8 +51,20 @@ class AnsweringLearner:
     def first_answers(self) -> FixedAnswers:
         """What the model answers to its fixed prompts now. Asked before the first update."""
         rows = self._learner.watched_tokens()
-        texts = ("".join(VOCABULARY[token] for token in row if token >= 0) for row in rows.tolist())
-        return FixedAnswers(texts=tuple(texts))
+        return FixedAnswers(tokens=tuple(tuple(token for token in row if token >= 0) for row in rows.tolist()))
+
+    def update_time(self) -> UpdateTime:
+        """How long an update takes here. Asked before the first update.
+
+        Raises:
+            GrpoError: of the program's own model, whose updates are quick.
+        """
+        if not self.settings.model.folder:
+            raise GrpoError(tr("How long an update takes is measured for models from folders only."))
+        from grpo_core.hf.learner import FolderLearner
+
+        assert isinstance(self._learner, FolderLearner)
+        return self._learner.update_time()
 
     def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer:
         """The answer to a question about ``step``: of the character model by a copy, of a model from a folder by the
@@ -63,6 +75,8 @@ class AnsweringLearner:
         """
         if isinstance(question, FirstAnswers):
             raise GrpoError(tr("The run has an update; its answers before any training are recorded with that."))
+        if isinstance(question, UpdateTimeQuestion):
+            raise GrpoError(tr("The run has an update; how long each took is recorded with it."))
         before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
         if step.settings.model.folder:
             from grpo_core.hf.answers import answered
@@ -104,18 +118,19 @@ class LanguageModels:
         if self._answering is None:
             self._answering = Answering()
         model = language_learner(settings, leading_to(resume, earlier), cancelled, progress)
-        answering = AnsweringLearner(model, self._answering, cancelled)
-        if settings.model.folder and resume is None:
-            from grpo_core.hf.learner import FolderLearner
-
-            assert isinstance(model, FolderLearner)
-            answering.note = model.measured().sentence
-        return answering
+        return AnsweringLearner(model, self._answering, cancelled)
 
 
-def _drift_note(drift: float) -> str:
+def _drift_note(drift: float, settings: Settings) -> str:
+    """What is said where recorded log-probabilities are replayed with a difference; empty where there is none."""
     if drift == 0:
         return ""
+    if settings.model.folder:
+        return tr(
+            "Replayed here, the run's log-probabilities differ by up to {drift:.1g} nats from those recorded: another "
+            "machine, another build of torch or another number of threads adds up in another order. What follows is a "
+            "continuation of its own."
+        ).format(drift=drift)
     return tr(
         "The run was recorded on another machine or build: replayed here, its log-probabilities differ by up to "
         "{drift:.1g} nats, so what follows is a continuation of its own."

@@ -21,6 +21,7 @@ from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.watch import LostFileError
 from grpo_core.runs.writer import LIMIT
 from grpo_core.text import tr
+from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 TOGETHER = 0.008
 """Seconds for which updates may be made before their metrics are computed together: half a frame of the window."""
@@ -40,6 +41,7 @@ class Answers(Protocol):
 
     def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer: ...
     def first_answers(self) -> FixedAnswers: ...
+    def update_time(self) -> UpdateTime: ...
 
 
 class Writer(Protocol):
@@ -141,6 +143,8 @@ class LiveRun:
             )
         if isinstance(question, FirstAnswers) and not self.head:
             return self._learner.first_answers()  # the first update records the same
+        if isinstance(question, UpdateTimeQuestion) and not self.head:
+            return self._learner.update_time()
         answer = self._learner.ask(question, self._earlier(question.step), self._earlier)
         if self._begin.path.exists():
             with self._closing_on_error():

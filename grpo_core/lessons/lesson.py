@@ -71,6 +71,7 @@ class Prediction:
         within: how far off a number may be; for a direction, how large a change still is "the same".
         low, high: the range of a number or a bar.
         choices: of a choice.
+        counts: the answer is a whole number, which a lesson's file says by a range of whole numbers.
         number: what the answer is called, such as "Gradient norm"; empty for a choice whose number is only a code.
         start: the update at which the run of this step is shown while the question is open; None where the step
             before is shown meanwhile.
@@ -85,6 +86,7 @@ class Prediction:
     within: float = 0.0
     low: float = 0.0
     high: float = 1.0
+    counts: bool = False
     choices: tuple[Choice, ...] = ()
     number: str = ""
     start: int | None = None

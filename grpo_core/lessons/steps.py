@@ -168,12 +168,13 @@ class Steps:
         low, high = t.pair("range", (0.0, 1.0) if kind not in ("number", "ghost") else MISSING)
         if kind in ("number", "ghost") and not low < high:
             raise t.error("range", "the range has no width")
+        counts = all(isinstance(end, int) for end in t.any("range", (0.0, 1.0)))
         prediction = Prediction(
             kind=kind, ask=self._text(t, "ask"), answer=self._answer(t.table("answer")),
             within=t.number("within", 0.0 if kind in ("choice", "direction") else MISSING), low=low, high=high,
-            choices=choices, number=t.said("number", ""), start=t.whole("start") if "start" in t else None,
-            hides=self._known_parts(t), reveal=self._text(t, "reveal", ""),
-            holds=t.pair("holds", (-math.inf, math.inf)),
+            counts=counts, choices=choices, number=t.said("number", ""),
+            start=t.whole("start") if "start" in t else None, hides=self._known_parts(t),
+            reveal=self._text(t, "reveal", ""), holds=t.pair("holds", (-math.inf, math.inf)),
         )  # fmt: skip
         t.done()
         return prediction

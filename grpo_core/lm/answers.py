@@ -94,6 +94,31 @@ def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Repla
     )
 
 
+def asked(
+    question: Question, step: Step, encoded: Callable[[str], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The tokens that a question is about: its prompt's (1, T_prompt), −1 in padding, and the completion's (L,).
+
+    Args:
+        question: what is asked.
+        step: the update that it is about.
+        encoded: text -> its tokens with the end sign.
+
+    Raises:
+        GrpoError: the update has no such prompt, or the completion is longer than those of the run.
+    """
+    if step.prompt_tokens is None or not 0 <= question.group < len(step.prompt_tokens):
+        raise GrpoError(tr("Update {step} has no prompt {group}.").format(step=step.step, group=question.group + 1))
+    tokens, longest = encoded(question.completion), step.settings.language.max_tokens
+    if len(tokens) > longest:
+        raise GrpoError(
+            tr(
+                "“{completion}” has {count} tokens with its end sign; completions of this run have at most {longest}."
+            ).format(completion=question.completion[:40], count=len(tokens), longest=longest)
+        )
+    return step.prompt_tokens[question.group][None], tokens
+
+
 def scored(learner: LanguageLearner, question: Question, step: Step) -> Answer:
     """A completion under the policy of ``learner`` and under its reference.
 
@@ -101,17 +126,7 @@ def scored(learner: LanguageLearner, question: Question, step: Step) -> Answer:
         GrpoError: it is empty or too long, or holds a character that the model does not know.
     """
     settings = step.settings
-    if step.prompt_tokens is None or not 0 <= question.group < len(step.prompt_tokens):
-        raise GrpoError(tr("Update {step} has no prompt {group}.").format(step=step.step, group=question.group + 1))
-    tokens = np.array([*encode(question.completion), STOP])
-    longest = settings.language.max_tokens
-    if len(tokens) > longest:
-        raise GrpoError(
-            tr(
-                "“{completion}” has {count} tokens with its end sign; completions of this run have at most {longest}."
-            ).format(completion=question.completion[:40], count=len(tokens), longest=longest)
-        )
-    prompt_tokens = step.prompt_tokens[question.group][None]
+    prompt_tokens, tokens = asked(question, step, lambda text: np.array([*encode(text), STOP]))
     text = decode([*prompt_tokens[0], -1])
     source = rewards.PromptSource(settings.language, settings.model.context)
     parts = np.array(rewards.parts(settings.language, source.prompt(text), question.completion))

@@ -30,6 +30,14 @@ def test_nothing_is_reported_of_an_update_that_is_soon_over(watched: Watched) ->
     assert watched.reports == []
 
 
+def test_where_every_update_is_long_its_first_token_is_reported_at_once() -> None:
+    reports = list[Progress]()
+    update = UpdateProgress(reports.append, clock=lambda: 100.0, quiet=0.0)
+    update.begin(1)
+    update.at(Phase.SAMPLING, 1, 12)
+    assert reports == [Progress(step=1, phase=Phase.SAMPLING, done=1, total=12)]
+
+
 def test_nothing_is_reported_outside_an_update(watched: Watched) -> None:
     watched.update.at(Phase.SAMPLING, 1, 2)
     assert watched.reports == []

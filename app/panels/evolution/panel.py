@@ -59,7 +59,7 @@ class EvolutionPanel(Panel):
         self.place = 0
         self._evolutions: dict[str, Evolution] = {}
         self._filled: tuple[object, ...] = ()
-        self._answered: tuple[str, ...] | None = None
+        self._known: tuple[object, object] | None = None  # what the model has said before its first update
         self.head = EvolutionHead()
         if not heading:
             self.head.hide()
@@ -128,9 +128,9 @@ class EvolutionPanel(Panel):
     def on_frame(self) -> None:
         """Read on while somebody looks, then draw what has changed."""
         run = self.workspace.run
-        answered = None if run is None else run.first_answers
-        if answered is not self._answered:
-            self._answered, self._drawn = answered, None
+        known = None if run is None else (run.first_answers, run.update_time)
+        if known != self._known:
+            self._known, self._drawn = known, None
         evolution = self._of_run() if self.seen else None
         if evolution is not None and not evolution.complete:
             evolution.take(self.workspace.view.step.step)
@@ -191,7 +191,7 @@ class EvolutionPanel(Panel):
         if not view.head:
             known = any(change is not None for change in picture.now)
             if view.run.origin.settings.model.folder:
-                return model_summary(view.run.origin.settings)
+                return model_summary(view.run.origin.settings, view.run.update_time)
             if not picture.recorded:
                 return tr("This is what the model answers now, before any training.")
             return RECORDED if known else tr("What the model answers to these prompts comes with the first update.")

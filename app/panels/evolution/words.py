@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from app.panels.evolution.row_painter import RowsPicture
-from app.workspace.evolution import Change
 from grpo_core.config import Settings
 from grpo_core.text import tr
 
 IN_WORDS = {
     "sums": (
-        tr("It talks about the question: watch it begin to answer."),
+        tr("It often only talks: watch it answer every time."),
         tr("The last number of an answer is paid. No prompt below is ever trained on."),
     ),
     "form": (
@@ -22,6 +21,8 @@ IN_WORDS = {
     ),
 }
 """Of each task in words: what to watch, and what is behind it."""
+NOTHING = tr("(nothing)")
+"""Stands for an answer without a character."""
 
 
 def what_to_watch(settings: Settings) -> str:
@@ -65,12 +66,16 @@ def story(picture: RowsPicture) -> str:
         return tr("No answer to these prompts has turned right yet.")
     prompt, now, turn = picture.evolution.prompts[place], picture.now[place], picture.turns[place]
     assert now is not None and turn is not None and turn.former is not None
+    former = turn.former.text
     pattern = {
         True: tr("{prompt} was answered {former}; since update {step} it is {answer}, which is right."),
         False: tr("{prompt} was answered {former}; since update {step} it is {answer}, which is wrong."),
         None: tr("{prompt} was answered {former}; since update {step} it is {answer}."),
     }[now.verdict.right]
-    return pattern.format(prompt=prompt, former=_quoted(turn.former), step=turn.since, answer=_quoted(now))
+    if picture.evolution.run.origin.settings.model.folder:  # prompts and answers are sentences themselves
+        prompt = _in_quotes(prompt)
+        return pattern.format(prompt=prompt, former=_in_quotes(former), step=turn.since, answer=_in_quotes(now.text))
+    return pattern.format(prompt=prompt, former=former or NOTHING, step=turn.since, answer=now.text or NOTHING)
 
 
 def tally(picture: RowsPicture) -> str:
@@ -103,5 +108,5 @@ def _told(picture: RowsPicture) -> int | None:
     return last if last is not None and turned(last) > 1 else None
 
 
-def _quoted(change: Change) -> str:
-    return change.text or tr("(nothing)")
+def _in_quotes(text: str) -> str:
+    return tr("“{text}”").format(text=text) if text else NOTHING

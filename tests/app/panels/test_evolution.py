@@ -18,6 +18,7 @@ from app.panels.registry import EVOLUTION
 from app.workspace.evolution import Evolution, Mark
 from app.workspace.run_handle import KEPT_STEPS, RunHandle
 from grpo_core.config import language_settings
+from grpo_core.lm.vocabulary import STOP, encode
 from grpo_core.questions import FirstAnswers, FixedAnswers
 from grpo_core.record import Origin
 from grpo_core.runs.reader import RunReader
@@ -275,11 +276,11 @@ def test_answers_are_called_recorded_only_until_the_model_has_answered(
     driver.program.runs.new_run_of(language_settings())
     shown, run = front(EVOLUTION), driver.program.workspace.run
     assert run is not None
-    texts = tuple(f"{place}⏎" for place in range(len(run.origin.watched)))
-    driver.program.controller.answered.emit(FirstAnswers(run="another run"), FixedAnswers(texts=("9",)))
+    tokens = tuple((*encode(str(place)), STOP) for place in range(len(run.origin.watched)))
+    driver.program.controller.answered.emit(FirstAnswers(run="another run"), FixedAnswers(tokens=((*encode("9"),),)))
     driver.settle()
     assert shown.note.text().startswith("Recorded")
-    driver.program.controller.answered.emit(FirstAnswers(run=run.id), FixedAnswers(texts=texts))
+    driver.program.controller.answered.emit(FirstAnswers(run=run.id), FixedAnswers(tokens=tokens))
     driver.settle()
     assert "Recorded" not in shown.summary(driver.program.workspace.view)
     assert "5+9*5= 4" in shown.rows.accessibleDescription()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from app.panels.completions.panel import CompletionsPanel
@@ -17,7 +19,9 @@ from app.settings.files import exists
 from grpo_core.explain import explain
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
-from grpo_core.runs.run_file import RunWriter
+from grpo_core.questions import FirstAnswers, FixedAnswers
+from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 
@@ -62,7 +66,7 @@ def test_evolution_speaks_of_sums_and_offers_tasks_in_words(adapted: Driver, fro
     panel = front(EVOLUTION)
     assert isinstance(panel, EvolutionPanel)
     adapted.settle()
-    assert "begin to answer" in panel.head.watch.text()
+    assert "answer every time" in panel.head.watch.text()
     visible = [button for button in panel.head.chips.buttons if not button.isHidden()]
     assert [button.text() for button in visible] == [chip.text for chip in IN_WORDS]
     assert [button.isChecked() for button in visible] == [True, False, False]
@@ -81,13 +85,59 @@ def test_a_sum_that_was_drawn_twice_has_one_row(adapted: Driver, front: Front, m
     adapted.settle()
     sums = set(run.origin.watched)
     assert len(sums) < len(run.origin.watched) == 8, "there are few sums that are kept aside"
-    run.first_answers = tuple(f"{place}" for place in range(8))
+    run.first_answers = tuple((run.origin.vocabulary.index(str(place)),) for place in range(8))
     adapted.program.workspace.request_frame()
     adapted.settle()
     texts = panel.rows.accessibleDescription()
     assert texts.count(ASKED) == len(sums)
     for question in sums:
         assert f"{question} {run.origin.watched.index(question)}" in texts
+
+
+def test_what_a_model_says_before_its_first_update_stands_under_evolution(
+    adapted: Driver, front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[object]()
+    monkeypatch.setattr(adapted.program.run_manager, "_load", lambda run: None)
+    shown = adapted.program.workspace.run
+    assert shown is not None
+    adapted.program.runs.new_run_of(shown.origin.settings)
+    run, panel, controller = adapted.program.workspace.run, front(EVOLUTION), adapted.program.controller
+    assert run is not None and isinstance(panel, EvolutionPanel)
+    monkeypatch.setattr(controller, "ask", asked.append)
+    monkeypatch.setattr(controller, "run_id", run.id)
+    adapted.settle()
+    assert "parameters" in panel.note.text() and " s here" not in panel.note.text()
+    number = tuple(run.origin.vocabulary.index(digit) for digit in "14")
+    controller.answered.emit(FirstAnswers(run=run.id), FixedAnswers(tokens=(number,) * len(run.origin.watched)))
+    adapted.settle()
+    assert f"{run.origin.watched[0]} 14" in panel.rows.accessibleDescription()
+    assert asked == [UpdateTimeQuestion(run=run.id)], "asked once the answers are there"
+    time = UpdateTime(sampling=4.1, learning=9.9, device="cpu")
+    controller.answered.emit(asked[0], time)
+    adapted.settle()
+    assert panel.note.text().startswith(time.sentence) and "parameters" in panel.note.text()
+    assert time.sentence in panel.summary(adapted.program.workspace.view)
+
+
+def test_how_an_answer_turned_is_told_in_quotation_marks(
+    driver: Driver, front: Front, recorded: dict[int, Path], tmp_path: Path
+) -> None:
+    with RunReader.open(recorded[8]) as reader:
+        steps, origin = [reader.step(number) for number in (1, 2)], reader.origin
+    vocabulary, path = {text: number for number, text in enumerate(origin.vocabulary)}, tmp_path / "turned.grpo"
+    with RunWriter.create(path, origin.settings, origin=origin, title="Turned") as writer:
+        for step, answer in zip(steps, ("5 + 9 = 13", "5 + 9 = 14"), strict=True):
+            row = np.array([vocabulary[letter] for letter in answer] + [1], dtype=np.int32)
+            watched = np.tile(row, (len(origin.watched), 1))
+            writer.append(dataclasses.replace(step, watched_tokens=watched), metrics(step))
+    opened(driver, path)
+    panel = front(EVOLUTION)
+    assert isinstance(panel, EvolutionPanel)
+    driver.settle()
+    assert panel.head.story.text() == (
+        f"“What is 5 plus 9? {ASKED}” was answered “5 + 9 = 13”; since update 2 it is “5 + 9 = 14”, which is right."
+    )
 
 
 def test_the_question_stands_in_the_boxes_on_one_line(adapted: Driver, front: Front) -> None:

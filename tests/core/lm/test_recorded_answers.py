@@ -15,7 +15,7 @@ from grpo_core.lm.origin import origin
 from grpo_core.questions import FirstAnswers, FixedAnswers, answer_from_json, question_from_json
 from grpo_core.record import Step
 from grpo_core.shipped import CHECKPOINT, resource
-from grpo_core.texts import watched_text
+from grpo_core.texts import tokens_text, watched_text
 from tools.make_answers import answered
 
 PROMPTS = origin(language_settings()).watched
@@ -40,19 +40,21 @@ def test_a_loaded_model_answers_before_its_first_update_what_that_records_and_is
 
     asked, other = learner(), learner()
     answers = asked.first_answers()
-    assert answers.texts == recorded.recorded_answers(settings, PROMPTS)
+    texts = tuple(tokens_text(row, origin(settings)) for row in answers.tokens)
+    assert texts == recorded.recorded_answers(settings, PROMPTS)
     first, same = next(asked), next(other)
-    assert tuple(watched_text(first, place, origin(settings)) for place in range(len(PROMPTS))) == answers.texts
+    assert tuple(watched_text(first, place, origin(settings)) for place in range(len(PROMPTS))) == texts
     assert first.tokens.tolist() == same.tokens.tolist()
     assert first.logp.tolist() == same.logp.tolist()
 
 
 def test_the_question_and_its_answer_cross_as_lines() -> None:
-    question, answer = FirstAnswers(run="one.grpo"), FixedAnswers(texts=("8⏎", "5+45=50⏎"))
+    question, answer = FirstAnswers(run="one.grpo"), FixedAnswers(tokens=((9, 0), (6, 11, 0)))
     assert question_from_json(question.to_json()) == question
     assert answer_from_json(question, answer.to_json()) == answer
-    with pytest.raises(ValueError, match="texts"):
-        answer_from_json(question, '{"texts": [1]}')
+    for line in ('{"tokens": [1]}', '{"tokens": [["1"]]}'):
+        with pytest.raises(ValueError, match="tokens"):
+            answer_from_json(question, line)
 
 
 def _no_update(number: int) -> Step:

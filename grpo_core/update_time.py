@@ -1,0 +1,74 @@
+"""How long an update of a model from a folder takes on this machine: asked of its process, shown before the first."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateTimeQuestion:
+    """How long does an update take here? Asked of a run without an update.
+
+    Attributes:
+        run: id of that run.
+        step: the update that would be next.
+    """
+
+    run: str
+    step: int = 1
+
+    def to_json(self) -> str:
+        """One line; :func:`grpo_core.questions.question_from_json` reads it back."""
+        return json.dumps({"run": self.run, "step": self.step, "update_time": True}, sort_keys=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateTime:
+    """What an update of the longest completions takes, in seconds.
+
+    Attributes:
+        sampling: drawing them.
+        learning: scoring and learning, all passes.
+        device: where it was measured.
+    """
+
+    sampling: float
+    learning: float
+    device: str
+
+    @property
+    def sentence(self) -> str:
+        """For people, before they press Run."""
+        return tr(
+            "An update takes up to {whole} s here ({device}): {sampling} s of sampling and {learning} s of learning, "
+            "as measured."
+        ).format(
+            whole=_rounded(self.sampling + self.learning), sampling=_rounded(self.sampling),
+            learning=_rounded(self.learning), device=self.device.upper(),
+        )  # fmt: skip
+
+    def to_json(self) -> str:
+        """One line; :meth:`from_json` reads it back."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> UpdateTime:
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            ValueError: it is no such line.
+        """
+        held = json.loads(text)
+        seconds = [held.get(name) for name in ("sampling", "learning")]
+        if not all(isinstance(one, float) and math.isfinite(one) for one in seconds):
+            raise ValueError("what should be seconds are none")
+        return cls(sampling=seconds[0], learning=seconds[1], device=str(held["device"]))
+
+
+def _rounded(seconds: float) -> str:
+    """Two digits, or whole seconds where these are more; never as a power of ten."""
+    return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"

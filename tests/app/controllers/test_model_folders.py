@@ -1,0 +1,28 @@
+"""A model from a folder is looked at beside the window, which need not read its files again."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from app.controllers import model_folders
+from app.workspace import model_summary as summary_module
+from app.workspace.model_summary import model_summary
+
+pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="not installed: transformers")
+
+
+def test_the_line_under_evolution_reads_no_file_in_the_windows_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.core.hf.tiny import saved
+
+    files = model_folders._looked_at(saved(tmp_path / "tiny", "llama"), lambda *_: None)
+
+    def read(path: Path) -> None:
+        raise AssertionError("the files are read again")
+
+    monkeypatch.setattr(summary_module, "look", read)
+    assert f"{files.parameters:,} parameters" in model_summary(files.settings)

@@ -1,0 +1,28 @@
+"""A language model in its process: what it says where a replay differs from the record."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from grpo_core.config import folder_settings, language_settings
+from grpo_core.host.language import AnsweringLearner
+from grpo_core.lm.answers import Answering
+
+
+def note(drift: float, settings: Any) -> str:
+    learner = cast(Any, SimpleNamespace(drift=drift, settings=settings))
+    return AnsweringLearner(learner, Answering(), lambda: False).note
+
+
+@pytest.mark.parametrize("settings", [language_settings(), folder_settings("model")])
+def test_a_replay_without_a_difference_says_nothing(settings: Any) -> None:
+    assert note(0.0, settings) == ""
+
+
+def test_what_may_have_made_a_replay_differ_is_named() -> None:
+    own, folder = note(2e-6, language_settings()), note(2e-6, folder_settings("model"))
+    assert "2e-06 nats" in own and "another machine or build" in own and "threads" not in own
+    assert "2e-06 nats" in folder and "number of threads" in folder
