@@ -46,11 +46,12 @@ class UpdateProgress:
     Args:
         report: takes what is reported.
         clock: seconds that never jump.
-        quiet: seconds of an update in which nothing is reported; 0 where every update is long.
+        quiet: seconds of an update in which nothing is reported, 0 where every update is long; by default
+            :data:`QUIET`.
     """
 
     def __init__(
-        self, report: Callable[[Progress], None], clock: Callable[[], float] = time.monotonic, quiet: float = QUIET
+        self, report: Callable[[Progress], None], clock: Callable[[], float] = time.monotonic, quiet: float | None = None
     ) -> None:
         self._report, self._clock, self._quiet = report, clock, quiet
         self._step = 0
@@ -60,7 +61,7 @@ class UpdateProgress:
     def begin(self, step: int) -> None:
         """Update ``step`` begins now."""
         self._step, self._last = step, None
-        self._quiet_until = self._due = self._clock() + self._quiet
+        self._quiet_until = self._due = self._clock() + (QUIET if self._quiet is None else self._quiet)
 
     def at(self, phase: Phase, done: int = 0, total: int = 0) -> None:
         """The update is at ``done`` of ``total`` in ``phase``, both 0 where they are not counted."""

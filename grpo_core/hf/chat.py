@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core.errors import GrpoError, shortened
+from grpo_core.hf.template_limit import LONGEST, SECONDS, TemplateTimeError, limited
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.vocabulary import padded
 from grpo_core.text import tr
@@ -52,11 +53,18 @@ class Chat:
     def _prompt(self, text: str) -> list[int]:
         try:
             if self.templated:
-                messages = [{"role": "user", "content": text}]
-                text = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-                tokens = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+                tokens = self._tokenizer(self._filled_in(text), add_special_tokens=False)["input_ids"]
             else:
                 tokens = self._tokenizer(text)["input_ids"]
+        except TemplateTimeError:
+            raise GrpoError(
+                tr(
+                    "The model's chat template is not filled in after {seconds:g} seconds; a template that works takes "
+                    "some thousandths of one. Use another version of the model."
+                ).format(seconds=SECONDS)
+            ) from None
+        except GrpoError:
+            raise
         except Exception as error:  # a template is a program of the folder's, in a sandbox
             raise GrpoError(
                 tr("The model's chat template cannot be filled in: {error}.").format(error=shortened(error))
@@ -68,3 +76,16 @@ class Chat:
                 )
             )
         return [int(token) for token in tokens]
+
+    def _filled_in(self, text: str) -> str:
+        """The prompt in its template."""
+        messages = [{"role": "user", "content": text}]
+        with limited():
+            whole = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        if len(whole) > LONGEST:
+            raise GrpoError(
+                tr(
+                    "The model's chat template makes {count:,} characters of a prompt; at most {longest:,} are read."
+                ).format(count=len(whole), longest=LONGEST)
+            )
+        return str(whole)

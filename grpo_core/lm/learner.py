@@ -18,7 +18,7 @@ from grpo_core.lm.clock import Clock
 from grpo_core.lm.interface import LanguagePolicy, Poll, Scored
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.rewards import PromptSource
-from grpo_core.progress import QUIET, Phase, Progress, UpdateProgress, unreported
+from grpo_core.progress import Phase, Progress, UpdateProgress, unreported
 from grpo_core.record import Step
 from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import tr
@@ -52,7 +52,7 @@ class PolicyLearner(Generic[PolicyT]):
         cancelled: Callable[[], bool], progress: Callable[[Progress], None] = unreported,
     ) -> None:  # fmt: skip
         self._cancelled = cancelled
-        self._progress = UpdateProgress(progress, quiet=0.0 if settings.model.folder else QUIET)
+        self._progress = UpdateProgress(progress, quiet=0.0 if settings.model.folder else None)
         self._settings = history[-1].settings if history else settings
         self._step = 0
         torch.set_num_threads(self._settings.model.threads)

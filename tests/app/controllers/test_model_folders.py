@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.controllers import model_folders
+from app.sessions.file_task import TaskPoll
 from app.workspace import model_summary as summary_module
 from app.workspace.model_summary import model_summary
 
@@ -19,7 +20,7 @@ def test_the_line_under_evolution_reads_no_file_in_the_windows_thread(
 ) -> None:
     from tests.core.hf.tiny import saved
 
-    files = model_folders._looked_at(saved(tmp_path / "tiny", "llama"), lambda *_: None)
+    files = model_folders._looked_at(saved(tmp_path / "tiny", "llama"), TaskPoll())
 
     def read(path: Path) -> None:
         raise AssertionError("the files are read again")
