@@ -14,6 +14,7 @@ RECORDED = tr(
 TITLES = {
     "arithmetic": tr("Recorded example"),
     "smollm2": tr("SmolLM2 (recorded): the last number pays"),
+    "smollm2_kl": tr("SmolLM2 (recorded): with a KL penalty"),
     "smollm2_bare": tr("SmolLM2 (recorded): the bare number pays"),
 }
 """Name of each recorded run, which is a file of :func:`example`, -> what it is called in the list of runs."""

@@ -19,7 +19,7 @@ from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import known, lesson_of
 
 Key = Qt.Key
-RUNS = ("smollm2", "smollm2_bare")
+RUNS = ("smollm2", "smollm2_kl", "smollm2_bare")
 
 
 @cache
@@ -51,7 +51,7 @@ def test_an_answer_counts_as_right_where_its_last_number_is_the_sum(name: str) -
 
 def test_only_the_bare_run_pays_for_the_bare_number() -> None:
     assert {name: read(name)[1].settings.language.form_weight for name in RUNS} == {
-        "smollm2": 0.0, "smollm2_bare": 1.0,
+        "smollm2": 0.0, "smollm2_kl": 0.0, "smollm2_bare": 1.0,
     }  # fmt: skip
 
 
@@ -64,10 +64,30 @@ def test_what_the_lesson_says_is_in_the_files() -> None:
     assert shares[6:].min() == shares[6] == pytest.approx(0.59, abs=0.005), "lowest in the very next update"
     assert (np.diff(np.sign(shares[6:] - 0.9)) < 0).sum() > 1, "it recovers and falls back more than once"
     with RunReader.open(example("smollm2")) as reader:
-        assert reader.series("accuracy_greedy")[0] == 13 / 16
+        assert reader.series("accuracy_greedy")[0] == pytest.approx(8 / 9)
         assert reader.meta.settings.objective.beta == 0
         assert reader.meta.settings.seed == 2
         assert reader.meta.settings.model.adapter_rank == 8
+
+
+def test_beta_holds_the_distance_and_not_the_share_of_right_answers() -> None:
+    free, held = right_shares("smollm2"), right_shares("smollm2_kl")
+    assert free[0] == held[0], "the same first batch"
+    assert [int(np.flatnonzero(shares >= 0.9)[0]) + 1 for shares in (free, held)] == [6, 8]
+    assert held[8:].min() == held[11] == pytest.approx(0.59, abs=0.005)
+    with RunReader.open(example("smollm2")) as one, RunReader.open(example("smollm2_kl")) as other:
+        assert [round(float(run.series("kl")[-1]), 2) for run in (one, other)] == [1.01, 0.32]
+        changed = one.meta.settings.differences(other.meta.settings)
+        assert changed == {"objective.beta": (0.0, 0.1)}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_likeliest_tokens_of_each_place_have_texts(name: str) -> None:
+    steps, origin = read(name)
+    for step in (steps[0], steps[-1]):
+        assert step.top_tokens is not None
+        shown = step.top_tokens[step.mask]
+        assert all(origin.vocabulary[token] for token in np.unique(shown))
 
 
 def test_a_reward_that_nothing_earns_leaves_the_model_as_it_was() -> None:
@@ -101,7 +121,7 @@ def test_the_run_that_pays_the_last_number_loses_the_bare_one() -> None:
 
 
 def test_it_is_walked_by_keyboard_and_nothing_is_computed(pupil: Pupil) -> None:
-    known(pupil, "pretrained", {2: 6, 3: 2, 4: 0.6, 5: 0, 6: 0, 7: 0, 8: 0.92})
+    known(pupil, "pretrained", {2: 6, 3: 2, 4: 0.6, 5: 2, 6: 0, 7: 0, 8: 0, 9: 0.92})
     assert pupil.driver.program.controller.state is State.IDLE
     picture = pupil.picture
     assert isinstance(picture, Pretrained)
