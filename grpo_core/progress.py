@@ -51,7 +51,10 @@ class UpdateProgress:
     """
 
     def __init__(
-        self, report: Callable[[Progress], None], clock: Callable[[], float] = time.monotonic, quiet: float | None = None
+        self,
+        report: Callable[[Progress], None],
+        clock: Callable[[], float] = time.monotonic,
+        quiet: float | None = None,
     ) -> None:
         self._report, self._clock, self._quiet = report, clock, quiet
         self._step = 0
