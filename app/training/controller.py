@@ -11,6 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from app.training.mailbox import Mailbox
+from app.training.receipts import Receipts
 from app.training.run_process import Serve
 from app.training.worker import Worker
 from grpo_core.breakpoints import Breakpoint
@@ -114,11 +115,12 @@ class Controller(QObject):
         self._mailbox = Mailbox()
         self._may_go_on = threading.Event()
         self._may_go_on.set()
-        self._tokens = count(1)
+        self._receipts = Receipts()
         self._looked: tuple[str, int] | None = None
         self._worker = Worker(
-            self._mailbox, self._may_go_on, learners=learners, writers=writers, main=process, parent=self
-        )
+            self._mailbox, self._receipts, self._may_go_on, learners=learners, writers=writers, main=process,
+            parent=self,
+        )  # fmt: skip
         self._worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
         self._worker.notified.connect(self.notified, Qt.ConnectionType.QueuedConnection)
         self._worker.progressed.connect(self._on_progress, Qt.ConnectionType.QueuedConnection)
@@ -220,8 +222,7 @@ class Controller(QObject):
         still = self.state not in (State.RUNNING, State.STOPPING)
         if self.buffer is None or (still and self.buffer.committed == self.buffer.head):
             return True
-        token = next(self._tokens)
-        done = self._worker.expect(token)
+        token, done = self._receipts.expected()
         self.go_on()
         self._mailbox.post(Commit(run_id=self.run_id, token=token))
         return done.wait(timeout) and self.buffer.committed == self.buffer.head
@@ -231,8 +232,7 @@ class Controller(QObject):
 
         The update in progress is given up for it.
         """
-        token = next(self._tokens)
-        done = self._worker.expect(token)
+        token, done = self._receipts.expected()
         self.go_on()
         self._mailbox.post(Settle(token=token))
         return done.wait(timeout)
@@ -245,10 +245,6 @@ class Controller(QObject):
             self.step()
         elif self.run_id:
             self._post(Run(order=self._next_order(), run_id=self.run_id, updates=length), self._moving)
-
-    def run_n(self, updates: int) -> None:
-        """Make exactly so many further updates."""
-        self.run(updates)
 
     def step(self) -> None:
         """One update at once, whatever the speed. Presses add up."""

@@ -16,33 +16,29 @@ from multiprocessing.connection import Connection
 from typing import Protocol
 
 from app.training.deadlines import Deadlines
-from app.training.recovery import recovered
 from app.training.restart_state import RestartState
 from app.training.run_process import CLOSING, PATIENCE, RunProcess, Serve
+from app.training.stand_in import StandIn
 from grpo_core.errors import GrpoError
 from grpo_core.host.commands import (
     Ask,
     Begin,
-    Close,
     Command,
     Commit,
     Look,
     OneStep,
     Pause,
     Run,
-    RunCommand,
-    SetBreakpoints,
-    SetSpeed,
     Settle,
     Shutdown,
 )
 from grpo_core.host.live_run import Writers, run_writer
 from grpo_core.host.messages import from_command, to_bundle, to_progress, to_report
 from grpo_core.host.process import serve
-from grpo_core.host.reports import Failure, Outlet, Report, State
+from grpo_core.host.reports import Outlet
 from grpo_core.host.wire import Message
 from grpo_core.progress import Progress
-from grpo_core.questions import AnyQuestion, answer_from_json, question_from_json
+from grpo_core.questions import answer_from_json, question_from_json
 from grpo_core.text import tr
 
 
@@ -66,7 +62,7 @@ class ProcessHost:
         self.ended = False
         self.unavailable = ""
         self.devices: tuple[str, ...] = ()
-        self._outlet, self._main, self._writers = outlet, main, writers
+        self._outlet, self._main = outlet, main
         self._process: RunProcess | None = None
         self._deadlines = Deadlines()
         self._looked = ""  # id of the run whose fresh updates it was asked for and has not sent yet
@@ -74,6 +70,7 @@ class ProcessHost:
         self._serial = 0
         self._unheard: deque[tuple[int, Command]] = deque()
         self._state = RestartState()
+        self._stand_in = StandIn(self._state, outlet, writers)
 
     @property
     def connection(self) -> Connection | None:
@@ -182,9 +179,9 @@ class ProcessHost:
             case "answer":
                 question = question_from_json(message["question"])
                 text = message["answer"]
-                self._answer(question, text if message["refused"] else answer_from_json(question, text))
+                self._stand_in.answer(question, text if message["refused"] else answer_from_json(question, text))
             case "done":
-                self._done(message["token"])
+                self._stand_in.done(message["token"])
             case "note":
                 self._outlet.tell(message["text"])
             case "progress":
@@ -211,7 +208,7 @@ class ProcessHost:
         return any(command.urgent for _, command in self._unheard)
 
     def _close(self, process: RunProcess) -> None:
-        """Whether the process was asked to end, has heard that, and closes its file first."""
+        """The process has heard that it is to end: take in what it says until its file is closed."""
         messages: list[Message] = []
         deadline = time.monotonic() + CLOSING
         with suppress(EOFError, OSError):
@@ -222,14 +219,6 @@ class ProcessHost:
         process.close()
         self._process = None
         self.ended = True
-
-    def _answer(self, question: AnyQuestion, answer: object) -> None:
-        self._state.answered(question)
-        self._outlet.answer(question, answer)  # type: ignore[arg-type]  # what it is follows from the question
-
-    def _done(self, token: int) -> None:
-        self._state.tokens.discard(token)
-        self._outlet.done(token)
 
     # -- without the process ---------------------------------------------------------------------------------------
 
@@ -249,86 +238,27 @@ class ProcessHost:
         ).format(how=how)
 
     def _on_end(self, sentence: str) -> None:
-        """The process is gone: keep what it has finished, report, and carry out what it did not hear."""
+        """The process is gone: carry out what it did not hear, as far as that is still wanted."""
         self._process = None
         unheard = [command for _, command in self._unheard]
-        ends = any(isinstance(command, Shutdown) for command in unheard)
-        if not self._deadlines.ready and not ends:
+        leaving = any(isinstance(command, Shutdown) for command in unheard)
+        if not self._deadlines.ready and not leaving:
             self.unavailable = sentence
             return
         self._unheard.clear()
-        for question in [*self._state.questions]:
-            self._answer(question, sentence)
-        for token in [*self._state.tokens]:
-            self._done(token)
-        for run_id in self._state.others:
-            self._close_here(run_id)
-        if self._state.current_begin is None:
-            self._outlet.tell(sentence)
-        elif not ends:  # also a run that it had not begun yet: what ended it may end the next process as well
-            self._fail(sentence)
-        for command in unheard[-1:] if ends else unheard:
+        self._stand_in.take_over(sentence, leaving=leaving)
+        for command in unheard[-1:] if leaving else unheard:
             if not isinstance(command, (Begin, Run, OneStep, Pause, Ask, Commit, Settle)):
                 self._without(command)
 
-    def _fail(self, sentence: str) -> None:
-        begin, reason = recovered(self._state.begins[self._state.current], self._writers)
-        self._state.begins[self._state.current] = begin
-        sentence = f"{sentence} {reason}" if reason is not None else sentence
-        failure = Failure(run_id=begin.run_id, sentence=sentence, step=begin.buffer.head)
-        self._report(State.FAILED, failure)
-
     def _without(self, command: Command) -> None:
-        """Carry out a command while there is no process."""
-        current = self._state.current_begin
-        match command:
-            case Begin(run_id=run_id):
-                for other in [other for other in self._state.begins if other != run_id]:
-                    self._close_here(other)
-                self._restart(command)
-            case Run() | OneStep() | Ask() if current is not None and command.run_id == current.run_id:
-                self._restart(current)
-                self._again(command)
-            case Ask(question=question):
-                self._answer(question, tr("The question was given up."))
-            case Close(run_id=run_id):
-                if run_id in self._state.begins:
-                    self._close_here(run_id)
-                else:
-                    self._report(State.IDLE)
-            case Pause(run_id=run_id) if run_id in self._state.begins:
-                self._report(State.FAILED)  # where it has stood since its process ended
-            case Commit(token=token) | Settle(token=token):
-                self._done(token)
-            case Shutdown():
-                for other in [*self._state.begins]:
-                    self._close_here(other)
-                self.ended = True
-            case SetSpeed() | SetBreakpoints() | Look() | RunCommand():
-                pass  # noted, or for a run that does not move
-            case _:
-                raise TypeError(f"a host knows no command {command!r}")
-
-    def _restart(self, begin: Begin) -> None:
-        """Begin a run in a new process; what the window asked the old one to show, it has not seen."""
-        self.start()
-        for command in (self._state.speed, self._state.breakpoints, begin, Look(run_id=begin.run_id)):
-            self._again(command)
-
-    def _again(self, command: Command) -> None:
-        if self._process is not None:
-            self._send(command)
-        else:
-            self._unheard.append((0, command))
-
-    def _close_here(self, run_id: str) -> None:
-        """A run that its process did not close."""
-        begin, reason = recovered(self._state.begins.pop(run_id), self._writers)
-        failure = None
-        if reason is not None:
-            failure = Failure(run_id=run_id, sentence=str(reason), step=begin.buffer.head)
-        self._report(State.IDLE, failure, closed=run_id)
-
-    def _report(self, state: State, failure: Failure | None = None, closed: str = "") -> None:
-        run_id = "" if state is State.IDLE else self._state.current
-        self._outlet.report(Report(run_id=run_id, order=self._state.order, state=state, failure=failure, closed=closed))
+        """Carry out a command while there is no process; in another one, where it takes one."""
+        remaining = self._stand_in.obey(command)
+        if remaining:
+            self.start()
+        for each in remaining:
+            if self._process is not None:
+                self._send(each)
+            else:
+                self._unheard.append((0, each))
+        self.ended = self.ended or isinstance(command, Shutdown)

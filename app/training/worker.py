@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QThread, Signal
 from app.training.local_host import LocalHost, local_learner
 from app.training.mailbox import Mailbox
 from app.training.process_host import ProcessHost
+from app.training.receipts import Receipts
 from app.training.run_process import Serve
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin, Command, SetBreakpoints, SetSpeed
@@ -47,6 +48,7 @@ class Worker(QThread):
     def __init__(
         self,
         mailbox: Mailbox,
+        receipts: Receipts,
         may_go_on: threading.Event,
         *,
         learners: Learners | None = None,
@@ -58,6 +60,7 @@ class Worker(QThread):
 
         Args:
             mailbox: where its commands come from.
+            receipts: where it hands in the tokens of those that have been carried out.
             may_go_on: unset while the window draws and a loop in this thread had better wait.
             learners: makes learners in this thread; by default those that need no torch, and a process for the others.
             writers: makes the writers of run files in this thread.
@@ -65,12 +68,11 @@ class Worker(QThread):
             parent: owns it.
         """
         super().__init__(parent)
-        self._mailbox = mailbox
+        self._mailbox, self._receipts = mailbox, receipts
         self._may_go_on = may_go_on
         self._learners = learners
         self._writers = writers
         self._main = main
-        self._done: dict[int, threading.Event] = {}
         self._standing: dict[type[Command], Command] = {}
         self.process: ProcessHost | None = None
 
@@ -78,11 +80,6 @@ class Worker(QThread):
     def devices(self) -> tuple[str, ...]:
         """What language models can be computed on, in words; empty until one was loaded."""
         return () if self.process is None else self.process.devices
-
-    def expect(self, token: int) -> threading.Event:
-        """What is set when the command with this token has been carried out."""
-        event = self._done[token] = threading.Event()
-        return event
 
     def run(self) -> None:
         """The thread's whole life: wait, pass on, listen, and again."""
@@ -165,6 +162,4 @@ class Worker(QThread):
 
     def done(self, token: int) -> None:
         """A command has been carried out."""
-        event = self._done.pop(token, None)
-        if event is not None:
-            event.set()
+        self._receipts.arrived(token)

@@ -77,7 +77,7 @@ class Anything(RuleBasedStateMachine):
         self.pause()
         if self.trainer.state is State.PAUSED:
             head = self.trainer.head
-            self.trainer.run_n(updates)
+            self.trainer.run(updates)
             self.trainer.until_rest()
             assert self.trainer.head == head + updates or self.trainer.failures
 

@@ -57,7 +57,7 @@ def test_run_n_makes_exactly_n_updates_and_all_are_on_disk_when_it_rests(trainer
     trainer.begin(Settings(), path)
     trainer.until(State.PAUSED)
     for wanted in (7, 12):
-        trainer.run_n(wanted - trainer.head)
+        trainer.run(wanted - trainer.head)
         trainer.until(State.PAUSED)
         assert trainer.head == wanted
         with RunReader.open(path) as reader:
@@ -146,7 +146,7 @@ def test_pauses_and_speeds_leave_no_trace_in_the_numbers(trainer: Trainer, tmp_p
     trainer.step()
     trainer.until(State.PAUSED)
     trainer.set_speed(None)
-    trainer.run_n(30 - trainer.head)
+    trainer.run(30 - trainer.head)
     trainer.until(State.PAUSED)
     assert_same(steps_in(path), list(islice(learner(Settings()), 30)))
 

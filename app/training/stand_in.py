@@ -1,0 +1,121 @@
+"""Commands while there is no process: some are carried out here, some take another process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.training.recovery import recovered
+from app.training.restart_state import RestartState
+from grpo_core.host.commands import (
+    Ask,
+    Begin,
+    Close,
+    Command,
+    Commit,
+    Look,
+    OneStep,
+    Pause,
+    Run,
+    RunCommand,
+    SetBreakpoints,
+    SetSpeed,
+    Settle,
+    Shutdown,
+)
+from grpo_core.host.live_run import Writers
+from grpo_core.host.reports import Failure, Outlet, Report, State
+from grpo_core.questions import AnyAnswer, AnyQuestion
+from grpo_core.text import tr
+
+
+class StandIn:
+    """Stands in for a process that has ended: closes its files, and reports what it cannot report any more.
+
+    Args:
+        state: what another process would have to know.
+        outlet: where results and reports go.
+        writers: makes the writers of run files, for updates that the process has finished and not written.
+    """
+
+    def __init__(self, state: RestartState, outlet: Outlet, writers: Writers) -> None:
+        self._state, self._outlet, self._writers = state, outlet, writers
+
+    def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
+        """Hand on an answer, or the sentence why there is none; nobody waits for it any more."""
+        self._state.answered(question)
+        self._outlet.answer(question, answer)
+
+    def done(self, token: int) -> None:
+        """Hand on that a command has been carried out; nobody waits for it any more."""
+        self._state.tokens.discard(token)
+        self._outlet.done(token)
+
+    def take_over(self, sentence: str, *, leaving: bool) -> None:
+        """The process has ended, for the reason in ``sentence``: keep what it has finished, and report.
+
+        Args:
+            sentence: for the user.
+            leaving: the program is closing, so that no run goes on.
+        """
+        for question in [*self._state.questions]:
+            self.answer(question, sentence)
+        for token in [*self._state.tokens]:
+            self.done(token)
+        for run_id in self._state.others:
+            self._close(run_id)
+        if self._state.current_begin is None:
+            self._outlet.tell(sentence)
+        elif not leaving:  # also a run that it had not begun yet: what ended it may end the next process as well
+            self._fail(sentence)
+
+    def obey(self, command: Command) -> Sequence[Command]:
+        """Carry out ``command``; returns what another process has to carry out for it, in this order."""
+        current = self._state.current_begin
+        match command:
+            case Begin(run_id=run_id):
+                for other in [other for other in self._state.begins if other != run_id]:
+                    self._close(other)
+                return self._begun_again(command)
+            case Run() | OneStep() | Ask() if current is not None and command.run_id == current.run_id:
+                return [*self._begun_again(current), command]
+            case Ask(question=question):
+                self.answer(question, tr("The question was given up."))
+            case Close(run_id=run_id):
+                if run_id in self._state.begins:
+                    self._close(run_id)
+                else:
+                    self._report(State.IDLE)
+            case Pause(run_id=run_id) if run_id in self._state.begins:
+                self._report(State.FAILED)  # where it has stood since its process ended
+            case Commit(token=token) | Settle(token=token):
+                self.done(token)
+            case Shutdown():
+                for other in [*self._state.begins]:
+                    self._close(other)
+            case SetSpeed() | SetBreakpoints() | Look() | RunCommand():
+                pass  # noted, or for a run that does not move
+            case _:
+                raise TypeError(f"a host knows no command {command!r}")
+        return []
+
+    def _begun_again(self, begin: Begin) -> list[Command]:
+        """What begins a run in another process; what the window asked the old one to show, it has not seen."""
+        return [self._state.speed, self._state.breakpoints, begin, Look(run_id=begin.run_id)]
+
+    def _fail(self, sentence: str) -> None:
+        begin, reason = recovered(self._state.begins[self._state.current], self._writers)
+        self._state.begins[self._state.current] = begin
+        sentence = f"{sentence} {reason}" if reason is not None else sentence
+        self._report(State.FAILED, Failure(run_id=begin.run_id, sentence=sentence, step=begin.buffer.head))
+
+    def _close(self, run_id: str) -> None:
+        """Close the file of a run that its process did not close."""
+        begin, reason = recovered(self._state.begins.pop(run_id), self._writers)
+        failure = None
+        if reason is not None:
+            failure = Failure(run_id=run_id, sentence=str(reason), step=begin.buffer.head)
+        self._report(State.IDLE, failure, closed=run_id)
+
+    def _report(self, state: State, failure: Failure | None = None, closed: str = "") -> None:
+        run_id = "" if state is State.IDLE else self._state.current
+        self._outlet.report(Report(run_id=run_id, order=self._state.order, state=state, failure=failure, closed=closed))

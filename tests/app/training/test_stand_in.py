@@ -1,0 +1,122 @@
+"""Commands while there is no process: what is carried out at once, and what takes another process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.training.restart_state import RestartState
+from app.training.stand_in import StandIn
+from grpo_core.config import Settings
+from grpo_core.host.buffer import Buffer
+from grpo_core.host.commands import (
+    Begin,
+    Close,
+    Command,
+    Commit,
+    Look,
+    OneStep,
+    Pause,
+    Run,
+    SetBreakpoints,
+    SetSpeed,
+    Shutdown,
+)
+from grpo_core.host.live_run import run_writer
+from grpo_core.host.reports import Report, State
+from grpo_core.questions import AnyAnswer, AnyQuestion
+
+
+class Reported:
+    """An outlet that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.reports: list[Report] = []
+        self.sentences: list[str] = []
+        self.tokens: list[int] = []
+
+    def fresh(self, buffer: Buffer) -> None:
+        """Updates have arrived."""
+
+    def report(self, report: Report) -> None:
+        self.reports.append(report)
+
+    def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
+        raise AssertionError(f"nobody has asked {question!r}")
+
+    def tell(self, sentence: str) -> None:
+        self.sentences.append(sentence)
+
+    def done(self, token: int) -> None:
+        self.tokens.append(token)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unknown(Command):
+    """A command that no host knows."""
+
+
+def begin(folder: Path, run_id: str = "a", order: int = 1) -> Begin:
+    settings = Settings()
+    return Begin(
+        run_id=run_id, order=order, path=folder / f"{run_id}.grpo", settings=settings, buffer=Buffer(run_id, settings)
+    )
+
+
+@pytest.fixture
+def outlet() -> Reported:
+    return Reported()
+
+
+def obeyed(outlet: Reported, *commands: Command) -> list[Command]:
+    """What another process has to carry out for the last of ``commands``."""
+    state = RestartState()
+    stand_in, remaining = StandIn(state, outlet, run_writer), list[Command]()
+    for command in commands:
+        state.note(command)
+        remaining = [*stand_in.obey(command)]
+    return remaining
+
+
+@pytest.mark.parametrize("command", [Run(run_id="a", updates=3), OneStep(run_id="a")])
+def test_a_run_that_is_to_go_on_begins_again_as_it_was_set(command: Command, outlet: Reported, tmp_path: Path) -> None:
+    slow, stops, begun = SetSpeed(speed=2.0), SetBreakpoints(breakpoints=()), begin(tmp_path)
+    remaining = obeyed(outlet, slow, stops, begun, command)
+    assert remaining == [slow, stops, begun, Look(run_id="a"), command]
+    assert outlet.reports == []
+
+
+def test_a_new_run_closes_the_one_before(outlet: Reported, tmp_path: Path) -> None:
+    second = begin(tmp_path, "b", order=2)
+    assert second in obeyed(outlet, begin(tmp_path), second)
+    assert [(report.closed, report.state, report.order) for report in outlet.reports] == [("a", State.IDLE, 2)]
+
+
+@pytest.mark.parametrize(
+    ("command", "states"),
+    [
+        (Run(run_id="another", updates=None), []),
+        (Pause(run_id="a"), [State.FAILED]),
+        (Close(run_id="a"), [State.IDLE]),
+        (Close(run_id="another"), [State.IDLE]),
+        (Shutdown(), [State.IDLE]),
+        (Look(run_id="a"), []),
+    ],
+)
+def test_what_moves_no_run_takes_no_process(
+    command: Command, states: list[State], outlet: Reported, tmp_path: Path
+) -> None:
+    assert obeyed(outlet, begin(tmp_path), command) == []
+    assert [report.state for report in outlet.reports] == states
+
+
+def test_who_waits_for_a_commit_is_let_go(outlet: Reported, tmp_path: Path) -> None:
+    assert obeyed(outlet, begin(tmp_path), Commit(run_id="a", token=7)) == []
+    assert outlet.tokens == [7]
+
+
+def test_a_command_that_no_host_knows_is_an_error(outlet: Reported) -> None:
+    with pytest.raises(TypeError, match="knows no command"):
+        StandIn(RestartState(), outlet, run_writer).obey(Unknown())
