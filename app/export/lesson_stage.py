@@ -139,7 +139,7 @@ class LessonStage:
     @property
     def at_rest(self) -> bool:
         """Whether the run, the picture and every panel have come to the step, and its prediction is scored."""
-        player, picture = self.player, self.page.interactive
+        player, picture = self.player, self.page.picture.interactive
         placed = player.placed.get(player.place)
         scored = placed is None or placed.value is not None or bool(player.problem)
         computed = picture is None or picture.ready

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QVBoxLayout, QWidget
 
+from app.lessons.bar import LessonBar
 from app.lessons.ending import Ending
-from app.lessons.interactives.base import Interactive
 from app.lessons.knobs import Knobs
-from app.lessons.morph import Morph
+from app.lessons.picture import LessonPicture
 from app.lessons.player import LessonPlayer
 from app.lessons.prediction import Placed, PredictionBox
 from app.lessons.text import LessonText
-from app.theme.labels import Label, plain_tip
+from app.theme.labels import Label
+from app.theme.scroll_area import plain_scroll_area
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
@@ -24,8 +25,6 @@ PICTURE, WORDS = 63, 37
 """Shares of the page's width."""
 STAGE_TEXT, STAGE_QUESTION = 1.9, 2.2
 """Before a class, on a screen of 1080 lines: times the roles "body" (13 pixels) and "number" (20)."""
-PARTLY_HIDDEN = tr("Part of this picture is hidden until the question is answered.")
-PREDICT_FIRST = tr("Predict first: ▲ ▼ and Return. Going on once more skips the question.")
 
 
 class LessonPage(QWidget):
@@ -59,19 +58,18 @@ class LessonPage(QWidget):
         self._result = QTimer(self)
         self._result.setSingleShot(True)
         self._result.timeout.connect(self._on_result)
-        self.interactive: Interactive | None = None
-        self._morph: Morph | None = None
+        self.picture = LessonPicture(workspace, lesson_player)
+        self.picture.touched.connect(self.redraw)
+        self.picture.guessed.connect(self.put_guess)
+        self.bar = LessonBar(lesson_player)
         self.stage = self.filmed = False
-        self.title, self.question, self.count, self.note = Label(), Label(), Label(), Label()
+        self.title, self.question, self.count = Label(), Label(), Label()
         self.question.setWordWrap(True)
         self.question.setAccessibleName(tr("Question"))
         self.question.hide()
         self.title.setWordWrap(True)
         self.title.setAccessibleName(tr("Question of the lesson"))
         self.count.setObjectName("muted")
-        self.note.setObjectName("muted")
-        self.note.setWordWrap(True)
-        self.note.setMinimumWidth(1)  # gives way to the buttons
         self.text, self.knobs, self.prediction = LessonText(), Knobs(), PredictionBox()
         self.ending = Ending()
         self.ending.chosen.connect(self.wanted)
@@ -81,14 +79,13 @@ class LessonPage(QWidget):
         self.prediction.placed.connect(self._on_placed)
         self.prediction.skipped.connect(lesson_player.skip)
         self.prediction.moved.connect(self._on_guess)
-        self.back, self.next = QPushButton(tr("‹ Back")), QPushButton(tr("Next ›"))
-        self.open, self.leave = QPushButton(tr("Open in the full app")), QPushButton(tr("Leave"))
         self._build()
 
     def _build(self) -> None:
-        self._body = QVBoxLayout()
-        self._body.setSpacing(8)
-        self._body.addWidget(self.knobs)
+        body = QVBoxLayout()
+        body.setSpacing(8)
+        body.addWidget(self.picture, 1)
+        body.addWidget(self.knobs)
         words = QWidget()
         self._beside = beside = QVBoxLayout(words)
         beside.setContentsMargins(0, 0, 8, 0)
@@ -97,47 +94,21 @@ class LessonPage(QWidget):
         beside.addWidget(self.prediction)
         beside.addWidget(self.ending)
         beside.addStretch(1)
-        self.words = QScrollArea()
-        self.words.setWidget(words)
-        self.words.setWidgetResizable(True)
-        self.words.setFrameShape(QFrame.Shape.NoFrame)
-        self.words.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.words.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.words = plain_scroll_area(words)
         self._both = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._both.setSpacing(24)
-        self._both.addLayout(self._body, PICTURE)
+        self._both.addLayout(body)
         self._both.addWidget(self.words, WORDS)
         top = QHBoxLayout()
         top.addWidget(self.title, 1)
         top.addWidget(self.count, 0, Qt.AlignmentFlag.AlignTop)
-        bar = QHBoxLayout()
-        bar.setSpacing(8)
-        for button, tip in (
-            (self.back, tr("The step before (Left).")),
-            (self.next, tr("The next step (Right, Space).")),
-            (self.open, tr("Go on with this run, all panels and all settings.")),
-            (self.leave, tr("Back to your own run, as you left it (Esc).")),
-        ):
-            button.setToolTip(plain_tip(tip))
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        for button in (self.back, self.next):
-            bar.addWidget(button)
-        bar.addWidget(self.note, 1)
-        bar.addStretch(1)
-        for button in (self.open, self.leave):
-            button.setProperty("flat", True)
-            bar.addWidget(button)
-        self.back.clicked.connect(self._lesson_player.back)
-        self.next.clicked.connect(self._lesson_player.next)
-        self.open.clicked.connect(self._lesson_player.keep)
-        self.leave.clicked.connect(self._lesson_player.leave)
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(10)
         column.addLayout(top)
         column.addWidget(self.question)
         column.addLayout(self._both, 1)
-        column.addLayout(bar)
+        column.addWidget(self.bar)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -147,13 +118,14 @@ class LessonPage(QWidget):
         lesson = lesson_player.lesson
         self._show_guess_beside()
         if lesson is None:
-            self._clear()
+            self._shown = None
+            self._open_picture("")
             return
         self._dress(view)
-        self._picture(lesson.interactive)
+        self._open_picture(lesson.interactive)
         step, seen = lesson_player.step, lesson_player.seen
-        if self.interactive is not None and not lesson_player.busy:
-            self._draw_picture(view, self.interactive)
+        if not lesson_player.busy:
+            self._draw_picture(view)
         lesson_player.score()
         placed = lesson_player.placed.get(lesson_player.place)
         answered = placed if placed is None or not lesson_player.reveal.playing else Placed(placed.guess)
@@ -168,7 +140,7 @@ class LessonPage(QWidget):
         scale = self._unit * STAGE_TEXT if self.stage else view.scale
         self.text.show_text(step.text if reads else "", lesson.words, view.theme, scale)
         self.text.setVisible(reads)
-        self.words.setVisible(asks or lesson_player.finished or not self.stage or self.interactive is None)
+        self.words.setVisible(asks or lesson_player.finished or not self.stage or self.picture.interactive is None)
         self.prediction.show_prediction(None if lesson_player.finished else step.predict, answered)
         if lesson_player.reveal.playing:
             self.prediction.result.hide()
@@ -178,35 +150,21 @@ class LessonPage(QWidget):
         self.ending.setVisible(lesson_player.finished)
         if lesson_player.finished:
             self.ending.show_lesson(lesson, lesson_player.placed, self.following, view.theme, view.scale)
-        if self.filmed and self.interactive is not None:
-            self.interactive.show_on_paper()
+        self.picture.show_on_paper()
         turnable = bool(seen.knobs) and not lesson_player.covered and not self.filmed
         self.knobs.setVisible(turnable and not lesson_player.finished)
         if seen.knobs:
             self.knobs.show_knobs(seen.knobs, view.wanted, bool(lesson_player.turned))
-        self._say_where(view)
+        self.bar.draw(view, self.picture.progress_text, stage=self.stage, filmed=self.filmed)
+        self._focus_new_step(lesson)
 
-    def _draw_picture(self, view: View, picture: Interactive) -> None:
-        """The interactive at its step: on its way there while an answer is played, and without what would give an
-        answer away while a question is open."""
+    def _draw_picture(self, view: View) -> None:
+        """The picture at its step, with the prediction in it where a height is asked for."""
         lesson_player = self._lesson_player
-        picture.hidden = lesson_player.hidden
-        picture.show_step(lesson_player.seen)
-        placed, predict = lesson_player.placed.get(lesson_player.place), lesson_player.step.predict
+        predict = lesson_player.step.predict
         ghost = predict is not None and predict.kind == "ghost"
-        asks = ghost and lesson_player.covered and not self.filmed
-        picture.show_ghost(self._guess(placed) if ghost else None, asks=asks)
-        picture.draw(view)
-        if picture.ready and self._morph is not None:
-            lesson_player.play_change()
-        if self._morph is not None and lesson_player.changing:
-            self._morph.blend(lesson_player.reveal.eased)
-        elif self._morph is not None and picture.ready:
-            self._morph.blend(1.0)
-            self._morph = None
-        picture.hide_parts(lesson_player.hidden, view.theme, view.scale)
-        picture.hold(lesson_player.covered)
-        picture.setAccessibleDescription(PARTLY_HIDDEN if lesson_player.hidden else picture.summary(view))
+        placed = lesson_player.placed.get(lesson_player.place)
+        self.picture.draw(view, self._guess(placed) if ghost else None, asks=ghost and lesson_player.covered)
 
     def _guess(self, placed: Placed | None) -> float | None:
         """The prediction as it stands now, or as it was ``placed``."""
@@ -229,27 +187,12 @@ class LessonPage(QWidget):
         """A prediction was dragged in a picture."""
         self.prediction.put(guess)
 
-    def _say_where(self, view: View) -> None:
-        lesson_player, lesson = self._lesson_player, self._lesson_player.lesson
-        assert lesson is not None
-        last = lesson_player.place + 1 == len(lesson.steps)
-        self.back.setEnabled(lesson_player.place > 0)
-        self.next.setText(tr("Finish") if last and not lesson_player.covered else tr("Next ›"))
-        self.next.setVisible(not lesson_player.finished and not self.filmed)
-        self.back.setVisible(not self.filmed)
-        progress = (
-            tr("Update {head} of {update}…").format(head=view.head, update=lesson_player.seen.update)
-            if lesson_player.busy
-            else ""
-        )
-        waiting = self.interactive.progress_text if self.interactive is not None else ""
-        warned = PREDICT_FIRST if lesson_player.warned else ""
-        note = lesson_player.problem or warned or progress or waiting
-        self.note.setText(note)
-        self.note.setVisible(bool(note))
-        here = lesson.id, lesson_player.place, lesson_player.covered, lesson_player.finished
-        if here != self._shown:
-            self._shown = here
+    def _focus_new_step(self, lesson: Lesson) -> None:
+        """Where another step, another question, or the end is shown, the keyboard goes to it."""
+        lesson_player = self._lesson_player
+        shown = lesson.id, lesson_player.place, lesson_player.covered, lesson_player.finished
+        if shown != self._shown:
+            self._shown = shown
             self.take_focus()
 
     def set_stage(self, on: bool) -> None:
@@ -282,34 +225,15 @@ class LessonPage(QWidget):
         """
         across, directions = self.width() > 1.1 * self.height(), QBoxLayout.Direction
         beside = directions.LeftToRight if across else directions.TopToBottom
-        self._both.setDirection(directions.BottomToTop if self.interactive is None else beside)
-        self.knobs.stand(self.interactive is None)
+        alone = self.picture.interactive is None
+        self._both.setStretch(0, 0 if alone else PICTURE)
+        self._both.setDirection(directions.BottomToTop if alone else beside)
+        self.knobs.stand(alone)
 
-    def _picture(self, name: str) -> None:
-        """The lesson's interactive, made when it is first needed."""
-        from app.lessons.interactives.table import INTERACTIVES
-
-        wanted = INTERACTIVES.get(name)
-        if wanted is not None and type(self.interactive) is wanted:
-            return
-        self._clear()
-        if wanted is not None:
-            self.interactive = wanted(self._workspace)
-            self.interactive.touched.connect(self.redraw)
-            self.interactive.guessed.connect(self.put_guess)
-            self._body.insertWidget(0, self.interactive, 1)
-        self._both.setStretch(0, PICTURE if self.interactive is not None else 0)
-        self._arrange()
-        self._lesson_player.interactive = self.interactive
-
-    def _clear(self) -> None:
-        self._shown = self._morph = None
-        old, self.interactive, self._lesson_player.interactive = self.interactive, None, None
-        if old is not None:
-            old.let_go()
-            self._body.removeWidget(old)
-            old.hide()
-            old.deleteLater()
+    def _open_picture(self, name: str) -> None:
+        """Have the lesson's own picture, or none, and the words where they belong beside it."""
+        if self.picture.open(name):
+            self._arrange()
 
     def _dress(self, view: View) -> None:
         theme, unit = view.theme, self._unit
@@ -318,15 +242,13 @@ class LessonPage(QWidget):
             theme.font("body", STAGE_TEXT * unit * 1.15) if self.stage else theme.font("number", view.scale * 1.1)
         )
         self.question.setFont(theme.font("number", STAGE_QUESTION * unit))
-        for label in (self.count, self.note):
+        for label in (self.count, self.bar.note):
             label.setFont(theme.font("body", STAGE_TEXT * unit if self.stage else view.scale))
         if self.stage:
             self.prediction.set_look(theme, STAGE_TEXT * unit, unit)
         else:
             self.prediction.set_look(theme, view.scale)
-        for button in (self.open, self.leave):
-            button.setVisible(not self.stage)
-        self.prediction.filmed = self.filmed
+        self.prediction.filmed = self.picture.filmed = self.filmed
 
     @property
     def _unit(self) -> float:
@@ -335,7 +257,7 @@ class LessonPage(QWidget):
 
     def answer(self, guess: float | None) -> None:
         """Place a prediction, or none; the picture changes from what it shows now into the answer."""
-        self._morph = None if self.interactive is None else Morph(self.interactive)
+        self.picture.keep_before_answer()
         self._lesson_player.predict(guess)
 
     @Slot(float)
@@ -354,8 +276,7 @@ class LessonPage(QWidget):
 
     def let_go(self) -> None:
         """The program closes."""
-        if self.interactive is not None:
-            self.interactive.let_go()
+        self.picture.let_go()
 
     @Slot(str, object)
     def _on_turned(self, path: str, value: object) -> None:

@@ -37,8 +37,8 @@ class Pupil:
 
     @property
     def picture(self) -> Interactive:
-        assert self.page.interactive is not None
-        return self.page.interactive
+        assert self.page.picture.interactive is not None
+        return self.page.picture.interactive
 
     def press(self, key: Qt.Key) -> None:
         """A key for whatever has the focus, and time for what follows from it."""
@@ -54,7 +54,7 @@ class Pupil:
 
     def _still(self) -> bool:
         placed = self.lesson_player.placed.get(self.lesson_player.place)
-        picture = self.page.interactive
+        picture = self.page.picture.interactive
         open_ = placed is not None and placed.value is None and not self.lesson_player.problem
         return not self.lesson_player.busy and not open_ and (picture is None or picture.ready)
 
@@ -121,7 +121,7 @@ class Pupil:
                 self.predict(0 if step.predict.kind in ("choice", "direction") else middle)
             assert not self.lesson_player.covered
             assert self.lesson_player.problem == ""
-            assert self.page.note.text() == ""
+            assert self.page.bar.note.text() == ""
             if place + 1 < len(lesson.steps):
                 self.next()
         return [self.lesson_player.placed[place] for place in sorted(self.lesson_player.placed)]

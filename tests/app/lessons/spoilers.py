@@ -9,7 +9,8 @@ import math
 
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
-from app.lessons.page import PARTLY_HIDDEN, LessonPage
+from app.lessons.page import LessonPage
+from app.lessons.picture import PARTLY_HIDDEN
 from app.lessons.player import LessonPlayer
 from app.plotting.bar_chart import BarChart
 from app.plotting.line_chart import LineChart
@@ -42,7 +43,7 @@ def check_covered(player: LessonPlayer, page: LessonPage, view: View) -> None:
     assert player.covered
     assert not page.text.isVisible()
     assert not page.prediction.result.isVisible()
-    picture = page.interactive
+    picture = page.picture.interactive
     for part in player.hidden:
         assert picture is not None
         for widget in picture.parts().get(part, ()):

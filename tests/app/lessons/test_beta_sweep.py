@@ -63,8 +63,8 @@ def test_every_dot_is_the_mean_of_real_runs_and_leaving_gives_up_the_rest(pupil:
     assert np.allclose(sweep.plots["kl"].picture.lines[0].y[:2], found, rtol=0, atol=0)
     assert sweep.progress_text == ""
     pupil.lesson_player.turn({"learner.group_size": 128})
-    pupil.driver.qtbot.waitUntil(lambda: "places of β done" in pupil.page.note.text())
+    pupil.driver.qtbot.waitUntil(lambda: "places of β done" in pupil.page.bar.note.text())
     assert not sweep.ready
     pupil.lesson_player.leave()
     pupil.driver.settle()
-    assert pupil.page.interactive is None
+    assert pupil.page.picture.interactive is None

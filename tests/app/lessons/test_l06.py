@@ -68,7 +68,7 @@ def test_leaving_while_it_computes_stops_it_and_other_settings_begin_again(pupil
     pupil.lesson_player.turn({"optimizer.learning_rate": 0.1})
     pupil.driver.qtbot.waitUntil(lambda: not picture.ready)
     assert np.isnan(picture.answer("samples_gain"))
-    pupil.driver.qtbot.waitUntil(lambda: "sizes done" in pupil.page.note.text() or picture.ready)
+    pupil.driver.qtbot.waitUntil(lambda: "sizes done" in pupil.page.bar.note.text() or picture.ready)
     pupil.wait()
     assert picture.runs("updates")[2] is not before[2]
     pupil.lesson_player.turn({"optimizer.learning_rate": 0.2})

@@ -146,7 +146,7 @@ def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
     picture = pupil.picture
     assert isinstance(picture, Temperature)
     pupil.lesson_player.skip()
-    pupil.driver.qtbot.waitUntil(lambda: "temperatures done" in pupil.page.note.text())
+    pupil.driver.qtbot.waitUntil(lambda: "temperatures done" in pupil.page.bar.note.text())
     assert not picture.ready
     assert math.isnan(picture.answer("language_best"))
     pupil.lesson_player.leave()
@@ -165,7 +165,7 @@ def test_without_torch_the_sentence_says_so_and_the_lesson_goes_on(
     pupil.open("temperature")
     pupil.walk_to(5)
     assert math.isnan(pupil.predict(1).value or 0.0)
-    assert "torch" in pupil.page.note.text()
+    assert "torch" in pupil.page.bar.note.text()
     pupil.walk_to(7)
     assert pupil.predict(1.0).right
 

@@ -44,7 +44,7 @@ def test_without_torch_it_says_so_and_the_toy_still_works(pupil: Pupil, monkeypa
     pupil.open("credit")
     pupil.walk_to(7)
     assert pupil.lesson_player.problem == NO_TORCH
-    assert pupil.page.note.text() == NO_TORCH
+    assert pupil.page.bar.note.text() == NO_TORCH
     for _ in range(5):
         if pupil.lesson_player.covered:
             pupil.press(Key.Key_S)

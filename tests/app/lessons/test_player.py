@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -137,7 +138,7 @@ def test_a_question_is_asked_for_once_and_then_skipped(pupil: Pupil) -> None:
     assert pupil.picture.step.show == "advantage", "the answer is not to be seen"
     pupil.press(Key.Key_Space)
     assert pupil.lesson_player.covered
-    assert "Predict first" in pupil.page.note.text()
+    assert "Predict first" in pupil.page.bar.note.text()
     pupil.press(Key.Key_Space)
     assert not pupil.lesson_player.covered
     assert pupil.page.prediction.result.text().startswith("Skipped.")
@@ -265,6 +266,18 @@ def test_a_lesson_on_the_language_model_says_how_to_get_torch(pupil: Pupil, monk
     assert pupil.lesson_player.problem == NO_TORCH
     pupil.press(Key.Key_Escape)
     assert pupil.driver.program.workspace.run is own
+
+
+def test_a_lesson_without_a_picture_leaves_the_keyboard_where_it_was_put(pupil: Pupil) -> None:
+    pupil.driver.program.window.activateWindow()
+    pupil.driver.qtbot.waitUntil(pupil.driver.program.window.isActiveWindow)
+    pupil.lesson_player.open(dataclasses.replace(held.lesson_of("one_update"), interactive=""))
+    pupil.wait()
+    button = pupil.page.bar.leave
+    button.setFocus(Qt.FocusReason.TabFocusReason)
+    pupil.page.redraw.emit()
+    pupil.driver.settle()
+    assert QApplication.focusWidget() is button
 
 
 @pytest.mark.parametrize("listed", [True, False])

@@ -92,7 +92,7 @@ def test_a_class_sees_one_question_one_picture_and_one_number(driver: Driver) ->
     assert box.number.fontMetrics().horizontalAdvance(box.number.text()) <= box.width()
     seen = [label.text() for label in page.findChildren(QLabel) if label.isVisible()]
     assert not [text for text in seen if "Skipped" in text], "nobody in the class has skipped anything"
-    assert not page.open.isVisible()
+    assert not page.bar.open.isVisible()
     bars = [bar for bar in window.findChildren(QToolBar) if bar.isVisible() and bar.objectName() != "rows"]
     assert bars == []
     assert not window.docks["lesson"].titleBarWidget().height()

@@ -1,0 +1,80 @@
+"""The line below a lesson: the ways back, on and out of it, and one note beside them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+
+from app.lessons.player import LessonPlayer
+from app.theme.labels import Label, plain_tip
+from app.workspace.view import View
+from grpo_core.text import tr
+
+PREDICT_FIRST = tr("Predict first: ▲ ▼ and Return. Going on once more skips the question.")
+
+
+class LessonBar(QWidget):
+    """Buttons that walk through the lesson that is open, and what hinders it or is waited for.
+
+    Attributes:
+        back, next, open, leave: the buttons.
+        note: the sentence between them.
+    """
+
+    def __init__(self, lesson_player: LessonPlayer, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._lesson_player = lesson_player
+        self.back, self.next = QPushButton(tr("‹ Back")), QPushButton(tr("Next ›"))
+        self.open, self.leave = QPushButton(tr("Open in the full app")), QPushButton(tr("Leave"))
+        self.note = Label()
+        self.note.setObjectName("muted")
+        self.note.setWordWrap(True)
+        self.note.setMinimumWidth(1)  # gives way to the buttons
+        for button, tip, pressed in (
+            (self.back, tr("The step before (Left)."), lesson_player.back),
+            (self.next, tr("The next step (Right, Space)."), lesson_player.next),
+            (self.open, tr("Go on with this run, all panels and all settings."), lesson_player.keep),
+            (self.leave, tr("Back to your own run, as you left it (Esc)."), lesson_player.leave),
+        ):
+            button.setToolTip(plain_tip(tip))
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.clicked.connect(pressed)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        for button in (self.back, self.next):
+            row.addWidget(button)
+        row.addWidget(self.note, 1)
+        row.addStretch(1)
+        for button in (self.open, self.leave):
+            button.setProperty("flat", True)
+            row.addWidget(button)
+
+    def draw(self, view: View, picture_progress: str, *, stage: bool, filmed: bool) -> None:
+        """Show where the lesson stands.
+
+        Args:
+            view: the lesson's run.
+            picture_progress: what the lesson's own picture is still computing; empty for nothing.
+            stage: a class looks on, and the ways out of the lesson are hidden.
+            filmed: nobody presses anything.
+        """
+        lesson_player = self._lesson_player
+        lesson = lesson_player.lesson
+        assert lesson is not None
+        last = lesson_player.place + 1 == len(lesson.steps)
+        self.back.setEnabled(lesson_player.place > 0)
+        self.back.setVisible(not filmed)
+        self.next.setText(tr("Finish") if last and not lesson_player.covered else tr("Next ›"))
+        self.next.setVisible(not lesson_player.finished and not filmed)
+        for button in (self.open, self.leave):
+            button.setVisible(not stage)
+        run_progress = (
+            tr("Update {head} of {update}…").format(head=view.head, update=lesson_player.seen.update)
+            if lesson_player.busy
+            else ""
+        )
+        warning = PREDICT_FIRST if lesson_player.warned else ""
+        note = lesson_player.problem or warning or run_progress or picture_progress
+        self.note.setText(note)
+        self.note.setVisible(bool(note))

@@ -1,0 +1,116 @@
+"""The picture that a lesson has of its own: made when its lesson is opened, covered while a question is open."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.lessons.interactives.base import Interactive
+from app.lessons.morph import Morph
+from app.lessons.player import LessonPlayer
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.text import tr
+
+PARTLY_HIDDEN = tr("Part of this picture is hidden until the question is answered.")
+
+
+class LessonPicture(QWidget):
+    """Holds the interactive of the lesson that is open, one of ``app/lessons/interactives``.
+
+    Attributes:
+        interactive: None where the lesson has no picture of its own.
+        filmed: nobody operates it, so that nothing in it asks for it.
+
+    Signals:
+        touched: somebody changed something in it that no frame tells of.
+        guessed: a prediction was dragged in it.
+    """
+
+    touched = Signal()
+    guessed = Signal(float)
+
+    def __init__(self, workspace: Workspace, lesson_player: LessonPlayer, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace, self._lesson_player = workspace, lesson_player
+        self.interactive: Interactive | None = None
+        self.filmed = False
+        self._morph: Morph | None = None
+        self._place = QVBoxLayout(self)
+        self._place.setContentsMargins(0, 0, 0, 0)
+        self.hide()
+
+    @property
+    def progress_text(self) -> str:
+        """What the picture is still computing, in a sentence; empty where nothing."""
+        return "" if self.interactive is None else self.interactive.progress_text
+
+    def open(self, name: str) -> bool:
+        """Make the interactive called ``name`` unless it is there already, or none for an unknown name; whether another
+        one, or none, stands there from now on."""
+        from app.lessons.interactives.table import INTERACTIVES
+
+        wanted = INTERACTIVES.get(name)
+        if wanted is (None if self.interactive is None else type(self.interactive)):
+            return False
+        self.clear()
+        if wanted is not None:
+            self.interactive = wanted(self._workspace)
+            self.interactive.touched.connect(self.touched)
+            self.interactive.guessed.connect(self.guessed)
+            self._place.addWidget(self.interactive)
+        self.setVisible(wanted is not None)
+        self._lesson_player.interactive = self.interactive
+        return True
+
+    def clear(self) -> None:
+        """Take the interactive away."""
+        self._morph = None
+        old, self.interactive, self._lesson_player.interactive = self.interactive, None, None
+        self.hide()
+        if old is not None:
+            old.let_go()
+            self._place.removeWidget(old)
+            old.hide()
+            old.deleteLater()
+
+    def draw(self, view: View, guess: float | None, *, asks: bool) -> None:
+        """Draw the step that is to be seen: on its way there while an answer is played, and without what would give an
+        answer away while a question is open.
+
+        Args:
+            view: the lesson's run.
+            guess: the predicted height that is marked in it; None for none.
+            asks: whether that can be dragged.
+        """
+        lesson_player, picture = self._lesson_player, self.interactive
+        if picture is None:
+            return
+        picture.hidden = lesson_player.hidden
+        picture.show_step(lesson_player.seen)
+        picture.show_ghost(guess, asks=asks and not self.filmed)
+        picture.draw(view)
+        if picture.ready and self._morph is not None:
+            lesson_player.play_change()
+        if self._morph is not None and lesson_player.changing:
+            self._morph.blend(lesson_player.reveal.eased)
+        elif self._morph is not None and picture.ready:
+            self._morph.blend(1.0)
+            self._morph = None
+        picture.hide_parts(lesson_player.hidden, view.theme, view.scale)
+        picture.hold(lesson_player.covered)
+        picture.setAccessibleDescription(PARTLY_HIDDEN if lesson_player.hidden else picture.summary(view))
+
+    def show_on_paper(self) -> None:
+        """Leave out what asks somebody to operate it, where nobody does."""
+        if self.filmed and self.interactive is not None:
+            self.interactive.show_on_paper()
+
+    def keep_before_answer(self) -> None:
+        """Remember what it shows now, from which it will change into the answer."""
+        self._morph = None if self.interactive is None else Morph(self.interactive)
+
+    def let_go(self) -> None:
+        """The program closes."""
+        if self.interactive is not None:
+            self.interactive.let_go()
