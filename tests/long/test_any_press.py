@@ -147,7 +147,7 @@ def test_anything_may_be_pressed_at_any_time(
     ):  # fmt: skip
         monkeypatch.setattr(f"PySide6.QtWidgets.{name}", lambda *_, answer=answer: answer)
     hands, program = Hands(driver, seed), driver.program
-    panel(driver, "controls").more.setChecked(True)
+    panel(driver, "controls").further.more.setChecked(True)
     for press in range(PRESSES):
         hands.act()
         QApplication.processEvents()

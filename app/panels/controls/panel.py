@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
-from app.panels.controls.kinds import KINDS, ONLY, PARTS, applies, described_model
+from app.panels.controls.further import FurtherSettings
+from app.panels.controls.kinds import KINDS, PARTS, applies, described_model
 from app.panels.controls.own_prompts import with_prompt_file
 from app.panels.controls.preset_box import PresetBox
 from app.panels.controls.recorded import RecordedSettings
 from app.panels.controls.restraints import Restrainable, Restraints, control_under, restraint_menu
 from app.panels.controls.row import Row
-from app.panels.controls.rows import NumberRow, row_for
+from app.panels.controls.rows import NumberRow, setting_row
 from app.panels.controls.scale import shown
-from app.theme.labels import Label, wrapped_tip
+from app.panels.controls.small_labels import muted, section_heading
+from app.theme.labels import wrapped_tip
+from app.theme.scroll_area import plain_scroll_area
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.config import PRESETS, About, BanditTask, LanguageTask, Objective, Settings, about, described
+from grpo_core.config import PRESETS, BanditTask, LanguageTask, Objective, Settings, about, described
 from grpo_core.config.presets import nearest_preset
 from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
@@ -40,21 +42,6 @@ FIRST = (
     "learner.mu",
 )
 CLIP = ("objective.clip_low", "objective.clip_high")
-
-
-@dataclass
-class Section:
-    """A heading among the further settings, gone while none of its rows is there.
-
-    Attributes:
-        heading: its words.
-        language: whether it belongs to language models, or to bandits; None for both.
-        rows: the settings under it.
-    """
-
-    heading: Label
-    language: bool | None
-    rows: list[Row] = field(default_factory=list)
 
 
 class ControlsPanel(Panel):
@@ -73,7 +60,7 @@ class ControlsPanel(Panel):
         self._rows: list[Row] = []
         self.preset = PresetBox()
         self.preset.chosen.connect(self._on_preset)
-        self.preset_note = _muted("")
+        self.preset_note = muted("")
         self.kind = CalmBox()
         self.kind.setAccessibleName(tr("Policy"))
         self.kind.addItems(KINDS)
@@ -84,8 +71,7 @@ class ControlsPanel(Panel):
             )
         )
         self.kind.activated.connect(self._on_kind)
-        self.model_note = _muted("")
-        self._sections: list[Section] = []
+        self.model_note = muted("")
         inside = QWidget()
         inside.setObjectName("controlsInside")
         self._column = QVBoxLayout(inside)
@@ -94,30 +80,25 @@ class ControlsPanel(Panel):
         self.restraints = Restraints()
         self.restraints.lifted.connect(self._on_lifted)
         self._column.addWidget(self.restraints)
-        self._column.addWidget(_section(tr("Policy")))
+        self._column.addWidget(section_heading(tr("Policy")))
         self._column.addWidget(self.kind)
-        self._add("task.landscape", about(BanditTask, "landscape"), "single_peak", self._column)
-        self._add("task.problem", about(LanguageTask, "problem"), "arithmetic", self._column)
-        self._add("task.difficulty", about(LanguageTask, "difficulty"), "mixed", self._column)
-        self._add("task.file", about(LanguageTask, "file"), "", self._column)
-        self._add("task.checker", about(LanguageTask, "checker"), "exact", self._column)
+        self._place(setting_row("task", BanditTask, "landscape"))
+        for name in ("problem", "difficulty", "file", "checker"):
+            self._place(setting_row("task", LanguageTask, name))
         self._column.addWidget(self.model_note)
-        self._column.addWidget(_section(tr("Algorithm")))
+        self._column.addWidget(section_heading(tr("Algorithm")))
         self._column.addWidget(self.preset)
         self._column.addWidget(self.preset_note)
-        self._column.addWidget(_section(tr("Next update")))
+        self._column.addWidget(section_heading(tr("Next update")))
         for path in FIRST:
-            self._add_first(path)
+            self._place(_first_row(path))
         self.devices: Callable[[], tuple[str, ...]] = tuple
         self._settings_drawn: tuple[object, ...] | None = None
-        self._offer_more()
+        self.further = FurtherSettings()
+        self.further.opening.connect(self._make_further)
+        self._column.addWidget(self.further)
         self._column.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(inside)
+        scroll = plain_scroll_area(inside)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(scroll)
@@ -128,63 +109,28 @@ class ControlsPanel(Panel):
 
     # -- building ----------------------------------------------------------------------------------------------------
 
-    def _add_first(self, path: str) -> None:
-        if path == "objective.clip":
-            rule = dataclasses.replace(about(Objective, "clip_low"), title=tr("Clip range"))
-            self._place(NumberRow(CLIP, rule, whole=False), self._column)
-            return
-        part, name = path.split(".")
-        cls = next(cls for key, _, cls in PARTS if key == part and name in dict(described(cls)))
-        self._add(path, about(cls, name), _default(cls, name), self._column)
-
     @property
     def rows(self) -> list[Row]:
         """All settings, those under “More settings” included."""
-        self._fill()
+        self._make_further()
         return self._rows
 
-    def _offer_more(self) -> None:
-        self.more = QToolButton()
-        self.more.setText(tr("More settings"))
-        self.more.setCheckable(True)
-        self.more.setArrowType(Qt.ArrowType.RightArrow)
-        self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.more.toggled.connect(self._on_more)
-        self._column.addWidget(self.more)
-        self._rest = QWidget()
-        self._further = QVBoxLayout(self._rest)
-        self._further.setContentsMargins(0, 0, 0, 0)
-        self._further.setSpacing(12)
-        self.source = _muted("")
-        self._further.addWidget(self.source)
-        self._rest.hide()
-        self._column.addWidget(self._rest)
-
-    def _fill(self) -> None:
-        """Make the further settings; most windows are closed without anybody having looked at them."""
-        column = self._further
-        if column.count() > 1:
-            return
-        taken = {path for row in self._rows for path in row.paths if path not in CLIP}
-        for part, title, cls in PARTS:
-            for number, (name, rule) in enumerate(described(cls)):
-                if rule.section or number == 0:
-                    self._sections.append(Section(_section(rule.section or title), ONLY.get(cls)))
-                    column.addWidget(self._sections[-1].heading)
-                if f"{part}.{name}" not in taken:
-                    self._add(f"{part}.{name}", rule, _default(cls, name), column)
-                    self._sections[-1].rows.append(self._rows[-1])
-        if self._settings_drawn is not None:
+    @Slot()
+    def _make_further(self) -> None:
+        made = self.further.make_rows({path for row in self._rows for path in row.paths if path not in CLIP})
+        for row in made:
+            self._adopt(row)
+        if made and self._settings_drawn is not None:
             self._settings_drawn = None
             self.draw(self.workspace.view)
 
-    def _add(self, path: str, rule: About, default: Any, column: QVBoxLayout) -> None:
-        self._place(row_for(path, rule, default), column)
+    def _place(self, row: Row) -> None:
+        self._adopt(row)
+        self._column.addWidget(row)
 
-    def _place(self, row: Row, column: QVBoxLayout) -> None:
+    def _adopt(self, row: Row) -> None:
         row.edited.connect(self._on_edited)
         self._rows.append(row)
-        column.addWidget(row)
 
     # -- editing -----------------------------------------------------------------------------------------------------
 
@@ -251,12 +197,6 @@ class ControlsPanel(Panel):
         """Everything that a session may lock or hide."""
         return [(self.kind, ("policy",)), (self.preset, ("algorithm",)), *((row, row.paths) for row in self._rows)]
 
-    @Slot(bool)
-    def _on_more(self, shown_now: bool) -> None:
-        self._fill()
-        self.more.setArrowType(Qt.ArrowType.DownArrow if shown_now else Qt.ArrowType.RightArrow)
-        self._rest.setVisible(shown_now)
-
     def _value(self, row: Row) -> Any:
         return self.workspace.editing.wanted.get(row.paths[0])
 
@@ -277,7 +217,7 @@ class ControlsPanel(Panel):
             return
         self._settings_drawn = stamp
         if any(restraints):
-            self._fill()
+            self._make_further()
         with QSignalBlocker(self.kind):
             self.kind.setCurrentIndex(int(wanted.is_language))
         self.model_note.setText(described_model(wanted))
@@ -298,9 +238,7 @@ class ControlsPanel(Panel):
                 if view.at_head or then == value
                 else tr("Update {step} ran with {then}.").format(step=view.cursor.step, then=shown(then))
             )
-        for section in self._sections:
-            here_too = section.language in (None, wanted.is_language)
-            section.heading.setVisible(here_too and any(not row.isHidden() for row in section.rows))
+        self.further.show_headings(wanted)
         self._draw_preset(wanted)
 
     def _draw_preset(self, wanted: Settings) -> None:
@@ -314,7 +252,7 @@ class ControlsPanel(Panel):
         self.preset.show_preset(name, changed=bool(changed))
         self.preset.setToolTip(wrapped_tip(description))
         self.preset.setAccessibleDescription(description)
-        self.source.setText(description)
+        self.further.source.setText(description)
         warnings = " ".join(wanted.objective.warnings)
         self.preset_note.setText(warnings)
         self.preset_note.setVisible(bool(warnings))
@@ -325,19 +263,11 @@ class ControlsPanel(Panel):
         return tr("Settings of update {head}: {preset}.").format(head=view.head + 1, preset=self.preset.currentText())
 
 
-def _default(cls: type, name: str) -> Any:
-    return next(f.default for f in dataclasses.fields(cls) if f.name == name)
-
-
-def _section(text: str) -> Label:
-    label = Label(text)
-    label.setObjectName("section")
-    return label
-
-
-def _muted(text: str) -> Label:
-    label = Label(text)
-    label.setObjectName("muted")
-    label.setWordWrap(True)
-    label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-    return label
+def _first_row(path: str) -> Row:
+    """The row of one of the settings that are always seen."""
+    if path == "objective.clip":
+        rule = dataclasses.replace(about(Objective, "clip_low"), title=tr("Clip range"))
+        return NumberRow(CLIP, rule, whole=False)
+    part, name = path.split(".")
+    owner = next(owner for key, _, owner in PARTS if key == part and name in dict(described(owner)))
+    return setting_row(part, owner, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -18,7 +19,7 @@ from PySide6.QtWidgets import (
 from app.panels.calm import CalmBox, CalmSlider
 from app.panels.controls.row import Row
 from app.panels.controls.scale import SliderScale, parsed, shown
-from grpo_core.config import About
+from grpo_core.config import About, about
 from grpo_core.config.words import headed
 from grpo_core.text import tr
 
@@ -201,6 +202,12 @@ class ListRow(Row):
         if self.field.text().strip() != self._shown:
             parts = self.field.text().replace(";", ",").split(",")
             self.edited.emit(self.paths, tuple(parsed(part, whole=False) for part in parts if part.strip()), None)
+
+
+def setting_row(part: str, owner: type, name: str) -> Row:
+    """The row of field ``name`` of ``owner``, the class of the settings that stand under ``part`` of a dotted path."""
+    default = next(field.default for field in dataclasses.fields(owner) if field.name == name)
+    return row_for(f"{part}.{name}", about(owner, name), default)
 
 
 def row_for(path: str, about: About, default: Any) -> Row:

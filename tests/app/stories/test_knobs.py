@@ -47,7 +47,7 @@ def test_a_refusal_goes_when_the_field_is_typed_into_again(driver: Driver) -> No
 @pytest.mark.parametrize("entry", ["", "nan", "abc²", "1e999", "-1e30", "1,2,x"])
 def test_no_field_of_all_takes_a_bad_entry_silently(driver: Driver, entry: str) -> None:
     controls, editing = panel(driver, "controls"), driver.program.workspace.editing
-    controls.more.setChecked(True)
+    controls.further.more.setChecked(True)
     for row in controls.rows:
         field = getattr(row, "field", None)
         if field is None or row.isHidden():
@@ -63,7 +63,7 @@ def test_no_field_of_all_takes_a_bad_entry_silently(driver: Driver, entry: str) 
 def test_a_structural_change_makes_a_new_run_and_can_be_taken_back(driver: Driver) -> None:
     driver.run(1)
     first = driver.program.workspace.run
-    panel(driver, "controls").more.setChecked(True)
+    panel(driver, "controls").further.more.setChecked(True)
     type_into(row_of(driver, "task.actions").field, "6")
     driver.qtbot.waitUntil(lambda: driver.program.workspace.run is not first)
     driver.program.actions["undo"].trigger()
@@ -117,7 +117,7 @@ def test_every_task_and_preset_runs_and_every_panel_draws_it(driver: Driver, lan
 def test_the_wheel_scrolls_the_controls_and_turns_no_knob_on_its_way(driver: Driver) -> None:
     window, controls = driver.program.window, panel(driver, "controls")
     window.resize(1366, 600)
-    controls.more.setChecked(True)
+    controls.further.more.setChecked(True)
     driver.settle()
     before, area = driver.program.workspace.editing.settings, controls.findChild(QScrollArea)
     bar = area.verticalScrollBar()
@@ -142,7 +142,7 @@ def test_no_panel_has_a_slider_or_a_choice_that_takes_the_wheel_unasked(driver: 
 
 def paths_shown(driver: Driver) -> set[str]:
     controls = panel(driver, "controls")
-    controls.more.setChecked(True)
+    controls.further.more.setChecked(True)
     driver.settle()
     return {path for row in controls.rows if not row.isHidden() for path in row.paths}
 
@@ -161,7 +161,7 @@ def test_only_the_knobs_that_act_under_the_chosen_surrogate_are_shown(driver: Dr
 def test_a_heading_goes_with_its_last_row_and_comes_with_its_first(driver: Driver) -> None:
     paths_shown(driver)
     controls = panel(driver, "controls")
-    headings = {section.heading.text(): section for section in controls._sections}
+    headings = {section.heading.text(): section for section in controls.further.sections}
     assert {"Advantage", "Ratio and clip", "KL and entropy", "Mean over tokens"} <= headings.keys()
     for section in headings.values():
         assert section.heading.isHidden() == all(row.isHidden() for row in section.rows)

@@ -1,0 +1,99 @@
+"""The settings under “More settings”: every one that the controls do not show in any case, under its heading."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
+
+from app.panels.controls.kinds import ONLY, PARTS
+from app.panels.controls.row import Row
+from app.panels.controls.rows import setting_row
+from app.panels.controls.small_labels import muted, section_heading
+from app.theme.labels import Label
+from grpo_core.config import Settings, described
+from grpo_core.text import tr
+
+
+@dataclass
+class Section:
+    """A heading among the further settings, gone while none of its rows is there.
+
+    Attributes:
+        heading: its words.
+        language: whether it belongs to language models, or to bandits; None for both.
+        rows: the settings under it.
+    """
+
+    heading: Label
+    language: bool | None
+    rows: list[Row] = field(default_factory=list)
+
+
+class FurtherSettings(QWidget):
+    """A button that folds the further settings out; most windows are closed without anybody having looked at them.
+
+    Attributes:
+        more: the button.
+        source: where the algorithm comes from, above the settings.
+        sections: the settings by heading, empty before :meth:`make_rows`.
+
+    Signals:
+        opening: they are about to be seen; whoever listens makes the rows first.
+    """
+
+    opening = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.sections: list[Section] = []
+        self.more = QToolButton()
+        self.more.setText(tr("More settings"))
+        self.more.setCheckable(True)
+        self.more.setArrowType(Qt.ArrowType.RightArrow)
+        self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.more.toggled.connect(self._on_more)
+        self.source = muted("")
+        self._rows = QWidget()
+        self._column = _column(self._rows)
+        self._column.addWidget(self.source)
+        self._rows.hide()
+        whole = _column(self)
+        whole.addWidget(self.more)
+        whole.addWidget(self._rows)
+
+    def make_rows(self, taken: Collection[str]) -> list[Row]:
+        """The rows of all settings but those at the paths ``taken``, as far as they were not made before."""
+        if self.sections:
+            return []
+        for part, title, owner in PARTS:
+            for number, (name, rule) in enumerate(described(owner)):
+                if rule.section or number == 0:
+                    self.sections.append(Section(section_heading(rule.section or title), ONLY.get(owner)))
+                    self._column.addWidget(self.sections[-1].heading)
+                if f"{part}.{name}" not in taken:
+                    row = setting_row(part, owner, name)
+                    self._column.addWidget(row)
+                    self.sections[-1].rows.append(row)
+        return [row for section in self.sections for row in section.rows]
+
+    def show_headings(self, wanted: Settings) -> None:
+        """Show the headings under which there is something for these settings."""
+        for section in self.sections:
+            fits = section.language in (None, wanted.is_language)
+            section.heading.setVisible(fits and any(not row.isHidden() for row in section.rows))
+
+    @Slot(bool)
+    def _on_more(self, on: bool) -> None:
+        self.opening.emit()
+        self.more.setArrowType(Qt.ArrowType.DownArrow if on else Qt.ArrowType.RightArrow)
+        self._rows.setVisible(on)
+
+
+def _column(widget: QWidget) -> QVBoxLayout:
+    column = QVBoxLayout(widget)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(12)
+    return column

@@ -1,0 +1,23 @@
+"""The two kinds of text between the controls: headings of sections, and muted notes."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QSizePolicy
+
+from app.theme.labels import Label
+
+
+def section_heading(text: str) -> Label:
+    """The heading of a section."""
+    label = Label(text)
+    label.setObjectName("section")
+    return label
+
+
+def muted(text: str) -> Label:
+    """A note in muted ink, in as many lines as it takes."""
+    label = Label(text)
+    label.setObjectName("muted")
+    label.setWordWrap(True)
+    label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+    return label
