@@ -9,11 +9,9 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QFrame,
     QHBoxLayout,
     QLineEdit,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QToolButton,
     QVBoxLayout,
@@ -24,6 +22,7 @@ from app.panels.base import Panel
 from app.panels.calm import CalmBox
 from app.panels.controls.scale import parsed
 from app.theme.labels import Label, plain_tip
+from app.theme.scroll_area import plain_scroll_area
 from app.workspace.breakpoints import Found
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -129,12 +128,7 @@ class BreakpointsPanel(Panel):
         column.addLayout(self._list)
         column.addWidget(self.always)
         column.addStretch(1)
-        area = QScrollArea()
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(inside)
+        area = plain_scroll_area(inside)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(12, 8, 12, 8)
         outer.setSpacing(8)

@@ -7,6 +7,18 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QComboBox
 
+from app.panels.calm import CalmBox
+from app.theme.labels import plain_tip
+
+
+def choice_box(name: str) -> CalmBox:
+    """A box called ``name``, as wide as its widest entry."""
+    box = CalmBox()
+    box.setAccessibleName(name)
+    box.setToolTip(plain_tip(name))
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+    return box
+
 
 def fill(box: QComboBox, texts: Sequence[str], current: int) -> None:
     """Offer ``texts``, with one chosen, without a signal and without a change where nothing has changed."""

@@ -240,6 +240,10 @@ class Workspace(QObject):
             self.quantity = at_selection(self.quantity, self.selection)
         self.request_frame()
 
+    def select_token(self, row: int, token: int) -> None:
+        """Mark a token of a completion, and the action that it is, in every panel."""
+        self.select(row=row, token=token, action=self._action_at(row, token))
+
     def explain(self, quantity: Quantity) -> None:
         """Show where a number comes from, as somebody has asked: its completion is selected, and Explain appears."""
         self.show_explanation(quantity)
@@ -250,11 +254,14 @@ class Workspace(QObject):
         self.quantity = quantity
         row, token = quantity.row, quantity.token or 0
         if row is not None and (row, token) != (self.selection.row, self.selection.token):
-            step = self.view.step.step
-            known = step is not None and row < step.tokens.shape[0] and token < step.tokens.shape[1]
-            action = int(step.tokens[row, token]) if step is not None and known else None
-            self.selection = Selection(row=row, token=token, action=action)
+            self.selection = Selection(row=row, token=token, action=self._action_at(row, token))
         self.request_frame()
+
+    def _action_at(self, row: int, token: int) -> int | None:
+        """The token of the update that is shown; None where it has none there."""
+        step = self.view.step.step
+        known = step is not None and row < step.tokens.shape[0] and token < step.tokens.shape[1]
+        return int(step.tokens[row, token]) if step is not None and known else None
 
     def ask(self, question: AnyQuestion) -> None:
         """Ask the active run's model; ``answered`` or ``refused`` follows."""

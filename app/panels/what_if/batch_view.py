@@ -35,7 +35,7 @@ class BatchView(QStackedWidget):
         self.samples.activated_cell.connect(self._on_cell)
         self.grid = PairGrid()
         self.grid.setAccessibleName(tr("Completions, as they ran and what if"))
-        self.grid.chosen.connect(self._on_chosen)
+        self.grid.chosen.connect(workspace.select_token)
         self.grid.activated.connect(self._on_activated)
         self.grid.turned.connect(self._on_turned)
         self.legend = TintLegend()
@@ -89,12 +89,6 @@ class BatchView(QStackedWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     @Slot(int, int)
-    def _on_chosen(self, row: int, token: int) -> None:
-        step = self.workspace.view.step.step
-        action = None if step is None else int(step.tokens[row, token])
-        self.workspace.select(row=row, token=token, action=action)
-
-    @Slot(int, int)
     def _on_activated(self, row: int, token: int) -> None:
         self._explain(TINTS[self._tint].quantity, row, token)
 
@@ -104,7 +98,7 @@ class BatchView(QStackedWidget):
 
     @Slot(int)
     def _on_sample(self, place: int) -> None:
-        self._on_chosen(*self.samples.place(place))
+        self.workspace.select_token(*self.samples.place(place))
 
     @Slot(int, str)
     def _on_cell(self, place: int, key: str) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, QWidget
 
-from app.panels.calm import CalmBox
-from app.panels.combo import fill
+from app.panels.combo import choice_box, fill
 from app.panels.tokens.tints import TINTS
 from app.panels.what_if.question import AS_IT_RAN
 from app.theme.labels import Label, plain_tip, wrapped_tip
@@ -133,10 +132,7 @@ class WhatIfHeader(QWidget):
 
 
 def _combo(name: str, slot: object) -> QComboBox:
-    box = CalmBox()
-    box.setAccessibleName(name)
-    box.setToolTip(plain_tip(name))
-    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+    box = choice_box(name)
     box.setMinimumContentsLength(4)
     box.activated.connect(slot)
     return box

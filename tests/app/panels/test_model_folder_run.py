@@ -145,7 +145,8 @@ def test_the_question_stands_in_the_boxes_on_one_line(adapted: Driver, front: Fr
         panel = front(spec)
         assert isinstance(panel, (TokenInspectorPanel, ScorePanel))
         adapted.settle()
-        texts = [panel.prompt.itemText(place) for place in range(panel.prompt.count())]
+        box = panel.prompt if isinstance(panel, ScorePanel) else panel.choices.prompt
+        texts = [box.itemText(place) for place in range(box.count())]
         assert all(text.endswith(ASKED) and "What is" in text for text in texts), spec.id
         assert not any("im_start" in text or "\n" in text for text in texts), spec.id
 

@@ -172,10 +172,10 @@ def test_alternatives_stand_before_and_after_the_update_and_hold_the_sampled_tok
 
 
 def test_the_prompt_stands_large_above_its_completions(language: Driver, panel: TokenInspectorPanel) -> None:
-    assert panel.prompt_label.text() in panel.prompt.currentText()
-    assert panel.prompt_label.text().endswith("=")
-    assert panel.tally.text() == "3 of 8 right"
-    assert panel.prompt_label.font().pixelSize() > panel.findChildren(QLabel)[0].font().pixelSize()
+    assert panel.prompt_line.prompt.text() in panel.choices.prompt.currentText()
+    assert panel.prompt_line.prompt.text().endswith("=")
+    assert panel.prompt_line.tally.text() == "3 of 8 right"
+    assert panel.prompt_line.prompt.font().pixelSize() > panel.findChildren(QLabel)[0].font().pixelSize()
 
 
 def test_keys_walk_tokens_rows_groups_and_steps(language: Driver, panel: TokenInspectorPanel) -> None:
@@ -193,11 +193,11 @@ def test_keys_walk_tokens_rows_groups_and_steps(language: Driver, panel: TokenIn
         language.settle()
         assert (workspace.selection.row, workspace.selection.token) == place
     assert panel.group == 1
-    assert panel.prompt.currentIndex() == 1
+    assert panel.choices.prompt.currentIndex() == 1
 
 
 def test_a_dead_group_says_so(language: Driver, panel: TokenInspectorPanel) -> None:
-    panel.prompt.activated.emit(1)
+    panel.choices.prompt.activated.emit(1)
     language.settle()
     assert panel.remark_label.isVisible()
     assert "All 8 rewards" in panel.remark_label.text()

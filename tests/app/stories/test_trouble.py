@@ -129,9 +129,9 @@ def test_every_door_leads_to_an_explanation_that_agrees(driver: Driver, landscap
         window.panels["policy_bars"].plot.activated.emit(action)  # type: ignore[attr-defined]
         note()
     tokens = window.panels["token_inspector"]
-    for place in range(tokens.tint.count()):  # type: ignore[attr-defined]
-        tokens.tint.setCurrentIndex(place)  # type: ignore[attr-defined]
-        tokens.tint.activated.emit(place)  # type: ignore[attr-defined]
+    for place in range(tokens.choices.tint.count()):  # type: ignore[attr-defined]
+        tokens.choices.tint.setCurrentIndex(place)  # type: ignore[attr-defined]
+        tokens.choices.tint.activated.emit(place)  # type: ignore[attr-defined]
         tokens.grid.activated.emit(2, 0)  # type: ignore[attr-defined]
         note()
     tokens.detail.show_token(workspace.view, 1, 0)  # type: ignore[attr-defined]

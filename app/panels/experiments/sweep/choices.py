@@ -8,11 +8,11 @@ from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.calm import CalmSlider
-from app.panels.combo import fill
+from app.panels.combo import choice_box, fill
 from app.panels.experiments.sweep.grid_axis import GridAxis, name
 from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
 from app.panels.experiments.sweep.results import TITLES
-from app.panels.experiments.sweep.small_widgets import box, dress, entry, inside, row, toggle
+from app.panels.experiments.sweep.small_widgets import dress, entry, inside, row, toggle
 from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
@@ -87,7 +87,7 @@ class SweepChoices(QWidget):
         return self.value_label.text()
 
     def _build_parts(self) -> None:
-        self.view, self.measure = box(tr("View")), box(tr("Measure shown"))
+        self.view, self.measure = choice_box(tr("View")), choice_box(tr("Measure shown"))
         self.measure.addItems([TITLES[name] for name in ("kl", "reward")])
         self.estimators = toggle(
             tr("Compare KL estimators"), tr("The same sweep with k1, k2, k3, ratio × k3 and the exact KL")
@@ -106,9 +106,9 @@ class SweepChoices(QWidget):
         self.bar.setFixedWidth(60)
         self.sweep = QPushButton(tr("Sweep"))
         self.over, self.across, self.seeds = (
-            box(tr("Setting that is swept")),
-            box(tr("Second setting")),
-            box(tr("Seeds")),
+            choice_box(tr("Setting that is swept")),
+            choice_box(tr("Second setting")),
+            choice_box(tr("Seeds")),
         )
         self.seeds.addItems([str(count) for count in SEEDS])
         self.over_values, self.across_values = (

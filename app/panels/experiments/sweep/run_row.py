@@ -6,9 +6,9 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
-from app.panels.combo import fill
+from app.panels.combo import choice_box, fill
 from app.panels.experiments.sweep.results import middle_seed
-from app.panels.experiments.sweep.small_widgets import box, dress
+from app.panels.experiments.sweep.small_widgets import dress
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
 from grpo_core.experiments.ensemble import Ensemble
@@ -50,7 +50,7 @@ class SweepRunRow(QWidget):
         self.back.setToolTip(tr("Sweep the settings of the run that is shown again"))
         self.queue = QPushButton(tr("Queue real runs"))
         self.queue.setToolTip(tr("Train the language model at each of these values, one run after the other"))
-        self.seed = box(tr("Seed of the run that opens"))
+        self.seed = choice_box(tr("Seed of the run that opens"))
         self.open = QPushButton(tr("Open this run"))
         self.open.setToolTip(
             tr("A new run with these settings and this seed; trained, it repeats bit for bit (Return)")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLineEdit, QScrollArea, QSlider, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QScrollArea, QSlider, QToolButton, QWidget
 
-from app.panels.calm import CalmBox
 from app.theme.labels import plain_tip
+from app.theme.scroll_area import plain_scroll_area
 
 
 def row(*parts: QWidget | None) -> QScrollArea:
@@ -21,14 +21,7 @@ def row(*parts: QWidget | None) -> QScrollArea:
             line.addStretch(1)
         else:
             line.addWidget(part, int(isinstance(part, (QLineEdit, QSlider))))
-    area = QScrollArea()
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setWidgetResizable(True)
-    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setWidget(widget)
-    return area
+    return plain_scroll_area(widget, bars=False)
 
 
 def inside(area: QScrollArea) -> QWidget:
@@ -42,15 +35,6 @@ def dress(widget: QWidget, font: QFont) -> None:
     """Give a widget and all that stands in it one font."""
     for part in (widget, *widget.findChildren(QWidget)):
         part.setFont(font)
-
-
-def box(title: str) -> QComboBox:
-    """A choice."""
-    made = CalmBox()
-    made.setAccessibleName(title)
-    made.setToolTip(plain_tip(title))
-    made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-    return made
 
 
 def entry(title: str) -> QLineEdit:

@@ -1,0 +1,98 @@
+"""The choices above the tokens of an update: which prompt's completions, in which tint, before or after which pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
+
+from app.panels.combo import choice_box, fill
+from app.panels.tokens.tints import TINTS
+from app.theme.labels import Label, plain_tip
+from grpo_core.text import tr
+
+
+class TokenChoices(QWidget):
+    """Three boxes, each with its name beside it as long as there is room for the names.
+
+    Attributes:
+        prompt, tint, passes: the boxes.
+
+    Signals:
+        group_chosen: a prompt, by the number of its group.
+        tinted: a tint, by its name in ``TINTS``.
+        pass_chosen: a pass over the batch, counted from 0.
+    """
+
+    group_chosen = Signal(int)
+    tinted = Signal(str)
+    pass_chosen = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.prompt, self.tint, self.passes = (choice_box(name) for name in (tr("Prompt"), tr("Tint"), tr("Pass")))
+        for name, tint in TINTS.items():
+            self.tint.addItem(tint.title, name)
+            self.tint.setItemData(self.tint.count() - 1, plain_tip(tint.help), Qt.ItemDataRole.ToolTipRole)
+        self.prompt.activated.connect(self.group_chosen)
+        self.tint.activated.connect(self._on_tint)
+        self.passes.activated.connect(self.pass_chosen)
+        self._named = tuple(_named(box) for box in (self.prompt, self.tint, self.passes))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(8, 0, 8, 0)
+        row.setSpacing(8)
+        for choice, _ in self._named:
+            row.addWidget(choice)
+        row.addStretch(1)
+
+    def show_step(self, prompts: Sequence[str], group: int, passes: int, passed: int) -> None:
+        """Offer the prompts and passes of an update.
+
+        Args:
+            prompts: the question of each group; one alone is no choice.
+            group: the one whose completions are shown.
+            passes: how many passes the update made over its batch.
+            passed: the one that is shown, counted from 0.
+        """
+        self._named[0][0].setVisible(len(prompts) > 1)
+        texts = [
+            tr("{p} of {count}: {step}").format(p=number, count=len(prompts), step=" ".join(prompt.split()))
+            for number, prompt in enumerate(prompts, 1)
+        ]
+        fill(self.prompt, texts, group)
+        fill(self.passes, [f"{n + 1} of {passes}" for n in range(passes)], passed)
+
+    def fit(self, width: int) -> None:
+        """Leave out the names of the boxes, the first one first, until every box has room for its text.
+
+        Args:
+            width: pixels that there are.
+        """
+        shown = [(choice, label) for choice, label in self._named if not choice.isHidden()]
+        for _, label in shown:
+            label.show()
+        needed = 16 + sum(choice.sizeHint().width() + 8 for choice, _ in shown)
+        for choice, label in shown:
+            if needed > width:
+                needed -= choice.sizeHint().width()
+                label.hide()
+                needed += choice.sizeHint().width()
+
+    @Slot(int)
+    def _on_tint(self, index: int) -> None:
+        self.tinted.emit(self.tint.itemData(index))
+
+
+def _named(box: QComboBox) -> tuple[QWidget, Label]:
+    """A box with its name beside it, and the label that says the name."""
+    both = QWidget()
+    row = QHBoxLayout(both)
+    row.setContentsMargins(0, 0, 8, 0)
+    row.setSpacing(6)
+    label = Label(box.accessibleName())
+    label.setObjectName("muted")
+    label.setBuddy(box)
+    row.addWidget(label)
+    row.addWidget(box)
+    return both, label

@@ -1,0 +1,53 @@
+"""The prompt of the completions that are shown, in large letters, and how many of them are right."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+
+from app.theme.labels import Label, plain_tip
+from app.workspace import answers
+from app.workspace.view import View
+from grpo_core.record import Step
+from grpo_core.text import tr
+from grpo_core.texts import question_text
+
+LONGEST = 32
+"""Characters of a prompt that are written in large letters."""
+
+
+class PromptLine(QWidget):
+    """One line; empty where prompts are no texts.
+
+    Attributes:
+        prompt: its words, shortened; the tooltip holds all of them.
+        tally: how many completions are right, where that is known.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.prompt = Label()
+        self.prompt.setAccessibleName(tr("Prompt of these completions"))
+        self.prompt.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.tally = Label()
+        self.tally.setObjectName("muted")
+        self.tally.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(8, 0, 8, 0)
+        row.setSpacing(16)
+        row.addWidget(self.prompt)
+        row.addWidget(self.tally, 1)
+
+    def show_prompt(self, view: View, step: Step, group: int) -> None:
+        """Show the prompt of ``group``, a number in ``step.group``."""
+        self.setVisible(step.prompt_tokens is not None or step.prompt_texts is not None)
+        prompt = question_text(step, group, view.run.origin)
+        self.prompt.setFont(view.theme.font("mono", view.scale * 1.4))
+        self.prompt.setText(prompt if len(prompt) <= LONGEST else f"{prompt[: LONGEST - 1]}…")
+        self.prompt.setToolTip(plain_tip(prompt))
+        right, own = answers.right(step, view.run.origin), step.group == group
+        self.tally.setText(
+            ""
+            if right is None
+            else tr("{right} of {count} right").format(right=int(right[own].sum()), count=int(own.sum()))
+        )

@@ -1,0 +1,32 @@
+"""The one sentence below the tokens of a group: why it has no signal, or which token carries most of the KL."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.panels.tokens.terms import kl_share
+from app.workspace.step_view import StepView
+from grpo_core.text import tr
+
+
+def remark(view: StepView, group: int) -> str:
+    """What is remarkable about ``group``, a number in ``view.step.group``; empty where nothing is."""
+    reason = view.reason(f"group:{group}")
+    if reason is not None:
+        return reason.sentence
+    largest = view.derived(_largest_kl_share)
+    if largest is None:
+        return ""
+    row, token, share = largest
+    return tr("Token {token} of completion {row} carries {max:.0f} % of the batch's KL estimate.").format(
+        token=token + 1, row=row + 1, max=100 * share
+    )
+
+
+def _largest_kl_share(view: StepView) -> tuple[int, int, float] | None:
+    """(completion, token, share) of the token that carries half of the batch's KL estimate or more; None without."""
+    share = kl_share(view)
+    if share is None or view.step is None or view.step.mask.sum() < 2 or float(share.max()) < 0.5:
+        return None
+    row, token = np.unravel_index(int(share.argmax()), share.shape)
+    return int(row), int(token), float(share.max())
