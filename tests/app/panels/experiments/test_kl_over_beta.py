@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
@@ -11,20 +9,15 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.panels.experiments.kl_over_beta import KlOverBetaPanel
-from app.panels.experiments.sweep import theory, words
-from app.panels.experiments.sweep.grid_axis import GridAxis, grid_of
-from app.panels.experiments.sweep.headline import headline
-from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, GRIDS, Sweep, Swept
-from app.panels.experiments.sweep.results import SweepResults, middle_seed, row_line
+from app.panels.experiments.sweep import words
+from app.panels.experiments.sweep.plan import BETA, GRIDS, Swept
+from app.panels.experiments.sweep.results import middle_seed, row_line
 from app.panels.experiments.sweep.state import OPTIMUM
 from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.panels.registry import KL_OVER_BETA
 from app.plotting.line_data import PointSet
 from app.plotting.numbers import shown
-from grpo_core.config import PRESETS, Settings
-from grpo_core.errors import SettingsError
-from grpo_core.experiments.ensemble import ensembles
-from grpo_core.experiments.sweep import ESTIMATORS, has_optimum, tilt_measures
+from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from tests.app.conftest import Driver, make, take_down
 from tests.app.panels.conftest import Front
 
@@ -88,33 +81,6 @@ def test_the_result_stands_above_the_picture_in_numbers_of_the_runs(panel: KlOve
     assert f"highest at β {best:g} ({shown(reward.max())})" in sentence
     assert f"lowest at β {worst:g} ({shown(reward.min())})" in sentence
     assert f"falls from {shown(kl[0])} to {shown(kl[-1])} nats" in sentence
-
-
-def swept(updates: int, seeds: int = 8) -> SweepResults:
-    """A sweep without a window."""
-    results = SweepResults(Sweep(base=Settings(), over=FEW, seeds=seeds, updates=updates))
-    for runs in ensembles(results.sweep.points(), range(seeds), updates):
-        results.take(runs)
-    return results
-
-
-def test_the_result_names_exactly_the_places_that_still_climb() -> None:
-    results = swept(14)
-    courses = [np.median(results.done[place, 0].measures["reward"], axis=-1) for place in range(len(FEW.values))]
-    last = [course[[-2, -1]] for course in courses]
-    climbing = [f"β {value:g}" for value, (then, now) in zip(FEW.values, last, strict=True) if now - then > 0.01]
-    assert 0 < len(climbing) <= 3
-    assert headline(results).endswith(f"Still climbing after 14 updates: {', '.join(climbing)}.")
-    assert "Still climbing" not in headline(swept(200))
-    assert headline(swept(10)).endswith("Still climbing after 10 updates: 4 of 4 places.")
-
-
-def test_a_sweep_that_is_not_complete_states_no_result() -> None:
-    whole = swept(2)
-    part = SweepResults(whole.sweep)
-    for key in list(whole.done)[:-1]:
-        part.take(whole.done[key])
-        assert headline(part) == ""
 
 
 def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
@@ -333,53 +299,3 @@ def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Fro
     panel.choices.sweep.click()
     rest(language, panel)
     assert words.DEFAULTS in panel.run.says.text() and not len(own_points(panel).x)
-
-
-def test_that_the_kl_is_in_the_reward_is_no_reason_to_know_no_optimum() -> None:
-    known = Settings().replace(
-        {**theory.KNOWN, "objective.kl": "k3", "objective.kl_in": "reward", "objective.beta": 0.5}
-    )
-    assert theory.why_none(known) == "" and has_optimum(known)
-    critic = known.replace({"learner.critic": True, "objective.baseline": "given"})
-    assert theory.why_none(critic) == "a critic's advantage leaves out the KL in the reward"
-
-
-def variants() -> Iterator[Settings]:
-    base = Settings()
-    for preset in PRESETS.values():
-        settings = preset.applied_to(base.replace({"objective.beta": 0.5}))
-        pulls = {**theory.KNOWN, "objective.entropy_bonus": 0.1}
-        for change in ({}, {"learner.mu": 1}, theory.KNOWN, pulls):
-            for estimator in ESTIMATORS.values():
-                yield settings.replace({**estimator, **change, "objective.beta": 0.5})
-
-
-def test_a_reason_is_given_exactly_where_theory_has_no_optimum() -> None:
-    told = {has_optimum(settings): 0 for settings in variants()}
-    assert told.keys() == {True, False}
-    for settings in variants():
-        assert bool(theory.why_none(settings)) is not has_optimum(settings), settings
-
-
-def test_places_are_even_and_what_lies_between_is_read_off() -> None:
-    places = GridAxis((0.0, 0.1, 1.0))
-    assert places.at([0.0, 0.05, 0.1, 0.55, 1.0]).tolist() == [0, 0.5, 1, 1.5, 2]
-    assert np.isnan(places.at([-1, 2, np.nan])).all()
-    assert [places.value(x) for x in (0.5, 1.5, 2.0)] == [0.05, 0.55, 1.0]
-    assert [text for _, text in places.labels(lambda text: 6.0 * len(text), 40)] == ["0", "0.1", "1"]
-    assert grid_of([2, 1, 2]) == (1, 2) and grid_of(["b", "a", "b"]) == ("b", "a")
-
-
-def test_labels_go_to_two_lines_then_lose_their_zero_then_thin_out() -> None:
-    places = GridAxis(GRIDS[BETA])
-    told = {room: [text for _, text in places.labels(lambda t: 7.0 * len(t), room)] for room in (40, 22, 15, 6)}
-    assert told[40] == [f"{value:g}" for value in GRIDS[BETA]]
-    assert told[22][:3] == ["0", "\n0.01", "0.02"] and len(told[22]) == 11
-    assert told[15][:3] == ["0", "\n.01", ".02"] and len(told[15]) == 11
-    assert told[6][0] == "0" and len(told[6]) < 11
-
-
-def test_an_estimator_is_chosen_by_its_name() -> None:
-    assert Swept.of(ESTIMATOR).with_text("k2, ratio×k3").values == ("k2", "ratio × k3")
-    with pytest.raises(SettingsError, match="choose from k1"):
-        Swept.of(ESTIMATOR).with_text("k9")

@@ -1,0 +1,40 @@
+"""What is said of a sweep: where KL and reward end, and which places still climb."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.panels.experiments.sweep.headline import headline
+from app.panels.experiments.sweep.plan import BETA, Sweep, Swept
+from app.panels.experiments.sweep.results import SweepResults
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import ensembles
+
+FEW = Swept(path=BETA, values=(0.0, 0.1, 0.4, 1.0))
+
+
+def swept(updates: int, seeds: int = 8) -> SweepResults:
+    """A sweep without a window."""
+    results = SweepResults(Sweep(base=Settings(), over=FEW, seeds=seeds, updates=updates))
+    for runs in ensembles(results.sweep.points(), range(seeds), updates):
+        results.take(runs)
+    return results
+
+
+def test_the_result_names_exactly_the_places_that_still_climb() -> None:
+    results = swept(14)
+    courses = [np.median(results.done[place, 0].measures["reward"], axis=-1) for place in range(len(FEW.values))]
+    last = [course[[-2, -1]] for course in courses]
+    climbing = [f"β {value:g}" for value, (then, now) in zip(FEW.values, last, strict=True) if now - then > 0.01]
+    assert 0 < len(climbing) <= 3
+    assert headline(results).endswith(f"Still climbing after 14 updates: {', '.join(climbing)}.")
+    assert "Still climbing" not in headline(swept(200))
+    assert headline(swept(10)).endswith("Still climbing after 10 updates: 4 of 4 places.")
+
+
+def test_a_sweep_that_is_not_complete_states_no_result() -> None:
+    whole = swept(2)
+    part = SweepResults(whole.sweep)
+    for key in list(whole.done)[:-1]:
+        part.take(whole.done[key])
+        assert headline(part) == ""
