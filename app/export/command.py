@@ -6,7 +6,7 @@ import argparse
 import difflib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.panels.base import Panel
     from app.panels.spec import PanelSpec
 
-FAILED = 2
+FAILED, INTERRUPTED = 2, 130
 FORMATS = ("png", "svg", "pdf", "csv")
 THEMES = ("light", "dark", "projector", "contrast")
 LEAST, MOST = 24, 8192
@@ -28,27 +28,37 @@ LEAST, MOST = 24, 8192
 def main(arguments: Sequence[str]) -> int:
     """Export as the arguments say; 0, or 2 after an error told in one sentence."""
     options = _parser().parse_args(arguments)
-    try:
-        if options.panel is None:
-            return _without_window(options)
-        specs, steps = panels_named(options.panel), span(options.step, options.steps, least=0)
-        size, scale = size_from(options.size), scale_from(options.scale)
-        draw_offscreen()
-        from app.export.pictures import Wanted, export_pictures
+    return exit_code(lambda: _export(options))
 
-        wanted = Wanted(
-            specs=tuple(specs), steps=steps, several=options.panel == "all" or options.steps is not None, size=size,
-            theme=options.theme, scale=scale, caption=not options.no_caption, format=options.format, row=options.row,
-            explained=options.explain, passed=options.passed, density=_density(options.density),
-        )  # fmt: skip
-        for line in export_pictures(options.run, options.out, wanted, force=options.force):
-            print(line, flush=True)
+
+def exit_code(work: Callable[[], None]) -> int:
+    """Do ``work`` for a command line: 0, 2 after an error told in one sentence, 130 where Ctrl+C ended it."""
+    try:
+        work()
     except GrpoError as error:
         print(error, file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     return 0
+
+
+def _export(options: argparse.Namespace) -> None:
+    if options.panel is None:
+        _without_window(options)
+        return
+    specs, steps = panels_named(options.panel), span(options.step, options.steps, least=0)
+    size, scale = size_from(options.size), scale_from(options.scale)
+    draw_offscreen()
+    from app.export.pictures import Wanted, export_pictures
+
+    wanted = Wanted(
+        specs=tuple(specs), steps=steps, several=options.panel == "all" or options.steps is not None, size=size,
+        theme=options.theme, scale=scale, caption=not options.no_caption, format=options.format, row=options.row,
+        explained=options.explain, passed=options.passed, density=_density(options.density),
+    )  # fmt: skip
+    for line in export_pictures(options.run, options.out, wanted, force=options.force):
+        print(line, flush=True)
 
 
 def panels_named(name: str) -> list[PanelSpec[Panel]]:
@@ -75,10 +85,10 @@ def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "-", name.casefold()).strip("-")
 
 
-def _without_window(options: argparse.Namespace) -> int:
+def _without_window(options: argparse.Namespace) -> None:
     if options.out.suffix.lower().lstrip(".") in FORMATS:
         raise GrpoError(f"Say what {options.out.name} is to show: add --panel and its name, such as policy-bars.")
-    return run_export(options, lambda: None)
+    run_export(options, lambda: None)
 
 
 def size_from(text: str | None) -> tuple[int, int] | None:

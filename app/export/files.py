@@ -10,7 +10,7 @@ from grpo_core.text import tr
 
 
 def refuse_existing(files: list[Path], force: bool) -> None:
-    """Nothing, if all files may be written.
+    """Check that all files may be written.
 
     Raises:
         GrpoError: one exists and is not to be replaced, or is a folder.

@@ -12,6 +12,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
+from app.export.film_look import FilmLook
 from app.export.film_target import film_target
 from app.export.pictures import application, height_above_caption, steps_of
 from app.export.stage import Studio, caption_of, settle, themed, usual_size, without_controls
@@ -35,29 +36,19 @@ AT_END = 1.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilmChoice:
-    """What is filmed, and how.
+class FilmChoice(FilmLook):
+    """What is filmed, and how it looks.
 
     Attributes:
         spec: the panel's row of the registry; None for the one that plays the film of this kind of run.
         steps: the updates, one after the other; None for the last.
         speed: updates a second; None for as long as the film of each takes by itself. Up to two a second their stages
             play, above that each update is one picture.
-        rate: pictures a second.
-        size: of a whole picture in pixels; None for what suits the panel.
-        theme: its name.
-        scale: 1 = 100 %.
-        caption: whether there is one.
     """
 
     spec: PanelSpec[Panel] | None = None
     steps: range | None = None
     speed: float | None = None
-    rate: float = 20.0
-    size: tuple[int, int] | None = None
-    theme: str = "light"
-    scale: float = 1.0
-    caption: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

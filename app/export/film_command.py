@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from app.display import draw_offscreen
-from app.export.command import FAILED, THEMES, Parser, panels_named, scale_from, size_from
+from app.export.command import THEMES, Parser, exit_code, panels_named, scale_from, size_from
 from grpo_core.errors import GrpoError
 from grpo_core.runs.export_command import span
 
@@ -19,15 +18,12 @@ LEAST_RATE, MOST_RATE = 1.0, 60.0
 def main(arguments: Sequence[str]) -> int:
     """Film as the arguments say; 0, or 2 after an error told in one sentence."""
     options = _parser().parse_args(arguments)
-    try:
-        for line in _film_of_lesson(options) if options.lesson is not None else _film_of_updates(options):
-            print(line, flush=True)
-    except GrpoError as error:
-        print(error, file=sys.stderr)
-        return FAILED
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return exit_code(lambda: _film(options))
+
+
+def _film(options: argparse.Namespace) -> None:
+    for line in _film_of_lesson(options) if options.lesson is not None else _film_of_updates(options):
+        print(line, flush=True)
 
 
 def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
@@ -56,10 +52,11 @@ def _film_of_lesson(options: argparse.Namespace) -> Iterator[str]:
         )
     size, scale, rate = size_from(options.size), scale_from(options.scale), _rate(options.rate)
     draw_offscreen()
-    from app.export.lesson_film import LessonFilmChoice, export_lesson, lesson_named
+    from app.export.film_look import FilmLook
+    from app.export.lesson_film import export_lesson, lesson_named
 
-    choice = LessonFilmChoice(rate=rate, size=size, theme=options.theme, scale=scale, caption=not options.no_caption)
-    yield from export_lesson(lesson_named(options.lesson), options.out, choice, force=options.force)
+    film_look = FilmLook(rate=rate, size=size, theme=options.theme, scale=scale, caption=not options.no_caption)
+    yield from export_lesson(lesson_named(options.lesson), options.out, film_look, force=options.force)
 
 
 def _rate(text: str) -> float:

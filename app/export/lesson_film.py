@@ -16,6 +16,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from app.build import this_build
+from app.export.film_look import FilmLook
 from app.export.film_target import film_target
 from app.export.lesson_stage import LessonStage
 from app.export.pictures import PATIENCE_S, application, height_above_caption
@@ -35,25 +36,6 @@ LEAST_SECONDS = 4.0
 """For which a question, or a step, stands at least."""
 WORDS_A_SECOND = 2.5
 """How fast a class reads what stands beside a picture."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LessonFilmChoice:
-    """How a lesson is filmed.
-
-    Attributes:
-        rate: pictures a second while an answer appears.
-        size: of a whole picture in pixels; None for :data:`SIZE` at the scale.
-        theme: its name.
-        scale: 1 = 100 %.
-        caption: whether lesson, step, seed and version stand below.
-    """
-
-    rate: float = 20.0
-    size: tuple[int, int] | None = None
-    theme: str = "light"
-    scale: float = 1.0
-    caption: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +77,7 @@ def lesson_named(name: str) -> Lesson:
     return lesson
 
 
-def export_lesson(lesson: Lesson, out: Path, choice: LessonFilmChoice, *, force: bool = False) -> Iterator[str]:
+def export_lesson(lesson: Lesson, out: Path, film_look: FilmLook, *, force: bool = False) -> Iterator[str]:
     """Write a film of ``lesson`` to ``out``; yields a sentence for each picture, and one at the end.
 
     ``out`` is an animated WebP, or a folder for numbered pictures, as for a film of updates. The lesson's runs lie in a
@@ -104,11 +86,11 @@ def export_lesson(lesson: Lesson, out: Path, choice: LessonFilmChoice, *, force:
     Raises:
         GrpoError: a step cannot be computed, or ``out`` cannot be written or replaced.
     """
-    target = film_target(out, choice.rate, force=force)
+    target = film_target(out, film_look.rate, force=force)
     with (
         application() as app,
         tempfile.TemporaryDirectory(prefix="grpo-lab-film-", ignore_cleanup_errors=True) as folder,
-        closing(LessonFilm(app, lesson, choice, Path(folder))) as film,
+        closing(LessonFilm(app, lesson, film_look, Path(folder))) as film,
     ):
         for number, (image, shot) in enumerate(film.pictures(), start=1):
             target.add(image, shot.milliseconds)
@@ -126,11 +108,11 @@ class LessonFilm:
         stage: where the lesson is given, with nobody watching.
     """
 
-    def __init__(self, app: QApplication, lesson: Lesson, choice: LessonFilmChoice, folder: Path) -> None:
-        look.apply(app, choice.theme, choice.scale)
-        self._app, self._lesson, self._choice = app, lesson, choice
+    def __init__(self, app: QApplication, lesson: Lesson, film_look: FilmLook, folder: Path) -> None:
+        look.apply(app, film_look.theme, film_look.scale)
+        self._app, self._lesson, self._film_look = app, lesson, film_look
         self._seconds = 0.0
-        self.stage = LessonStage(themed(choice.theme), choice.scale, folder)
+        self.stage = LessonStage(themed(film_look.theme), film_look.scale, folder)
         self.stage.player.reveal.clock = lambda: self._seconds
 
     def pictures(self) -> Iterator[tuple[QImage, LessonShot]]:
@@ -140,7 +122,7 @@ class LessonFilm:
             GrpoError: a step cannot be computed.
         """
         player, reveal = self.stage.player, self.stage.player.reveal
-        width, height = self._choice.size or tuple(round(side * self._choice.scale) for side in SIZE)
+        width, height = self._film_look.size or tuple(round(side * self._film_look.scale) for side in SIZE)
         player.open(self._lesson)
         below = self._paper().caption_height(width)
         self.stage.screen.widget.resize(QSize(width, height_above_caption((width, height), below)))
@@ -154,8 +136,8 @@ class LessonFilm:
                 self._wait(lambda: reveal.playing or self.stage.at_rest)
                 while reveal.playing:
                     self.stage.draw()
-                    yield self._picture(below, 1 / self._choice.rate)
-                    self._seconds += 1 / self._choice.rate
+                    yield self._picture(below, 1 / self._film_look.rate)
+                    self._seconds += 1 / self._film_look.rate
                     reveal.tick()
                     self._app.processEvents()
                 self._rest()
@@ -183,9 +165,9 @@ class LessonFilm:
             number=lesson.number, place=place + 1, count=len(lesson.steps), title=lesson.title,
             seed=lesson.settings_of(self.stage.player.seen).seed, version=this_build(),
         )  # fmt: skip
-        choice = self._choice
+        film_look = self._film_look
         return Paper(
-            theme=self.stage.workspace.theme, scale=choice.scale, caption=caption if choice.caption else "",
+            theme=self.stage.workspace.theme, scale=film_look.scale, caption=caption if film_look.caption else "",
             title=lesson.title,
         )  # fmt: skip
 

@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QApplication
 
 from app.export import lesson_film
 from app.export.film_command import main
-from app.export.lesson_film import LEAST_SECONDS, LessonFilm, LessonFilmChoice, LessonShot, lesson_named
+from app.export.film_look import FilmLook
+from app.export.lesson_film import LEAST_SECONDS, LessonFilm, LessonShot, lesson_named
 from app.lessons.reveal import CHANGE_SECONDS
 from app.plotting.numbers import shown
 from grpo_core.errors import GrpoError
@@ -47,7 +48,7 @@ def lesson() -> Lesson:
 @pytest.fixture(scope="module")
 def filmed(lesson: Lesson, tmp_path_factory: pytest.TempPathFactory, qapp: QApplication) -> list[Filmed]:
     folder = tmp_path_factory.mktemp("runs")
-    film = LessonFilm(qapp, lesson, LessonFilmChoice(rate=RATE, size=(640, 400)), folder)
+    film = LessonFilm(qapp, lesson, FilmLook(rate=RATE, size=(640, 400)), folder)
     made = []
     try:
         for image, shot in film.pictures():
