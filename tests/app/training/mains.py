@@ -22,6 +22,7 @@ from grpo_core.host.wire import Message
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.progress import Phase, UpdateProgress
 from grpo_core.record import Step
+from tests.app.training.scripted import Scripted
 from tests.core.lm_steps import lm_steps
 
 NOTED = "GRPO_LAB_TESTS_NOTED"
@@ -71,24 +72,17 @@ class Deaf:
         real = learner(settings, resume=resume, cancelled=cancelled)
         listens = self.listens
 
-        class Inner:
-            def __init__(self) -> None:
-                self.settings = settings
+        def update(wanted: Settings) -> Step:
+            step = next(real)
+            while step.step >= 2 and Path(os.environ[NOTED]).exists():
+                if listens:
+                    cancelled()
+                with suppress(OSError):  # it is taken away at this moment
+                    _note("slow" if listens else "deaf")
+                time.sleep(0.01)
+            return step
 
-            def __iter__(self) -> Inner:
-                return self
-
-            def __next__(self) -> Step:
-                step = next(real)
-                while step.step >= 2 and Path(os.environ[NOTED]).exists():
-                    if listens:
-                        cancelled()
-                    with suppress(OSError):  # it is taken away at this moment
-                        _note("slow" if listens else "deaf")
-                    time.sleep(0.01)
-                return step
-
-        return Inner()
+        return Scripted(settings, update)
 
 
 class Slow(Deaf):
@@ -106,27 +100,20 @@ class Talking:
     def __call__(
         self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
     ) -> Learner:
-        update = UpdateProgress(self._outgoing.progress)
+        progress = UpdateProgress(self._outgoing.progress)
         steps = lm_steps(9, settings=settings)
 
-        class Inner:
-            def __init__(self) -> None:
-                self.settings = settings
+        def update(wanted: Settings) -> Step:
+            step = next(steps)
+            progress.begin(step.step)
+            while Path(os.environ[NOTED]).exists():
+                if cancelled():
+                    raise Cancelled("The update was given up.")
+                progress.at(Phase.SAMPLING, 9, 24)
+                time.sleep(0.01)
+            return step
 
-            def __iter__(self) -> Inner:
-                return self
-
-            def __next__(self) -> Step:
-                step = next(steps)
-                update.begin(step.step)
-                while Path(os.environ[NOTED]).exists():
-                    if cancelled():
-                        raise Cancelled("The update was given up.")
-                    update.at(Phase.SAMPLING, 9, 24)
-                    time.sleep(0.01)
-                return step
-
-        return Inner()
+        return Scripted(settings, update)
 
 
 def serve_talking(connection: Connection) -> None:

@@ -17,6 +17,7 @@ from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader
 from tests.app.training.conftest import MakeTrainer, Trainer
+from tests.app.training.scripted import Scripted
 
 SCRIPT = """
 import sys
@@ -98,25 +99,18 @@ class Endless:
     ) -> Learner:
         endless, real = self, learner(settings, resume=resume, cancelled=cancelled)
 
-        class Inner:
-            def __init__(self) -> None:
-                self.settings = settings
+        def update(wanted: Settings) -> Step:
+            if endless.inside.is_set():
+                raise AssertionError("a cancelled update was begun again")
+            if (step := next(real)).step == 1:
+                return step
+            endless.inside.set()
+            endless.deaf.wait()
+            while not cancelled():
+                pass
+            raise Cancelled("given up")
 
-            def __iter__(self) -> Inner:
-                return self
-
-            def __next__(self) -> Step:
-                if endless.inside.is_set():
-                    raise AssertionError("a cancelled update was begun again")
-                if (step := next(real)).step == 1:
-                    return step
-                endless.inside.set()
-                endless.deaf.wait()
-                while not cancelled():
-                    pass
-                raise Cancelled("given up")
-
-        return Inner()
+        return Scripted(settings, update)
 
 
 def test_an_update_in_progress_is_given_up_and_what_was_finished_stays(

@@ -18,6 +18,7 @@ from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
 from tests.app.training.conftest import MakeTrainer, Trainer
+from tests.app.training.scripted import Scripted
 
 ONE_BY_ONE = 1e4
 """A speed: without one, a few updates are finished before they are written."""
@@ -210,22 +211,15 @@ class Stumbling:
     ) -> Learner:
         stumbling, real = self, learner(settings, resume=resume, cancelled=cancelled)
 
-        class Inner:
-            def __init__(self) -> None:
-                self.settings = settings
+        def update(wanted: Settings) -> Step:
+            real.settings = wanted
+            step = next(real)
+            if step.step == stumbling.at:
+                stumbling.at = None
+                raise ZeroDivisionError("a bug")
+            return step
 
-            def __iter__(self) -> Inner:
-                return self
-
-            def __next__(self) -> Step:
-                real.settings = self.settings
-                step = next(real)
-                if step.step == stumbling.at:
-                    stumbling.at = None
-                    raise ZeroDivisionError("a bug")
-                return step
-
-        return Inner()
+        return Scripted(settings, update)
 
 
 def test_a_bug_in_the_learner_stops_the_run_not_the_worker(
