@@ -198,13 +198,13 @@ class BetaSweep(Interactive):
     def _at_beta(self, theory: Mapping[str, float]) -> str:
         """KL and reward of every curve at the β of the slider, and those of theory."""
         kl, reward = shown(theory["kl"], 2), shown(theory["reward"], 2)
-        parts = [tr("theory: KL {kl}, reward {reward}").format(kl=kl, reward=reward)]
+        sentences = [tr("Theory: KL {kl}, reward {reward}.").format(kl=kl, reward=reward)]
         for name in self._names:
             found = [float(self._values(name, key)[self.place]) for key in ("kl", "reward")]
             if not math.isnan(found[0]):
                 kl, reward = (shown(value, 2) for value in found)
-                parts.append(tr("{name}: KL {kl}, reward {reward}").format(name=name, kl=kl, reward=reward))
-        return "; ".join(parts) + "."
+                sentences.append(tr("{name}: KL {kl}, reward {reward}.").format(name=name, kl=kl, reward=reward))
+        return " ".join(sentences)
 
     @Slot(int)
     def _on_slid(self, place: int) -> None:

@@ -194,7 +194,7 @@ class GroupSize(Interactive):
         kind = self._kinds[0 if what == "silent" else -1]
         runs = self.runs(kind)
         if what == "silent":
-            return _ends(SILENT.name.capitalize(), {g: percent(group_sizes.silent(e)) for g, e in runs.items()})
+            return _ends(tr("First group silent"), {g: percent(group_sizes.silent(e)) for g, e in runs.items()})
         return _ends(PARTS[kind].name, {g: shown(group_sizes.middle(e)) for g, e in runs.items()})
 
     def summary(self, view: View) -> str:
@@ -219,14 +219,13 @@ def _known(kinds: object) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if isinstance(kinds, (tuple, list)) and kind in kinds)
 
 
-def _ends(what: str, values: Mapping[int, str]) -> str:
-    """What the smallest and the largest size came to; empty before there is one."""
-    ends = (
-        ", ".join(
-            tr("{share} at G {size}").format(share=values[size], size=size)
-            for size in sorted({min(values), max(values)})
-        )
-        if values
-        else ""
+def _ends(title: str, values: Mapping[int, str]) -> str:
+    """What the smallest and the largest group came to; empty before there is one."""
+    if not values:
+        return ""
+    small, large = min(values), max(values)
+    if small == large:
+        return tr("{title}: {value} at G {size}.").format(title=title, value=values[small], size=small)
+    return tr("{title}: {value} at G {small}, {value2} at G {large}.").format(
+        title=title, value=values[small], small=small, value2=values[large], large=large
     )
-    return f"{what}: {ends}." if ends else ""

@@ -54,10 +54,10 @@ def look(name: str) -> LaneLook:
 
 
 def spoken(name: str) -> str:
-    """What it is called in a sentence."""
+    """What the algorithm ``name`` is called in a sentence."""
     return "GRPO" if name == "GRPO (DeepSeekMath)" else name
 
 
 def short(name: str) -> str:
-    """What stands at the end of its line."""
+    """What stands at the end of the line of the algorithm ``name``."""
     return SHORT.get(name, name)

@@ -63,17 +63,18 @@ def of_rest(results: RaceResults) -> str:
     """What besides the algorithm still differs at equal step length; empty otherwise, and where nothing does."""
     if results.plan.fairness != "step_length":
         return ""
-    changes = []
-    for path, sign in (("objective.beta", "β"), ("learner.mu", "μ")):
+    patterns = {
+        "objective.beta": tr("β still differs: it is {highest:g} for {names}."),
+        "learner.mu": tr("μ still differs: it is {highest:g} for {names}."),
+    }
+    sentences = []
+    for path, pattern in patterns.items():
         of_lanes = {spoken(name): runs.settings.get(path) for name, runs in results.lanes.items()}
+        highest = max(of_lanes.values(), default=0)
         if len(set(of_lanes.values())) > 1:
-            highest = max(of_lanes.values())
-            changes.append(
-                tr("{sign} is {highest:g} for {n}").format(
-                    sign=sign, highest=highest, n=joined([n for n, v in of_lanes.items() if v == highest])
-                )
-            )
-    return tr("Still different: {changes}.").format(changes="; ".join(changes)) if changes else ""
+            names = [name for name, value in of_lanes.items() if value == highest]
+            sentences.append(pattern.format(highest=highest, names=joined(names)))
+    return " ".join(sentences)
 
 
 def of_change(then: RacePlan, now: RacePlan) -> str:

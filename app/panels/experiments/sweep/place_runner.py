@@ -78,12 +78,12 @@ class PlaceRunner(QObject):
         self.changed.emit()
 
     def refuse(self, sentence: str) -> None:
-        """There are no such runs."""
+        """Show no runs but ``sentence``, which says why they cannot be had."""
         self._wanted, self.shown, self.problem = None, None, sentence
         self.changed.emit()
 
     def close(self) -> None:
-        """Nothing more is computed."""
+        """Give up what is being computed."""
         self._wanted = self._computing = None
         self._runner.close()
 

@@ -51,12 +51,12 @@ class Swept:
 
     @property
     def title(self) -> str:
-        """Its name in words."""
+        """The setting's name in words."""
         return title_of(self.path)
 
     @property
     def symbol(self) -> str:
-        """Its letter, or its name within a sentence where it has none."""
+        """The setting's letter, or its name within a sentence where it has none."""
         return IN_WORDS[self.path] if self.path in IN_WORDS else described_at(self.path).symbol
 
     @property
@@ -66,16 +66,16 @@ class Swept:
 
     @property
     def text(self) -> str:
-        """Its values with commas between them, as they are typed."""
+        """The values with commas between them, as they are typed."""
         return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in self.values)
 
     @property
     def places(self) -> GridAxis:
-        """Its axis."""
+        """The axis along which the values stand evenly."""
         return GridAxis(self.values)
 
     def changes(self, value: Any) -> dict[str, Any]:
-        """The settings that make it hold ``value``."""
+        """The settings that give the swept setting this ``value``."""
         return {"objective.kl_in": "loss", **ESTIMATORS[value]} if self.path == ESTIMATOR else {self.path: value}
 
     def with_text(self, text: str) -> Swept:
@@ -122,7 +122,8 @@ class Sweep:
     updates: int = 200
 
     def __post_init__(self) -> None:
-        """Nothing that is swept, and no seed, tells two sweeps apart."""
+        """Set what is swept, and the seed, to one value in ``base``, so that sweeps which differ in these alone are
+        equal."""
         first = {"seed": 0, **self.over.changes(self.over.values[0])}
         if self.across is not None:
             if self.across.path == self.over.path:

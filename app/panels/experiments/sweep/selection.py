@@ -92,7 +92,7 @@ class SweepSelection(QObject):
         self.put(self.x, self.row)
 
     def stop(self) -> None:
-        """Nothing more is waited for."""
+        """Do not compute the place that was chosen last."""
         self._timer.stop()
 
     @Slot()

@@ -44,28 +44,33 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
 
 
 def why_none(settings: Settings) -> str:
-    """Why theory knows no optimum under ``settings``, as a clause; empty where it knows one (for β above 0)."""
+    """Why theory knows no optimum under ``settings``, in a sentence; empty where it knows one (for β above 0)."""
     goal, learner = settings.objective, settings.learner
     plain = SURROGATES[goal.surrogate].ratio is Ratio.NONE
     reasons = (
-        (settings.is_language, tr("for a language model it is a sum over all completions")),
+        (settings.is_language, tr("No exact optimum: for a language model it is a sum over all completions.")),
         (
             DEVIATIONS[goal.std].divides,
-            tr("REINFORCE divides by the std") if plain else tr("GRPO divides by the std"),
+            tr("No exact optimum: REINFORCE divides by the std.")
+            if plain
+            else tr("No exact optimum: GRPO divides by the std."),
         ),
-        (not plain, tr("it is drawn for plain REINFORCE only")),
-        (bool(BASELINES[goal.baseline].mean), tr("the baseline holds the sample itself")),
-        (bool(goal.entropy_bonus), tr("the entropy bonus pulls as well")),
-        (learner.resample_dead, tr("groups that are drawn again are no fair sample")),
-        (bool(settings.optimizer.weight_decay), tr("the weight decay pulls as well")),
-        (learner.mu != 1, tr("at μ above 1 later passes are off-policy")),
+        (not plain, tr("No exact optimum: it is drawn for plain REINFORCE only.")),
+        (bool(BASELINES[goal.baseline].mean), tr("No exact optimum: the baseline holds the sample itself.")),
+        (bool(goal.entropy_bonus), tr("No exact optimum: the entropy bonus pulls as well.")),
+        (learner.resample_dead, tr("No exact optimum: groups that are drawn again are no fair sample.")),
+        (bool(settings.optimizer.weight_decay), tr("No exact optimum: the weight decay pulls as well.")),
+        (learner.mu != 1, tr("No exact optimum: at μ above 1 later passes are off-policy.")),
         (
             goal.kl_in == "reward" and BASELINES[goal.baseline].from_critic,
-            tr("a critic's advantage leaves out the KL in the reward"),
+            tr("No exact optimum: a critic's advantage leaves out the KL in the reward."),
         ),
     )
     why = next((reason for true, reason in reasons if true), "")
     if why or has_optimum(settings.replace({BETA: max(goal.beta, 0.1)})):
         return why
-    ways = {"k1": tr("k1 in the loss has no gradient on average"), "k3": tr("k3 in the loss pulls along KL(π_ref‖π)")}
-    return ways.get(goal.kl, tr("{kl} in the loss is reweighted").format(kl=goal.kl))
+    ways = {
+        "k1": tr("No exact optimum: k1 in the loss has no gradient on average."),
+        "k3": tr("No exact optimum: k3 in the loss pulls along KL(π_ref‖π)."),
+    }
+    return ways.get(goal.kl, tr("No exact optimum: {kl} in the loss is reweighted.").format(kl=goal.kl))

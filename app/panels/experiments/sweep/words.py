@@ -62,8 +62,7 @@ def of_theory(results: SweepResults, row: int) -> str:
     if len(results.optimum(row)["place"]):
         return ""
     sweep = results.sweep
-    why = theory.why_none(sweep.at(sweep.over.values[-1], row)) if sweep.over.path == BETA else ""
-    return tr("No exact optimum: {why}.").format(why=why) if why else ""
+    return theory.why_none(sweep.at(sweep.over.values[-1], row)) if sweep.over.path == BETA else ""
 
 
 def of_change(sweep: Sweep, wanted: Sweep) -> str:
@@ -87,28 +86,27 @@ def of_change(sweep: Sweep, wanted: Sweep) -> str:
 
 
 def summary(results: SweepResults, *, known: bool) -> str:
-    """The whole sweep in one sentence, for screen readers."""
+    """The whole sweep in few sentences, for screen readers."""
     sweep = results.sweep
     kl, reward = results.final("kl"), results.final("reward")
     there = [place for place in range(len(sweep.over.values)) if kl.middle[place] == kl.middle[place]]
     if not there:
         return tr("No place of the sweep has been computed yet.")
-    first, last = there[0], there[-1]
-    ends = (
-        tr("at {symbol} {values} KL is {middle} nats and reward {middle2}").format(
-            symbol=sweep.over.symbol,
-            values=name(sweep.over.values[place]),
-            middle=shown(float(kl.middle[place])),
-            middle2=shown(float(reward.middle[place])),
-        )
-        for place in (first, last)
-    )
     pattern = (
-        tr("REINFORCE with exact KL, after {updates:,} updates, median of {seeds} seeds: {ends}.")
+        tr("REINFORCE with exact KL, after {updates:,} updates, median of {seeds} seeds.")
         if known
-        else tr("After {updates:,} updates, median of {seeds} seeds: {ends}.")
+        else tr("After {updates:,} updates, median of {seeds} seeds.")
     )
-    return pattern.format(updates=sweep.updates, seeds=sweep.seeds, ends="; ".join(ends))
+    ends = [
+        tr("At {symbol} {value} KL is {kl} nats and reward {reward}.").format(
+            symbol=sweep.over.symbol,
+            value=name(sweep.over.values[place]),
+            kl=shown(float(kl.middle[place])),
+            reward=shown(float(reward.middle[place])),
+        )
+        for place in sorted({there[0], there[-1]})
+    ]
+    return " ".join((pattern.format(updates=sweep.updates, seeds=sweep.seeds), *ends))
 
 
 def of_run(view: View) -> str:
