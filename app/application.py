@@ -82,7 +82,7 @@ class Application(QObject):
         *,
         own_process: bool = False,
     ) -> None:
-        """Everything, made; the window is not shown yet.
+        """Make the model, the window, the controllers and the commands; the window is not shown yet.
 
         Args:
             app: the application.

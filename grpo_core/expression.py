@@ -77,4 +77,5 @@ class Reading(Protocol):
         """log π − log π_old of the token, limited where the objective says so."""
 
     def of_completion(self, rule: Callable[[Sequence[Reading]], Expression]) -> Expression:
-        """``rule`` of all tokens of the completion; evaluated once, however many of them ask."""
+        """The value of ``rule`` over the readings of all tokens of this token's completion; evaluated once a
+        completion."""

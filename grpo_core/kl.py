@@ -59,12 +59,12 @@ class Distance:
 
     @property
     def values(self) -> str:
-        """d with values put in."""
+        """d as a formula with the numbers put in, as in “-1.2 - (-1.5)”."""
         return f"{number(self.ref)} - {signed(self.now)}"
 
     @property
     def size(self) -> float:
-        """What its rounding is judged by."""
+        """The magnitude by which the rounding error of d is judged, in nats."""
         return max(abs(self.now), abs(self.ref))
 
 

@@ -19,7 +19,7 @@ from grpo_core.texts import question_text
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column.
+    """A column of the table of a step's tokens.
 
     Attributes:
         name: the number's name as ``explain`` knows it; for the columns without ``explained`` just a key.
@@ -40,7 +40,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """One row.
+    """A row of the table of a step's tokens: one token of a completion.
 
     Attributes:
         row: the completion, counted from 0.

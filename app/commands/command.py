@@ -75,19 +75,19 @@ class Command:
     divided: bool = False
 
     def status(self) -> CommandStatus:
-        """How it stands at the moment."""
+        """The command's text, icon and tick at this moment, and why it cannot run, if it cannot."""
         text = self.text if self.text_now is None else self.text_now()
         icon = self.icon if self.icon_now is None else self.icon_now()
         return CommandStatus(text, self.blocked(), self.checked is not None and self.checked(), icon)
 
     @property
     def changes(self) -> bool:
-        """Whether its status can be another one some time."""
+        """Whether the command's text, icon, tick or state ever changes."""
         return any((self.blocked is not never_blocked, self.checked, self.text_now, self.icon_now))
 
     @property
     def group(self) -> str:
-        """Its heading in the shortcut sheet."""
+        """The heading of the shortcut sheet under which the command stands: its top menu."""
         return self.menu.split("/")[0]
 
     @property
@@ -96,7 +96,7 @@ class Command:
 
     @property
     def shown_keys(self) -> str:
-        """Its shortcuts as the platform writes them."""
+        """The command's shortcuts as the platform writes them."""
         native = QKeySequence.SequenceFormat.NativeText
         return tr("  or  ").join(sequence.toString(native) for sequence in self.keys)
 

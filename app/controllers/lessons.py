@@ -29,7 +29,7 @@ CSV = tr("Tables (*.csv)")
 
 
 class LessonController(QObject):
-    """Everything that belongs to lessons.
+    """Opens, presents and leaves lessons, and exports the predictions made in them.
 
     Attributes:
         progress: what is remembered of them.

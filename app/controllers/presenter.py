@@ -42,7 +42,8 @@ class _Before:
 
 
 class Presenter(QObject):
-    """Everything that belongs to presenting.
+    """Begins and ends presenting to a class: full screen, large type, blank screen, counter, ring, the speaker's
+    window.
 
     Attributes:
         active: a class looks on. Neither the look nor the layout of that time is a preference.

@@ -22,7 +22,7 @@ NICE = 10
 
 
 def require_torch() -> None:
-    """Nothing, where a language model can be trained.
+    """Check that what a language model's training needs is installed.
 
     Raises:
         GrpoError: torch is missing; the message says how to get it.
@@ -62,7 +62,7 @@ class QueueProcess:
 
     @property
     def pid(self) -> int | None:
-        """Its number."""
+        """The process's number (pid)."""
         return self._process.pid
 
     def receive(self, patience: float = 0.0) -> dict[str, Any] | None:

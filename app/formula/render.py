@@ -84,7 +84,7 @@ def svg(latex: str) -> str | None:
 
 
 def drawn(latex: str) -> str | None:
-    """The same, drawn now."""
+    """A formula as SVG, drawn now rather than taken from those that are shipped; None on any failure."""
     ziamath = _ziamath()
     if ziamath is None or not latex.strip():
         return None

@@ -55,7 +55,7 @@ class TermStrip(QWidget):
     # -- what panels use ----------------------------------------------------------------------------------------------
 
     def set_terms(self, terms: Sequence[Term]) -> None:
-        """Another formula; the same terms again cost nothing."""
+        """Show the formula made of ``terms``; nothing happens where it is shown already."""
         if [button.term for button in self.buttons] == list(terms):
             return
         for button in self.buttons:

@@ -24,7 +24,7 @@ class PublishedError(GrpoError):
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """Something that somebody reports.
+    """A published result, as a paper or a program's documentation reports it.
 
     Attributes:
         part: one of :data:`PARTS`.

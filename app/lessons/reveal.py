@@ -38,7 +38,7 @@ class Reveal(QObject):
 
     @property
     def playing(self) -> bool:
-        """Whether it is under way."""
+        """Whether an answer is appearing at this moment."""
         return self.share < 1.0
 
     @property

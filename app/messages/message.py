@@ -52,7 +52,7 @@ class BarAction:
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """Something to tell.
+    """A message to the user, with what can be done about it.
 
     Attributes:
         text: one or two sentences, plain text.

@@ -23,7 +23,7 @@ from grpo_core.text import tr
 
 
 class MessageLine(QWidget):
-    """One message.
+    """One message of the message bar, with its buttons.
 
     Signals:
         closed: the user has closed it, or one of its buttons did.

@@ -76,7 +76,7 @@ class BreakpointRow(QWidget):
         row.addWidget(self.remove)
 
     def show_on(self, on: bool) -> None:
-        """Say whether it stops runs."""
+        """Show whether the condition stops runs."""
         with QSignalBlocker(self.box):
             self.box.setChecked(on)
 

@@ -37,7 +37,7 @@ class ReferencesDockPanel(Panel):
         _fill(self, self.papers)
 
     def draw(self, view: View) -> None:
-        """Nothing depends on the update."""
+        """Draw nothing: the references do not depend on the update."""
 
     def _on_refused(self, sentence: str) -> None:
         self.workspace.problem.emit(sentence, "warning")

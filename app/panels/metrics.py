@@ -46,7 +46,7 @@ SHARES = ("clip_fraction", "dead_groups", "accuracy", "accuracy_greedy", "accura
 
 
 class MetricCard(QWidget):
-    """One number.
+    """A card with one metric of the run: its title, value and note.
 
     Attributes:
         name: of the metric, or "updates".

@@ -40,7 +40,7 @@ class Value(str):
 
 
 class Share(str):
-    """“34 / 60”, which knows that it is a share, and sorts as one."""
+    """A cell's text such as “34 / 60” that is sorted by the share it stands for."""
 
     share: float
 

@@ -72,7 +72,7 @@ class BarSeries:
 
     @property
     def is_bar(self) -> bool:
-        """Whether it is drawn as bars."""
+        """Whether the series is drawn as bars rather than as a mark or a line."""
         return self.style in BAR_STYLES
 
     @property
@@ -82,7 +82,7 @@ class BarSeries:
 
     @property
     def entry(self) -> Entry:
-        """Its mark in a legend."""
+        """The series' name and mark in a legend."""
         return Entry(self.name, self.meaning, LEGEND_KINDS.get(self.style, self.style))
 
 

@@ -68,17 +68,17 @@ class Line:
 
     @property
     def spoken(self) -> str:
-        """What read-out and table call it."""
+        """What the read-out and the table call the line."""
         return self.title or self.label or self.name
 
     @property
     def entry(self) -> Entry:
-        """Its mark in a legend."""
+        """The line's name and mark in a legend."""
         return Entry(self.spoken, self.meaning, "line")
 
     @property
     def end(self) -> tuple[float, float] | None:
-        """Its last known point."""
+        """The line's last point (x, y) with a finite value; None without any."""
         known = np.flatnonzero(np.isfinite(self.y) & np.isfinite(self.x))
         return (float(self.x[known[-1]]), float(self.y[known[-1]])) if known.size else None
 
@@ -91,12 +91,12 @@ class Line:
         return place if abs(self.x[place] - x) <= max(reach, 1e-9) and np.isfinite(self.y[place]) else None
 
     def value_at(self, x: float) -> float:
-        """Its y at ``x``; minus infinity where it has none."""
+        """The line's y at ``x``; minus infinity where it has no point there."""
         place = self.place_at(x)
         return -np.inf if place is None else float(self.y[place])
 
     def read(self, x: float) -> str:
-        """Its value at ``x`` with the limits of its band, in words; empty where it has none."""
+        """The line's value at ``x`` with the limits of its band, in words; empty where it has none."""
         place = self.place_at(x)
         if place is None:
             return ""

@@ -38,7 +38,7 @@ class Marked(str):
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """A column of a table: its key, title, and how its cells are written.
 
     Attributes:
         key: stable name; signals carry it.

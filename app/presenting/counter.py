@@ -64,7 +64,7 @@ class StepCounter(QWidget):
         self.hide()
 
     def switch(self, on: bool) -> None:
-        """Show it, or take it away."""
+        """Show the counter, or hide it."""
         if on:
             self.window().installEventFilter(self)
         else:

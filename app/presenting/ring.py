@@ -30,7 +30,7 @@ class PointerRing(QWidget):
 
     @property
     def on(self) -> bool:
-        """Whether it follows the pointer."""
+        """Whether the ring follows the pointer."""
         return self._watched is not None
 
     def switch(self, on: bool) -> None:

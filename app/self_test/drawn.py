@@ -49,7 +49,7 @@ def resources() -> str:
 
 
 def formula(step: Step) -> str:
-    """Draw the surrogate's formula, and the same with the values of ``step``."""
+    """Draw the surrogate's formula, in letters and with the values of ``step``."""
     node = explain_from(Numbers(step), Quantity("surrogate", passed=step.passes - 1, row=0, token=0))
     smallest = 1.0
     for latex in (node.latex, node.latex_values):

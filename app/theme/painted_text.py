@@ -38,7 +38,7 @@ class PaintedText(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def text(self) -> str:
-        """What it says, also where there is no room for all of it."""
+        """The whole text, also where there is no room for all of it."""
         return self._text
 
     def show_text(self, text: str, theme: Theme, scale: float) -> None:

@@ -288,11 +288,11 @@ class Controller(QObject):
         self._mailbox.post(SetSpeed(speed=speed))
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> None:
-        """Where whatever trains is to stop."""
+        """Set the conditions at which any run that trains stops."""
         self._mailbox.post(SetBreakpoints(breakpoints=breakpoints))
 
     def set_settings(self, settings: Settings) -> None:
-        """What the next update runs under.
+        """Set what the next update of the current run is computed under.
 
         Raises:
             SettingsError: a structural setting differs, which takes a new run; nothing has changed.
@@ -313,7 +313,7 @@ class Controller(QObject):
 
     @Slot()
     def go_on(self) -> None:
-        """The frame is drawn; the worker may go on."""
+        """Let the worker go on: the frame is drawn."""
         self._may_go_on.set()
 
     # -- the end ---------------------------------------------------------------------------------------------------

@@ -35,14 +35,14 @@ class Deadlines:
         self._warned = False
 
     def rest(self) -> float | None:
-        """Seconds until it is late; None where nothing is expected of it."""
+        """Seconds until the process is late; None where nothing is expected of it."""
         due = [] if self._due is None else [self._due]
         if self._quiet_since is not None:
             due.append(self._quiet_since + (QUIET if self._warned else PATIENCE))
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def sent(self, command: Command) -> None:
-        """It was sent ``command``."""
+        """Note that ``command`` was sent to the process."""
         if command.urgent and self._due is None:
             self._give(PATIENCE)
         if isinstance(command, Pause) and self._quiet_since is None and self.ready and not self.loading:
@@ -53,32 +53,32 @@ class Deadlines:
                 self._give(STARTED)
 
     def heard(self) -> None:
-        """It has said something."""
+        """Note that the process has said something."""
         self._quiet_since = None
 
     def started(self, urgent: bool) -> None:
-        """It is ready; ``urgent``, also below: an urgent command waits for it."""
+        """Note that the process is ready; ``urgent``, also below: an urgent command waits for it."""
         self.ready = True
         self.expect(urgent)
 
     def load(self, *, model: bool) -> None:
-        """It begins to load torch, or to read a ``model`` from a folder."""
+        """Note that the process begins to load torch, or to read a ``model`` from a folder."""
         self.loading = True
         self._give(STARTED if self._ends else LOADING_MODEL if model else LOADING)
 
     def loaded(self, urgent: bool) -> None:
-        """It has loaded what it loaded, and can be asked again."""
+        """Note that the process has loaded torch or its model, and can be asked again."""
         self.loading = False
         self.expect(urgent)
 
     def expect(self, urgent: bool) -> None:
-        """What it was to say, it has said; next it is due to take an urgent command, if there is one."""
+        """Expect nothing more than that the process takes an urgent command, if there is one."""
         self._due = None
         if self.ready and urgent:
             self._give(PATIENCE)
 
     def missed(self) -> float | None:
-        """The seconds that it had and has let pass, so that it is to be ended; None while it may go on."""
+        """The seconds that the process had and let pass, so that it is to be ended; None while it may go on."""
         if self._due is not None and time.monotonic() >= self._due:
             return self._given
         if self._quiet_since is not None and time.monotonic() - self._quiet_since >= QUIET:
@@ -86,7 +86,7 @@ class Deadlines:
         return None
 
     def warning(self) -> str:
-        """A sentence, once, where it has been quiet for long after a pause; else empty.
+        """A sentence, once, where the process has been quiet for long after a pause; else empty.
 
         A pause lets the update in progress finish, but the process says at once that it has heard of it.
         """
@@ -99,5 +99,5 @@ class Deadlines:
         ).format(seconds=PATIENCE, more=QUIET - PATIENCE)
 
     def _give(self, seconds: float) -> None:
-        """From now on it has so long."""
+        """Give the process so many seconds from now on."""
         self._due, self._given = time.monotonic() + seconds, seconds

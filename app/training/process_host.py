@@ -83,7 +83,7 @@ class ProcessHost:
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Have a process, before it is needed."""
+        """Start the process, before it is needed; nothing where there is one, or none can be had."""
         if self._process is not None or self.unavailable or self.ended:
             return
         try:
@@ -99,7 +99,7 @@ class ProcessHost:
         return None if self._process is None else self._deadlines.rest()
 
     def obey(self, commands: Sequence[Command]) -> None:
-        """Pass ``commands`` on."""
+        """Pass ``commands`` on to the process; without one, carry them out or begin another."""
         for command in commands:
             self._state.note(command)
             if self.unavailable:
@@ -110,7 +110,7 @@ class ProcessHost:
                 self._without(command)
 
     def advance(self) -> None:
-        """Hear what the process has said."""
+        """Take in what the process has said, and notice where it has ended or is late."""
         process = self._process
         if process is None:
             return

@@ -17,7 +17,8 @@ from grpo_core.runs.run_file import RunReader
 
 
 def recovered(begin: Begin, writers: Writers) -> tuple[Begin, GrpoError | None]:
-    """How a run is to be begun again, and why some of its updates are in no file yet; None where all of them are.
+    """The command that begins a run again after its process has ended, and why some of its updates are in no file yet;
+    None where all of them are.
 
     What the process wrote and could not report any more is taken into the run's buffer; what it reported and could
     not write is written now.

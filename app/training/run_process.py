@@ -68,7 +68,7 @@ class RunProcess:
             killer.cancel()
 
     def received(self) -> list[Message]:
-        """Everything that it has said by now.
+        """The messages that have arrived from the process.
 
         Raises:
             EOFError, OSError: it is gone, and has said nothing more.
@@ -84,12 +84,12 @@ class RunProcess:
         return messages
 
     def kill(self) -> None:
-        """End it at once."""
+        """End the process at once."""
         with suppress(ValueError):  # it was closed meanwhile
             self._process.kill()
 
     def close(self, patience: float = CLOSING) -> str:
-        """Wait for its end, at most ``patience`` seconds; then it is killed. Returns how it ended, in words.
+        """Wait for the process's end, at most ``patience`` seconds; then kill it. Returns how it ended, in words.
 
         Any number of threads may call this at the same time: each returns once it has ended.
         """

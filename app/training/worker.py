@@ -145,21 +145,21 @@ class Worker(QThread):
         """The window takes it from the buffer with its next frame."""
 
     def report(self, report: Report) -> None:
-        """A change of state."""
+        """Hand on a change of state."""
         self.reported.emit(report)
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        """A question's answer, or the sentence why there is none."""
+        """Hand on a question's answer, or the sentence why there is none."""
         self.answered.emit(question, answer)
 
     def tell(self, sentence: str) -> None:
-        """Something the user should know."""
+        """Hand on a sentence that the user should know."""
         self.notified.emit(sentence)
 
     def progress(self, run_id: str, progress: Progress) -> None:
-        """How far the update in progress of a run is."""
+        """Hand on how far the update in progress of a run is."""
         self.progressed.emit(run_id, progress)
 
     def done(self, token: int) -> None:
-        """A command has been carried out."""
+        """Note that the command with this token has been carried out."""
         self._receipts.arrived(token)

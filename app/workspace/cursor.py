@@ -33,7 +33,7 @@ class Cursor:
 
     @property
     def still(self) -> Cursor:
-        """The same place with its film played to the end."""
+        """This cursor with the film of its stage played to the end."""
         return self if self.progress == 1.0 else replace(self, progress=1.0)
 
     def at(self, step: int) -> Cursor:

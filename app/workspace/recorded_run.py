@@ -64,7 +64,7 @@ class RecordedRun(RunHandle):
         self.take(source)
 
     def take(self, source: Source) -> None:
-        """Go on with ``source``, the same run with what has been written since."""
+        """Read the run from ``source`` from now on, which holds what its trainer has written since."""
         for number in range(max(self.head - 1, 1), min(self.head, len(source)) + 1):
             if number in self._stamps and source.stamp(number) != self._stamps[number]:
                 self._forget(number)  # it was half written when it was read
@@ -231,7 +231,7 @@ class RecordedRun(RunHandle):
         return self.head
 
     def rest(self) -> None:
-        """Nothing computes it."""
+        """Do nothing: no learner of this program computes a recorded run."""
 
     def let_go(self) -> None:
         """No file stays open between two calls."""

@@ -153,7 +153,7 @@ class RunHandle:
         self.thinned = tuple(replace(s, last=min(s.last, step - 1)) for s in parent.thinned if s.first < step)
 
     def note_thinned(self, own: tuple[Stretch, ...]) -> None:
-        """Its file has dropped updates."""
+        """Note the stretches of updates that the run's own file has dropped at its size limit."""
         before = [s for s in self.thinned if s.first <= (self.branched_at or 0)]
         self.own_thinned, self.thinned = own, (*before, *own)
         self.version += 1

@@ -117,7 +117,7 @@ class StepView:
         return self._reasons[key]
 
     def at(self, stage: Stage, passed: int) -> StepView:
-        """Another stage or pass of the same update, on the same evaluation."""
+        """The view of this update at another stage or pass; what was computed of it is shared."""
         if stage is self.stage and passed == self.passed:
             return self
         other = StepView(self.origin, self.step, stage, passed)

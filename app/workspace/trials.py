@@ -57,7 +57,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Its seed, and what else differs from the run that is shown."""
+        """The earlier run's seed, and what else differs from the run that is shown."""
         if not self.differs:
             return tr("seed {seed}").format(seed=self.seed)
         return tr("seed {seed}, {differences}").format(seed=self.seed, differences=", ".join(self.differs))
@@ -139,7 +139,8 @@ def _is_there(path: Path) -> bool:
 
 
 def _compares(other: RunHandle, run: RunHandle) -> bool:
-    """Whether ``other`` has numbers that mean the same as those of ``run``."""
+    """Whether ``other`` can stand behind ``run``: another run of the same kind of policy, trained here, with
+    updates."""
     alike = other.origin.settings.is_language is run.origin.settings.is_language
     return other is not run and other.head > 0 and alike and not other.is_recorded and not run.is_recorded
 

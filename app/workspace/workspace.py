@@ -222,7 +222,7 @@ class Workspace(QObject):
             self._reveal(cursor)
 
     def _reveal(self, cursor: Cursor) -> None:
-        """Show another stage or pass of the same update."""
+        """Move the cursor; the number that is explained follows to the cursor's pass."""
         before = self.view.step
         self.cursor = cursor
         if self.quantity is not None and before.step is not None:
@@ -313,7 +313,7 @@ class Workspace(QObject):
 
     @Slot()
     def request_frame(self) -> None:
-        """Something has changed: draw soon."""
+        """Have every visible panel drawn with the next frame."""
         self._view = None
         self._timer.request()
 

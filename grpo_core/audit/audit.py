@@ -42,7 +42,7 @@ class Traced(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class StepAudit:
-    """One update.
+    """What an audit found of one update: each of the trainer's numbers beside the recomputed one.
 
     Attributes:
         position: from 1.

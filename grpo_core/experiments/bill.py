@@ -13,7 +13,7 @@ FOUR: dict[str, Any] = {"critic": True, "reward_model": True, "reference": True}
 
 
 class Bill:
-    """A training's ledger, and the same with all four models.
+    """What a training holds in memory, beside what it would hold with all four models of PPO.
 
     Attributes:
         training: what is billed.

@@ -86,7 +86,8 @@ def groups_at(settings: Settings, temperatures: Sequence[float]) -> Groups:
 
 
 def groups_of(step: Step) -> tuple[float, float, float]:
-    """Of a recorded update with full groups: different answers in a group, share of live groups, mean reward."""
+    """Different answers in a group, share of groups with a signal, and mean reward of a recorded update with full
+    groups."""
     rows = (-1, step.settings.learner.group_size, step.tokens.shape[-1])
     different = distinct(np.where(step.mask, step.tokens, -1).reshape(rows))
     return float(different.mean()), float(1 - recompute.dead_groups(step).mean()), float(step.rewards.mean())

@@ -29,7 +29,7 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Something that is wrong with a run.
+    """A thing that is wrong with a run, with its evidence.
 
     Attributes:
         check: name of the check, a key of ``CHECKS``.

@@ -75,7 +75,7 @@ class Outgoing:
         self.send({"is": "answer", "question": question.to_json(), "refused": refused, "answer": text})
 
     def tell(self, sentence: str) -> None:
-        """Something the user should know."""
+        """Send a sentence that the user should know."""
         self.send({"is": "note", "text": sentence})
 
     def progress(self, progress: Progress) -> None:

@@ -70,7 +70,7 @@ class Outlet(Protocol):
         """A question's answer, or the sentence why there is none."""
 
     def tell(self, sentence: str) -> None:
-        """Something the user should know."""
+        """Take a sentence that the user should know."""
 
     def done(self, token: int) -> None:
         """The command with this token, and every one before it, has been carried out."""

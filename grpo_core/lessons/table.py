@@ -12,7 +12,7 @@ MISSING = object()
 
 
 class Table:
-    """One table.
+    """A table of a lesson file (TOML), which notes the keys that were asked for and names wrong ones with their place.
 
     Attributes:
         source: the file.
@@ -114,7 +114,7 @@ class Table:
         return [Table(self.source, (*self.place, key, n), value) for n, value in enumerate(values)]
 
     def done(self) -> None:
-        """Nothing else may stand in this table.
+        """Refuse keys of this table that nobody has asked for.
 
         Raises:
             LessonError: something does.
@@ -124,7 +124,7 @@ class Table:
                 raise self.error(key, f"this key is not known here; there {_there_is(sorted(set(self._asked)))}")
 
     def plain(self) -> dict[str, Any]:
-        """All of it as it stands, lists as tuples, for settings."""
+        """The whole table as a dictionary, lists as tuples, for settings."""
         self._asked += list(self._data)
         return {key: tuple(value) if isinstance(value, list) else value for key, value in self._data.items()}
 

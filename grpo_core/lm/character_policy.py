@@ -58,7 +58,7 @@ class CharacterPolicy(Policy):
         self.encoded, self.text, self.sample = self._sampling.encoded, self._sampling.text, self._sampling.sample
 
     def check(self, settings: Settings) -> None:
-        """It can do whatever settings may say."""
+        """Refuse nothing: the character model can be trained under all settings."""
 
     def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Layout:
         """The batch packed, so that nothing is computed twice."""

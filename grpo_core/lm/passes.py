@@ -67,7 +67,11 @@ def values_of(policy: Policy, now: Scores, place: Layout) -> Tensor:
 
 
 def require_finite(value: float, number: int, what: str) -> None:
-    """Nothing, or :class:`NonFiniteError`."""
+    """Check that ``value`` is finite.
+
+    Raises:
+        NonFiniteError: it is not; ``what`` says which number of update ``number`` it is.
+    """
     if not math.isfinite(value):
         raise NonFiniteError(number, what)
 

@@ -67,7 +67,7 @@ class TrainedWeights:
         return norm
 
     def state(self) -> State:
-        """Everything that later updates depend on."""
+        """Weights, critic and the optimizer's memory: everything that later updates depend on."""
         moments = list(self._moments())
         steps = moments[0]["step"] if moments and "step" in moments[0] else torch.zeros(())
         held = {

@@ -134,7 +134,7 @@ def _small(expression: str) -> bool:
 
 
 def _easy(numbers: np.random.Generator) -> str:
-    """Nothing in which the two solvers differ."""
+    """A problem that is solved alike with precedence and from left to right."""
     if numbers.random() < 0.6:
         return _filled(str(numbers.choice(["a+b", "a-b", "a*b"])), numbers)
     return _filled(str(numbers.choice(["a+b+c", "a+b-c", "a*b+c", "a*b-c"])), numbers)

@@ -236,7 +236,7 @@ class RunWriter:
             self.full = self._why_full(self.bytes < self.limit)
 
     def _write_waiting(self) -> None:
-        """Everything that waits, in one transaction."""
+        """Write every update that waits, in one transaction."""
         sql = self._connection
         with explained(self.path, "written"), transaction(sql):
             self._pending.store(sql)

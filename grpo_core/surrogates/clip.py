@@ -30,7 +30,8 @@ def pull(b: Batch, upstream: Array) -> Array:
 
 
 def stopped(b: Batch) -> Array:
-    """Where there is a push and it no longer follows r."""
+    """Whether the advantage is not 0 and the clipped surrogate no longer changes with the ratio r; boolean, shaped as
+    r."""
     return ~_follows(b) & (b.advantage != 0)
 
 

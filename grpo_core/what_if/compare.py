@@ -33,7 +33,7 @@ class WhatIf:
 
     @property
     def sides(self) -> tuple[Numbers, Numbers]:
-        """Both updates, what ran first."""
+        """The update as it ran, and the one under other settings."""
         return self.ran, self.other
 
     def passes(self, passed: int) -> tuple[tuple[Numbers, int], tuple[Numbers, int]]:
@@ -43,7 +43,7 @@ class WhatIf:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """A number of both sides.
+    """A number of the update as it ran, beside that of the update under other settings.
 
     Attributes:
         name: stable.
@@ -62,7 +62,7 @@ class Compared:
 
     @property
     def same(self) -> bool:
-        """Whether both sides have the same number."""
+        """Whether the number is the same in both updates."""
         return self.ran == self.other
 
 

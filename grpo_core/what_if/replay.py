@@ -47,7 +47,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """Such as “KL weight β: 0.04 → 0”."""
+        """The setting's title with its value as it ran and as it is wanted: “KL weight β: 0.04 → 0”."""
         return f"{self.title}: {worded(self.ran)} → {worded(self.wanted)}"
 
 

@@ -191,7 +191,7 @@ class Interactive(QWidget):
         return {}
 
     def summary(self, view: View) -> str:
-        """What it shows, in one sentence, for screen readers."""
+        """What the picture shows, in one sentence, for screen readers."""
         return ""
 
     def let_go(self) -> None:

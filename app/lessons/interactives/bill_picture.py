@@ -35,7 +35,7 @@ def in_words(size: float) -> str:
 
 
 class BillPicture(QWidget):
-    """Takes any ledger: one that is computed from settings, or one that is counted from real tensors.
+    """A memory ledger as bars, a row a model; computed from settings or counted from real tensors alike.
 
     Attributes:
         chosen: the block that is open, by its place in the ledger.

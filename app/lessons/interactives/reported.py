@@ -107,7 +107,7 @@ class Reported(Interactive):
         return [watched(step, place, origin)[1].right is True for place in range(len(origin.watched))]
 
     def _history(self) -> list[list[bool]]:
-        """The same of every update of the run, in order."""
+        """Which watched prompts are answered right before each update of the run that recorded it, in order."""
         run = self.workspace.view.run
         known = (self._right_at(run.step(update)) for update in range(1, run.head + 1))
         return [right for right in known if right is not None]

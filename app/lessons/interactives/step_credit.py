@@ -44,7 +44,8 @@ Key = tuple[Settings, str, int]
 
 
 class StepCredit(Interactive):
-    """One group of the lesson's run, or medians and middle halves of 64 runs of each kind of credit."""
+    """Outcome reward against process reward: the advantages in one group, or training under each kind of credit, as
+    medians and middle halves of 64 runs."""
 
     offer = Offer(
         shows=SHOWS, state=("lanes", "updates"),
@@ -84,7 +85,7 @@ class StepCredit(Interactive):
         return None if self._base is None else (self._base, lane, self._updates)
 
     def course(self, lane: str) -> ChainProgress | None:
-        """What the seeds of one kind of credit have come to."""
+        """The training under one kind of credit, over its seeds, as far as it has been computed; None before."""
         return self.trained.latest(self._key(lane))
 
     @property

@@ -115,7 +115,7 @@ def preview(text: str | None) -> str:
 
 
 def _table(view: View, step: Step) -> Completions:
-    """The same table of an update that this program trained."""
+    """The completions of an update that this program trained."""
     origin, advantage = view.run.origin, view.step.advantage
     questions = {group: question_text(step, group, origin) for group in np.unique(step.group).tolist()}
     return Completions(

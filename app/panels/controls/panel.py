@@ -194,7 +194,7 @@ class ControlsPanel(Panel):
             widget.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _controls(self) -> list[tuple[QWidget, tuple[str, ...]]]:
-        """Everything that a session may lock or hide."""
+        """The controls that a session may lock or hide, each with the paths of what it changes."""
         return [(self.kind, ("policy",)), (self.preset, ("algorithm",)), *((row, row.paths) for row in self._rows)]
 
     def _value(self, row: Row) -> Any:

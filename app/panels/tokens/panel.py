@@ -121,7 +121,7 @@ class TokenInspectorPanel(Panel):
         super().redraw()
 
     def _draw_still(self, view: View, step: Step) -> None:
-        """Everything that stays throughout the film of a stage."""
+        """Draw what stays throughout the film of a stage."""
         groups = np.unique(step.group)
         if view.selection.row is not None and view.selection.row < len(step.group):
             self.group = int(step.group[view.selection.row])

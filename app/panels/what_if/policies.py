@@ -26,7 +26,7 @@ PLOT_TITLES = (tr("Policy after the update, as it ran"), tr("Policy after the up
 
 
 class PolicyPair(QWidget):
-    """Two pictures of one context, on the same axes.
+    """The policy after the update in one context, as it ran and as it would have been, on the same axes.
 
     Signals:
         chosen: an action was clicked or walked to, and the completions that drew it.
@@ -72,7 +72,7 @@ class PolicyPair(QWidget):
 
     @Slot()
     def toggle(self) -> None:
-        """Both as pictures, or both as tables."""
+        """Show both policies as tables, or both as pictures again."""
         wanted = not self.twins[0].shows_table
         for twin in self.twins:
             if twin.shows_table != wanted:

@@ -38,7 +38,7 @@ ANSWERS = 16
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WhatIfPicture:
-    """Both sides of the update shown, ready to draw.
+    """The update that is shown, as it ran and under other settings, ready to draw.
 
     Attributes:
         what_if: their numbers.
@@ -72,12 +72,12 @@ class WhatIfPicture:
 
     @cached_property
     def unchanged(self) -> tuple[str, ...]:
-        """Sentences on what stays the same."""
+        """Sentences on what does not change under the other settings."""
         return unchanged(self.what_if, self.passed)
 
     @property
     def views(self) -> tuple[StepView, StepView]:
-        """Both, what ran first."""
+        """The view of the update as it ran, and that of the update under other settings."""
         return self.ran, self.other
 
 

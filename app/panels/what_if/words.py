@@ -38,7 +38,7 @@ def headline(picture: WhatIfPicture) -> str:
 
 
 def description(picture: WhatIfPicture, preset: str) -> str:
-    """Everything there is to say, a paragraph a kind."""
+    """The what-if in words: its headline, what does not change, what the record cannot tell; a paragraph each."""
     same = " ".join(picture.unchanged)
     beyond = " ".join(notes(picture.what_if, "" if preset == AS_IT_RAN else preset))
     parts = (

@@ -114,7 +114,7 @@ class TextRun:
 
 
 def _digest(table: Completions) -> bytes:
-    """What two tables of the same texts share."""
+    """A hash of a table's prompts and completions."""
     return hashlib.sha256(repr((table.prompts, table.completions)).encode("utf-8", "replace")).digest()
 
 
