@@ -73,7 +73,7 @@ def load_published(path: Path) -> tuple[Published, ...]:
             tr("Published results: {path} cannot be read ({error}).").format(path=path, error=error)
         ) from None
     parts = {field.name for field in fields(Published)}
-    found = []
+    results = []
     for number, entry in enumerate(stored if isinstance(stored, list) else (), start=1):
         if not isinstance(entry, dict) or set(entry) != parts or not all(isinstance(v, str) for v in entry.values()):
             raise PublishedError(
@@ -84,8 +84,8 @@ def load_published(path: Path) -> tuple[Published, ...]:
         if entry["part"] not in PARTS or not entry["source"] or not entry["url"]:
             sentence = tr("Published results, entry {number}: it needs a source, its page, and a part out of {parts}.")
             raise PublishedError(sentence.format(number=number, parts=", ".join(PARTS)))
-        found.append(Published(**{**entry, "title": tr(entry["title"]), "claim": tr(entry["claim"])}))
-    return tuple(found)
+        results.append(Published(**{**entry, "title": tr(entry["title"]), "claim": tr(entry["claim"])}))
+    return tuple(results)
 
 
 @cache

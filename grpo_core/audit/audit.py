@@ -174,9 +174,9 @@ def _explanations(run: Traced, departing: Sequence[tuple[int, Step]]) -> Iterato
         added = 0.0 if hypothesis.added is None else hypothesis.added(step) * run.processes
         return compare.losses(hypothesis.applied(step), known - added, run.processes)
 
-    found = list(_fitting(hypotheses.of_loss(steps[0]), steps, losses))
-    yield from dict.fromkeys(found)
-    if not found:
+    explanations = list(_fitting(hypotheses.of_loss(steps[0]), steps, losses))
+    yield from dict.fromkeys(explanations)
+    if not explanations:
         pairs = [c for index, step in enumerate(steps) for c in losses(index, step, AS_SET)]
         factor = constant_factor([c.ours for c in pairs], [c.theirs for c in pairs])
         if factor is not None:

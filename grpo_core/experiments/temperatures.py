@@ -113,11 +113,11 @@ def first_pass(settings: Settings, scored_at: Sequence[float]) -> FirstPass:
     mask = drawn.completions.mask
     sampled = _scored(settings, drawn, settings.learner.temperature)
     up, down = (mask & (sign * advantage > 0)[..., None] for sign in (1, -1))
-    found = []
+    means = []
     for temperature in scored_at:
         terms = evaluate(goal, _scored(settings, drawn, temperature), sampled, advantage, mask)
-        found.append((_mean(terms.ratio, up), _mean(terms.ratio, down), _mean(terms.clipped, up | down)))
-    praised, punished, clipped = np.array(found).T
+        means.append((_mean(terms.ratio, up), _mean(terms.ratio, down), _mean(terms.clipped, up | down)))
+    praised, punished, clipped = np.array(means).T
     return FirstPass(praised=praised, punished=punished, clipped=clipped)
 
 

@@ -53,11 +53,11 @@ class RunWriter:
     """
 
     def __init__(
-        self, path: Path, held: BaseFileLock, connection: RunConnection, limit: int, thin: bool = False
+        self, path: Path, file_lock: BaseFileLock, connection: RunConnection, limit: int, thin: bool = False
     ) -> None:
         self.path = path
         self.limit = limit
-        self._lock = held
+        self._lock = file_lock
         self._connection = connection
         reader = RunReader(path, connection)
         self.meta: RunMeta = reader.meta
@@ -116,15 +116,15 @@ class RunWriter:
         )
         if origin is None:
             origin = reader.origin if reader is not None and point else _origin(settings)
-        held = lock(path)
+        file_lock = lock(path)
         try:
             if path.exists():
                 raise RunFileError(tr("{name} exists already; choose another name.").format(name=path.name))
             with replacing(path) as temporary:
                 build(temporary, meta, origin, parent)
-            return cls._opened(path, held, limit, thin)
+            return cls._opened(path, file_lock, limit, thin)
         except BaseException:
-            release(held)
+            release(file_lock)
             raise
 
     @classmethod
@@ -136,15 +136,15 @@ class RunWriter:
         """
         path = Path(path)
         opened(path)[0].close()  # a sentence about a missing or foreign file, before a lock file appears beside it
-        held = lock(path)
+        file_lock = lock(path)
         try:
-            return cls._opened(path, held, limit, thin)
+            return cls._opened(path, file_lock, limit, thin)
         except BaseException:
-            release(held)
+            release(file_lock)
             raise
 
     @classmethod
-    def _opened(cls, path: Path, held: BaseFileLock, limit: int, thin: bool) -> RunWriter:
+    def _opened(cls, path: Path, file_lock: BaseFileLock, limit: int, thin: bool) -> RunWriter:
         connection, version = opened(path, writable=True)
         try:
             if version > VERSION:
@@ -159,7 +159,7 @@ class RunWriter:
                 connection.execute("PRAGMA journal_size_limit=16000000")
                 connection.execute("PRAGMA secure_delete=OFF")
                 connection.execute("UPDATE meta SET value = 0 WHERE key = 'ended'")
-            writer = cls(path, held, connection, limit, thin)
+            writer = cls(path, file_lock, connection, limit, thin)
             with explained(path):
                 rows = all_rows(connection)
             connection.allow_writing()

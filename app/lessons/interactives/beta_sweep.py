@@ -200,9 +200,9 @@ class BetaSweep(Interactive):
         kl, reward = shown(theory["kl"], 2), shown(theory["reward"], 2)
         sentences = [tr("Theory: KL {kl}, reward {reward}.").format(kl=kl, reward=reward)]
         for name in self._names:
-            found = [float(self._values(name, key)[self.place]) for key in ("kl", "reward")]
-            if not math.isnan(found[0]):
-                kl, reward = (shown(value, 2) for value in found)
+            means = [float(self._values(name, key)[self.place]) for key in ("kl", "reward")]
+            if not math.isnan(means[0]):
+                kl, reward = (shown(value, 2) for value in means)
                 sentences.append(tr("{name}: KL {kl}, reward {reward}.").format(name=name, kl=kl, reward=reward))
         return " ".join(sentences)
 

@@ -45,11 +45,11 @@ def at_ratios(objective: Objective, ratios: tuple[float, ...], sign: float) -> T
 def corners(objective: Objective) -> dict[tuple[int, str], bool]:
     """Which of the four corners outside the clip range stop the push: (sign of A, side of the range) -> clipped."""
     low, high = max(1 - objective.clip_low, 0) / 2, 1 + 2 * objective.clip_high
-    found: dict[tuple[int, str], bool] = {}
+    stopped: dict[tuple[int, str], bool] = {}
     for sign in (1, -1):
         clipped = at_ratios(objective, (max(low, 1e-6), high), float(sign)).clipped[:, 0]
-        found |= {(sign, "below"): bool(clipped[0]), (sign, "above"): bool(clipped[1])}
-    return found
+        stopped |= {(sign, "below"): bool(clipped[0]), (sign, "above"): bool(clipped[1])}
+    return stopped
 
 
 def side(objective: Objective, sign: int, ratio: np.ndarray, clipped: np.ndarray, reach: float) -> LinePicture:

@@ -182,13 +182,13 @@ def equal_groups(keys: Sequence[Hashable]) -> np.ndarray:
 
 def numbered(path: Path, names: Sequence[str], before: str, after: str) -> list[tuple[int, Path]]:
     """(number, file) of the files called ``before`` + number + ``after``, in the order of the numbers."""
-    found = []
+    files = []
     for name in names:
         middle = name[len(before) : len(name) - len(after)]
         fits = name.startswith(before) and name.endswith(after) and middle.isascii() and middle.isdigit()
         if fits and len(middle) <= 18:
-            found.append((int(middle), path / name))
-    return sorted(found)
+            files.append((int(middle), path / name))
+    return sorted(files)
 
 
 def names_in(path: Path) -> list[str]:

@@ -30,7 +30,7 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
     """The optimum along the axis: "place", "kl" in nats and "reward", (n,) each; empty where theory has none."""
     places = sweep.over.places
     smooth = sweep.over.path == BETA
-    found = []
+    optima = []
     for x in places.between(FINE) if smooth and len(places) > 1 else np.arange(len(places), dtype=float):
         try:
             settings = sweep.at(places.value(float(x)), row)
@@ -38,8 +38,8 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
             continue
         if has_optimum(settings):
             best = tilt_measures(settings, settings.objective.beta)
-            found.append((float(x), best["kl"], best["reward"]))
-    columns = np.array(found, dtype=float).reshape(-1, 3).T
+            optima.append((float(x), best["kl"], best["reward"]))
+    columns = np.array(optima, dtype=float).reshape(-1, 3).T
     return dict(zip(("place", "kl", "reward"), columns, strict=True))
 
 
