@@ -8,9 +8,10 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from app.display import draw_offscreen
+from grpo_core.command_line import FAILED, INTERRUPTED, Parser
 from grpo_core.errors import GrpoError
 from grpo_core.runs.export_command import run_export, span
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from app.panels.base import Panel
     from app.panels.spec import PanelSpec
 
-FAILED, INTERRUPTED = 2, 130
 FORMATS = ("png", "svg", "pdf", "csv")
 THEMES = ("light", "dark", "projector", "contrast")
 LEAST, MOST = 24, 8192
@@ -130,13 +130,6 @@ def _density(text: str) -> float:
     if not 1 <= density <= 4:
         raise GrpoError(f"--density cannot be “{text}”: allowed is a number 1 to 4.")
     return density
-
-
-class Parser(argparse.ArgumentParser):
-    """Complains in one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(FAILED, f"{message[:1].upper()}{message[1:]}; {self.prog} --help says what is possible.\n")
 
 
 def _parser() -> argparse.ArgumentParser:

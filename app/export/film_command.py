@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from app.display import draw_offscreen
-from app.export.command import THEMES, Parser, exit_code, panels_named, scale_from, size_from
+from app.export.command import THEMES, exit_code, panels_named, scale_from, size_from
+from grpo_core.command_line import Parser
 from grpo_core.errors import GrpoError
 from grpo_core.runs.export_command import span
 
