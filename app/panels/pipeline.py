@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.formula.difference import changed_terms, is_another_formula, shorter_terms
 from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
 from app.panels.base import Panel
+from app.panels.stage_button import STAGE_NAMES, StageButton
 from app.plotting.numbers import shown
-from app.theme.labels import Label, plain_tip
-from app.theme.tokens import LIGHT, Theme
+from app.theme.labels import Label
 from app.workspace.cursor import Stage
 from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import advantage_of
@@ -26,82 +26,6 @@ from grpo_core.text import tr
 
 CHANGE_MS = 7000
 """How long the change of the formula is shown, unless another one comes first."""
-
-HELP = {
-    Stage.SAMPLE: tr("The old policy answers each prompt G times."),
-    Stage.SCORE: tr("Each answer gets its reward."),
-    Stage.NORMALIZE: tr("Each reward is compared with its group: that is the advantage."),
-    Stage.UPDATE: tr("Each pass steps down the gradient of the loss on the same samples."),
-}
-
-
-SHORT = {
-    Stage.SAMPLE: tr("Sample"),
-    Stage.SCORE: tr("Score"),
-    Stage.NORMALIZE: tr("Normalize"),
-    Stage.UPDATE: tr("Update"),
-}
-
-
-class StageButton(QAbstractButton):
-    """One stage: a number in a ring and a name; reached stages are solid, the one shown is framed."""
-
-    def __init__(self, stage: Stage, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.stage = stage
-        self._theme, self._scale = LIGHT, 1.0
-        self._reached = self._current = False
-        self.setToolTip(plain_tip(HELP[stage]))
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-
-    def show_stage(self, theme: Theme, scale: float, text: str, reached: bool, current: bool) -> None:
-        """Show where the update stands."""
-        self._theme, self._scale, self._reached, self._current = theme, scale, reached, current
-        if current:
-            pattern = tr("Stage {stage}: {text}, shown")
-        elif reached:
-            pattern = tr("Stage {stage}: {text}, done")
-        else:
-            pattern = tr("Stage {stage}: {text}, to come")
-        self.setAccessibleName(pattern.format(stage=self.stage + 1, text=text))
-        self.setFont(theme.font("reading_strong" if current else "reading", scale))
-        if text != self.text():
-            self.setText(text)
-            self.updateGeometry()
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        metrics = self.fontMetrics()
-        high = round(metrics.height() * 1.5)
-        return QSize(metrics.horizontalAdvance(self.text()) + high + 14, high)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(self.sizeHint().height(), self.sizeHint().height())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme = QPainter(self), self._theme
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        frame = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-        if self._current or self.hasFocus():
-            painter.setPen(QPen(theme.colour("selection" if self.hasFocus() else "border"), theme.ring_width / 1.5))
-            painter.setBrush(theme.colour("surface"))
-            painter.drawRoundedRect(frame, frame.height() / 2, frame.height() / 2)
-        ink = theme.colour("text" if self._reached else "muted")
-        size = frame.height() * 0.68
-        ring = QRectF(frame.left() + 6, frame.center().y() - size / 2, size, size)
-        painter.setPen(QPen(ink, 1.2))
-        painter.setBrush(ink if self._reached else Qt.BrushStyle.NoBrush)
-        painter.drawEllipse(ring)
-        painter.setFont(theme.font("small", self._scale))
-        painter.setPen(theme.colour("ground") if self._reached else ink)
-        painter.drawText(ring, Qt.AlignmentFlag.AlignCenter, str(self.stage + 1))
-        painter.setFont(self.font())
-        painter.setPen(ink)
-        place = frame.adjusted(size + 12, 0, -4, 0)
-        text = painter.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, round(place.width()))
-        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
 
 
 class PipelinePanel(Panel):
@@ -159,7 +83,7 @@ class PipelinePanel(Panel):
             button.show_stage(view.theme, view.scale, _name(stage, view), reached, current)
         if sum(button.sizeHint().width() for button in self.stages.values()) > self.width() - 60 * view.scale:
             for stage, button in self.stages.items():
-                button.setText(SHORT[stage])
+                button.setText(STAGE_NAMES[stage])
         settings = _settings(view)
         self.strip.set_look(view.theme, view.scale)
         self.area.setVisible(not view.run.why_no_step)
@@ -264,7 +188,7 @@ class PipelinePanel(Panel):
 def _name(stage: Stage, view: View) -> str:
     settings = _settings(view)
     if view.run.why_no_step:  # the source does not say how it trained
-        return SHORT[stage]
+        return STAGE_NAMES[stage]
     if stage is Stage.SAMPLE:
         prompts = _prompts(view)
         times = f"{prompts} × " if prompts > 1 else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.panels.pipeline import HELP, SHORT
+from app.panels.stage_button import STAGE_HELP, STAGE_NAMES
 from app.workspace.cursor import Stage
 from app.workspace.view import View
 from grpo_core.text import tr
@@ -13,7 +13,7 @@ def shown_now(view: View) -> tuple[str, str]:
     if view.step.step is None:
         return f"{view.cursor.step:,}", tr("No update yet") if not view.head else tr("Before update 1")
     stage, passes = view.cursor.stage, view.step.passes
-    name = SHORT[stage]
+    name = STAGE_NAMES[stage]
     if stage is Stage.UPDATE and passes > 1:
         name = tr("{name}, pass {passed}/{passes}").format(name=name, passed=view.step.passed + 1, passes=passes)
     return f"{view.cursor.step:,}", name
@@ -35,8 +35,10 @@ def sentence_next(view: View) -> str:
     if here is not None:
         if here.stage is Stage.UPDATE and here.passed > 0:
             return tr("Pass {passed} of {passes} of the same update.").format(passed=here.passed + 1, passes=passes)
-        return f"{SHORT[here.stage]}. {HELP[here.stage]}"
-    doing = "shown" if step < view.head else "computed"
-    return tr("Update {step:,} is {doing}. {short}: {help}").format(
-        step=step + 1, doing=doing, short=SHORT[Stage.SAMPLE], help=HELP[Stage.SAMPLE]
+        return f"{STAGE_NAMES[here.stage]}. {STAGE_HELP[here.stage]}"
+    pattern = (
+        tr("Update {step:,} is shown. {stage}: {help}")
+        if step < view.head
+        else tr("Update {step:,} is computed. {stage}: {help}")
     )
+    return pattern.format(step=step + 1, stage=STAGE_NAMES[Stage.SAMPLE], help=STAGE_HELP[Stage.SAMPLE])

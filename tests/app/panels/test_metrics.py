@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.panels.metrics import MetricCard
+from app.panels.metric_card import MetricCard
 from app.panels.registry import METRICS
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver

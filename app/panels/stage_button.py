@@ -1,0 +1,86 @@
+"""The four stages of an update: what they are called, what each does, and a button to stand at one."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+
+from app.theme.labels import plain_tip
+from app.theme.tokens import LIGHT, Theme
+from app.workspace.cursor import Stage
+from grpo_core.text import tr
+
+STAGE_HELP = {
+    Stage.SAMPLE: tr("The old policy answers each prompt G times."),
+    Stage.SCORE: tr("Each answer gets its reward."),
+    Stage.NORMALIZE: tr("Each reward is compared with its group: that is the advantage."),
+    Stage.UPDATE: tr("Each pass steps down the gradient of the loss on the same samples."),
+}
+STAGE_NAMES = {
+    Stage.SAMPLE: tr("Sample"),
+    Stage.SCORE: tr("Score"),
+    Stage.NORMALIZE: tr("Normalize"),
+    Stage.UPDATE: tr("Update"),
+}
+
+
+class StageButton(QAbstractButton):
+    """One stage: a number in a ring and a name; reached stages are solid, the one shown is framed."""
+
+    def __init__(self, stage: Stage, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.stage = stage
+        self._theme, self._scale = LIGHT, 1.0
+        self._reached = self._current = False
+        self.setToolTip(plain_tip(STAGE_HELP[stage]))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def show_stage(self, theme: Theme, scale: float, text: str, reached: bool, current: bool) -> None:
+        """Show where the update stands."""
+        self._theme, self._scale, self._reached, self._current = theme, scale, reached, current
+        if current:
+            pattern = tr("Stage {stage}: {text}, shown")
+        elif reached:
+            pattern = tr("Stage {stage}: {text}, done")
+        else:
+            pattern = tr("Stage {stage}: {text}, to come")
+        self.setAccessibleName(pattern.format(stage=self.stage + 1, text=text))
+        self.setFont(theme.font("reading_strong" if current else "reading", scale))
+        if text != self.text():
+            self.setText(text)
+            self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = self.fontMetrics()
+        high = round(metrics.height() * 1.5)
+        return QSize(metrics.horizontalAdvance(self.text()) + high + 14, high)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.sizeHint().height(), self.sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme = QPainter(self), self._theme
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        frame = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        if self._current or self.hasFocus():
+            painter.setPen(QPen(theme.colour("selection" if self.hasFocus() else "border"), theme.ring_width / 1.5))
+            painter.setBrush(theme.colour("surface"))
+            painter.drawRoundedRect(frame, frame.height() / 2, frame.height() / 2)
+        ink = theme.colour("text" if self._reached else "muted")
+        size = frame.height() * 0.68
+        ring = QRectF(frame.left() + 6, frame.center().y() - size / 2, size, size)
+        painter.setPen(QPen(ink, 1.2))
+        painter.setBrush(ink if self._reached else Qt.BrushStyle.NoBrush)
+        painter.drawEllipse(ring)
+        painter.setFont(theme.font("small", self._scale))
+        painter.setPen(theme.colour("ground") if self._reached else ink)
+        painter.drawText(ring, Qt.AlignmentFlag.AlignCenter, str(self.stage + 1))
+        painter.setFont(self.font())
+        painter.setPen(ink)
+        place = frame.adjusted(size + 12, 0, -4, 0)
+        text = painter.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, round(place.width()))
+        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
