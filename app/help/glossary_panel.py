@@ -158,7 +158,7 @@ class _Definition(QWidget):
         self._sentence.setText(entry.sentence if entry else "")
         self._source.setText(tr("Source: {source}").format(source=entry.source) if entry else "")
         links = [f'<a href="term:{other.id}">{html.escape(other.title)}</a>' for other in related]
-        self.see.setText(tr("See also: ") + ", ".join(links) if links else "")
+        self.see.setText(tr("See also: {links}").format(links=", ".join(links)) if links else "")
         latex = entry.latex if entry else ""
         self.formula.setVisible(bool(latex))
         if latex:

@@ -44,7 +44,7 @@ class Published:
 
     @property
     def mark(self) -> str:
-        """Whose statement it is."""
+        """The words that say whose statement the entry is: a paper's, or a program's documentation's."""
         return MARK_OF_PROGRAMS if "documentation" in self.source else MARK
 
     @property

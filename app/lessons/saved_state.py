@@ -65,7 +65,8 @@ class LessonDocks(Protocol):
 
 
 class LessonGuest:
-    """A lesson is a guest in the window: what it takes over when it comes, and gives back when it goes.
+    """Keeps the user's run, cursor, settings, breakpoints and layout while a lesson has the window, and puts them back
+    when it is left.
 
     Attributes:
         layout: where the lesson stands.

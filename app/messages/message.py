@@ -83,5 +83,5 @@ class Message:
 
     @property
     def reading_ms(self) -> int:
-        """Milliseconds that a slow reader needs for it."""
+        """Milliseconds that a slow reader needs for the message."""
         return READ_MS + MS_A_LETTER * len(self.text)

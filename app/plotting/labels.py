@@ -38,7 +38,7 @@ class Word:
 
 
 class Words(QGraphicsItem):
-    """Some words, painted in one go above everything else.
+    """The words in a plot, painted in one go above everything else.
 
     Attributes:
         backed: whether each stands on a piece of the ground, so that what is drawn behind does not strike it through.

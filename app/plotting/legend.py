@@ -39,7 +39,7 @@ class Legend(QWidget):
         if tuple(entries) == self._entries:
             return
         self._entries = tuple(entries)
-        self.setAccessibleName(tr("Legend: ") + ", ".join(entry.text for entry in entries))
+        self.setAccessibleName(tr("Legend: {entries}").format(entries=", ".join(entry.text for entry in entries)))
         self.setToolTip(plain_tip(", ".join(entry.text for entry in entries)))
         self.updateGeometry()
         self.update()

@@ -49,7 +49,7 @@ class PreferenceStore(QObject):
 
     @Slot()
     def save(self) -> None:
-        """Write them now."""
+        """Write the preferences to their file now."""
         self._later.stop()
         sentence = save_preferences(self.current, self._path)
         if sentence:

@@ -74,7 +74,7 @@ class ProcessHost:
 
     @property
     def connection(self) -> Connection | None:
-        """What has something to say when the process has."""
+        """The connection to the process, readable when the process has sent something; None without a process."""
         return None if self._process is None else self._process.connection
 
     @property

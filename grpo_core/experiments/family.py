@@ -82,7 +82,7 @@ class Switch:
 
     @property
     def path(self) -> str:
-        """The leading setting."""
+        """The dotted path of the leading setting."""
         return next(iter(self.changes))
 
 

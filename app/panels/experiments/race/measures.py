@@ -11,7 +11,7 @@ from grpo_core.text import tr
 
 
 class Measure(NamedTuple):
-    """Something that is known of every algorithm after every update.
+    """A quantity that every algorithm of a race has after every update, such as the expected reward.
 
     Attributes:
         title: in words.

@@ -41,12 +41,12 @@ class HeatModel(QAbstractTableModel):
         self.chosen = (0, 0)
 
     def show_results(self, results: SweepResults | None, measure: str, theme: Theme) -> None:
-        """Other numbers, other colours."""
+        """Show the final medians of ``measure`` at every place of a sweep; None for an empty table."""
         self.beginResetModel()
         self.results, self.measure, self.theme = results, measure, theme
         rows = range(len(results.sweep.rows)) if results is not None else ()
-        found = [results.final(measure, row).middle for row in rows] if results is not None else []
-        self.values = np.array(found).reshape(len(rows), -1) if found else np.empty((0, 0))
+        medians = [results.final(measure, row).middle for row in rows] if results is not None else []
+        self.values = np.array(medians).reshape(len(rows), -1) if medians else np.empty((0, 0))
         self.endResetModel()
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
