@@ -78,3 +78,5 @@ class LessonBar(QWidget):
         note = lesson_player.problem or warning or run_progress or picture_progress
         self.note.setText(note)
         self.note.setVisible(bool(note))
+        parts = (self.back, self.next, self.note, self.open, self.leave)
+        self.setVisible(any(not part.isHidden() for part in parts))  # an empty line would take room from the picture
