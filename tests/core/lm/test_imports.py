@@ -19,8 +19,8 @@ WITH_TORCH = {
 """The modules of grpo_core.lm that name torch or its file format; batches works on them without naming it."""
 
 OF_FOLDERS = {
-    "adapter", "answers", "attentive", "gguf_reading", "loading", "measuring", "policy", "probe", "sampling", "scoring",
-    "snapshots",
+    "adapter", "answers", "attentive", "chunk_loss", "gguf_reading", "loading", "measuring", "policy", "probe",
+    "reference", "sampling", "scoring", "snapshots",
 }  # fmt: skip
 """Those of grpo_core.hf that name torch, transformers or peft."""
 
