@@ -20,18 +20,7 @@ from app.training.restart_state import RestartState
 from app.training.run_process import CLOSING, PATIENCE, RunProcess, Serve
 from app.training.stand_in import StandIn
 from grpo_core.errors import GrpoError
-from grpo_core.host.commands import (
-    Ask,
-    Begin,
-    Command,
-    Commit,
-    Look,
-    OneStep,
-    Pause,
-    Run,
-    Settle,
-    Shutdown,
-)
+from grpo_core.host.commands import Command, Look, Shutdown
 from grpo_core.host.live_run import Writers, run_writer
 from grpo_core.host.messages import from_command, to_bundle, to_progress, to_report
 from grpo_core.host.process import serve
@@ -241,15 +230,12 @@ class ProcessHost:
         """The process is gone: carry out what it did not hear, as far as that is still wanted."""
         self._process = None
         unheard = [command for _, command in self._unheard]
-        leaving = any(isinstance(command, Shutdown) for command in unheard)
-        if not self._deadlines.ready and not leaving:
+        if not self._deadlines.ready and not any(isinstance(command, Shutdown) for command in unheard):
             self.unavailable = sentence
             return
         self._unheard.clear()
-        self._stand_in.take_over(sentence, leaving=leaving)
-        for command in unheard[-1:] if leaving else unheard:
-            if not isinstance(command, (Begin, Run, OneStep, Pause, Ask, Commit, Settle)):
-                self._without(command)
+        for command in self._stand_in.take_over(sentence, unheard):
+            self._without(command)
 
     def _without(self, command: Command) -> None:
         """Carry out a command while there is no process; in another one, where it takes one."""

@@ -50,13 +50,17 @@ class StandIn:
         self._state.tokens.discard(token)
         self._outlet.done(token)
 
-    def take_over(self, sentence: str, *, leaving: bool) -> None:
+    def take_over(self, sentence: str, unheard: Sequence[Command]) -> Sequence[Command]:
         """The process has ended, for the reason in ``sentence``: keep what it has finished, and report.
 
         Args:
             sentence: for the user.
-            leaving: the program is closing, so that no run goes on.
+            unheard: commands that it has not carried out; a shutdown among them ends all runs.
+
+        Returns:
+            Those that are still to be carried out: runs are not begun or moved again by themselves.
         """
+        leaving = any(isinstance(command, Shutdown) for command in unheard)
         for question in [*self._state.questions]:
             self.answer(question, sentence)
         for token in [*self._state.tokens]:
@@ -67,6 +71,8 @@ class StandIn:
             self._outlet.tell(sentence)
         elif not leaving:  # also a run that it had not begun yet: what ended it may end the next process as well
             self._fail(sentence)
+        given_up = (Begin, Run, OneStep, Pause, Ask, Commit, Settle)
+        return [command for command in (unheard[-1:] if leaving else unheard) if not isinstance(command, given_up)]
 
     def obey(self, command: Command) -> Sequence[Command]:
         """Carry out ``command``; returns what another process has to carry out for it, in this order."""

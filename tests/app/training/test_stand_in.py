@@ -112,6 +112,19 @@ def test_what_moves_no_run_takes_no_process(
     assert [report.state for report in outlet.reports] == states
 
 
+@pytest.mark.parametrize("leaving", [False, True])
+def test_after_an_unexpected_end_no_run_moves_by_itself(leaving: bool, outlet: Reported, tmp_path: Path) -> None:
+    state, fast = RestartState(), SetSpeed(speed=None)
+    unheard = [begin(tmp_path), fast, Run(run_id="a", updates=3), Commit(run_id="a", token=4)]
+    unheard += [Shutdown()] if leaving else []
+    for command in unheard:
+        state.note(command)
+    remaining = StandIn(state, outlet, run_writer).take_over("It has ended.", unheard)
+    assert remaining == ([Shutdown()] if leaving else [fast])
+    assert [report.state for report in outlet.reports] == ([] if leaving else [State.FAILED])
+    assert outlet.tokens == [4], "who waits for the commit is let go"
+
+
 def test_who_waits_for_a_commit_is_let_go(outlet: Reported, tmp_path: Path) -> None:
     assert obeyed(outlet, begin(tmp_path), Commit(run_id="a", token=7)) == []
     assert outlet.tokens == [7]
