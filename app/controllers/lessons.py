@@ -52,7 +52,7 @@ class LessonController(QObject):
         assert self.panel.page is not None
         bars = window.panels.of(POLICY_BARS)
         self.panel.page.guess_shown.connect(self._on_guess_shown)
-        bars.guessed.connect(self.panel.page.put_guess)
+        bars.guessed.connect(self.panel.page.prediction.put)
         self.player.changed.connect(self._on_changed)
         window.arranged.connect(self._on_arranged)
         workspace.frame.connect(self._on_frame)

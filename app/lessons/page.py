@@ -58,9 +58,10 @@ class LessonPage(QWidget):
         self._result = QTimer(self)
         self._result.setSingleShot(True)
         self._result.timeout.connect(self._on_result)
+        self.text, self.knobs, self.prediction = LessonText(), Knobs(), PredictionBox()
         self.picture = LessonPicture(workspace, lesson_player)
         self.picture.touched.connect(self.redraw)
-        self.picture.guessed.connect(self.put_guess)
+        self.picture.guessed.connect(self.prediction.put)
         self.bar = LessonBar(lesson_player)
         self.stage = self.filmed = False
         self.title, self.question, self.count = Label(), Label(), Label()
@@ -70,15 +71,14 @@ class LessonPage(QWidget):
         self.title.setWordWrap(True)
         self.title.setAccessibleName(tr("Question of the lesson"))
         self.count.setObjectName("muted")
-        self.text, self.knobs, self.prediction = LessonText(), Knobs(), PredictionBox()
         self.ending = Ending()
         self.ending.chosen.connect(self.wanted)
         self.ending.kept.connect(lesson_player.keep)
         self.knobs.turned.connect(self._on_turned)
         self.knobs.reset.connect(lesson_player.reset)
-        self.prediction.placed.connect(self._on_placed)
+        self.prediction.placed.connect(self.answer)
         self.prediction.skipped.connect(lesson_player.skip)
-        self.prediction.moved.connect(self._on_guess)
+        self.prediction.moved.connect(self.redraw)  # the ghost in the picture goes with the prediction
         self._build()
 
     def _build(self) -> None:
@@ -183,10 +183,6 @@ class LessonPage(QWidget):
             self._guess_beside = shown
             self.guess_shown.emit(*shown)
 
-    def put_guess(self, guess: float) -> None:
-        """A prediction was dragged in a picture."""
-        self.prediction.put(guess)
-
     def _focus_new_step(self, lesson: Lesson) -> None:
         """Where another step, another question, or the end is shown, the keyboard goes to it."""
         lesson_player = self._lesson_player
@@ -255,19 +251,11 @@ class LessonPage(QWidget):
         """Pixels of this page for a pixel of a screen of 1080 lines."""
         return max(self.height(), 400) / 1080
 
+    @Slot(float)
     def answer(self, guess: float | None) -> None:
         """Place a prediction, or none; the picture changes from what it shows now into the answer."""
         self.picture.keep_before_answer()
         self._lesson_player.predict(guess)
-
-    @Slot(float)
-    def _on_placed(self, guess: float) -> None:
-        self.answer(guess)
-
-    @Slot()
-    def _on_guess(self) -> None:
-        """The ghost in the picture goes with the prediction."""
-        self.redraw.emit()
 
     @Slot()
     def _on_result(self) -> None:
