@@ -29,7 +29,8 @@ from grpo_core.texts import question_text
 NOTHING_YET = tr("Type a completion of your own here once a language model has made its first update.")
 EVERY_WEIGHT = tr(
     "Every weight of this model is trained, and those that it had before an update are not kept, so nothing can be "
-    "asked of it. A run that trains an adapter answers here."
+    "asked of it. A run that trains an adapter answers here. So does one with a folder for snapshots, about updates "
+    "after the last but one of them."
 )
 TYPE_FIRST = tr("Type a completion first, such as 2+12=14.")
 TYPE_IN_WORDS = tr("Type a completion first, such as 12.")
@@ -103,10 +104,9 @@ class ScorePanel(Panel):
     def draw(self, view: View) -> None:
         step = view.step.step
         possible = step is not None and step.prompt_tokens is not None and view.step.settings.is_language
-        model = view.run.origin.settings.model
-        every = bool(model.folder) and not model.adapter_rank
-        self.empty.setText(EVERY_WEIGHT if every else NOTHING_YET)
-        possible = possible and not every
+        kept = not view.run.origin.settings.is_language or view.step.settings.model.keeps_weights
+        self.empty.setText(NOTHING_YET if kept else EVERY_WEIGHT)
+        possible = possible and kept
         self._stack.setCurrentIndex(0 if possible else 1)
         if step is None or not possible:
             return

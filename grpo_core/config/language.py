@@ -259,6 +259,11 @@ class Model:
             raise SettingsError("precision", self.precision, tr("bfloat16 is not offered on MPS; choose float32"))
 
     @property
+    def keeps_weights(self) -> bool:
+        """Whether the weights of earlier updates can be had again, so that questions about these are answered."""
+        return not self.folder or self.adapter_rank > 0 or bool(self.snapshot_folder)
+
+    @property
     def longest_text(self) -> int | None:
         """Tokens that prompt and completion may have together; None where the model's own files say it."""
         return None if self.folder else self.context

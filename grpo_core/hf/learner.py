@@ -13,6 +13,7 @@ from grpo_core.lm.learner import PolicyLearner
 from grpo_core.lm.policy import Kept
 from grpo_core.progress import Progress, unreported
 from grpo_core.record import Step
+from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import tr
 from grpo_core.update_time import UpdateTime
 
@@ -21,7 +22,8 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
     """One run of a model from a folder; the arguments are those of its base.
 
     With an adapter it can stand where an earlier update began for as long as a question takes: the model is there, and
-    of its adapter a copy is kept at the start, before the last update, and before the one asked about.
+    of its adapter a copy is kept at the start, before the last update, and before the one asked about. With every
+    weight it can do so from its snapshots on.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         self._start: Kept | None = None
         self._before: tuple[Step | None, Kept] | None = None  # where the last update began, and the update
         self._asked: tuple[bytes, Kept] | None = None
+        self._astray = False  # the weights are those of an earlier update
 
         def policy(wanted: Settings) -> FolderPolicy:
             made = FolderPolicy(wanted)
@@ -41,6 +44,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         super().__init__(policy, settings, history=history, cancelled=cancelled, progress=progress)
 
     def __next__(self) -> Step:
+        self._require_own_weights()
         before = self.policy.kept() if self._start is not None else None
         step = super().__next__()
         self._before = None if before is None else (step, before)
@@ -64,16 +68,13 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
             history: the updates that lead to the one before it, from one that holds weights or from the first.
 
         Raises:
-            GrpoError: every weight of the model is trained, and those of earlier updates are not kept.
+            GrpoError: every weight of the model is trained, and there is no snapshot of an update before ``step``.
             Cancelled: it was given up on the way.
         """
         if self._start is None:
-            raise GrpoError(
-                tr(
-                    "Every weight of this model is trained, and those that it had before update {step} are not kept; a "
-                    "run that trains an adapter answers such questions."
-                ).format(step=step.step)
-            )
+            with self._standing_at_snapshot(step, history):
+                yield
+            return
         here = self.policy.kept(), self._step, self._settings, self.drift, self._keep_next
         try:
             self._go_before(step, history)
@@ -82,6 +83,36 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         finally:
             kept, self._step, self._settings, self.drift, self._keep_next = here
             self.policy.put_back(kept)
+
+    @contextmanager
+    def _standing_at_snapshot(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
+        """:meth:`standing_before` where every weight is trained: by way of files in the folder for snapshots."""
+        if not history or not holds_weights(history[0]):
+            raise GrpoError(
+                tr(
+                    "Every weight of this model is trained, and no snapshot holds those that it had before update "
+                    "{step}; a run that trains an adapter answers such questions. With a folder for snapshots, "
+                    "updates after the last but one of them can be asked about."
+                ).format(step=step.step)
+            )
+        self._require_own_weights()
+        here = self._step, self._settings, self.drift, self._keep_next
+        with self.policy.set_aside():
+            self._astray = True
+            try:
+                for earlier in history:
+                    self._replay(earlier)
+                with self._autocast():
+                    yield
+            finally:
+                self._step, self._settings, self.drift, self._keep_next = here
+        self._astray = False
+
+    def _require_own_weights(self) -> None:
+        if self._astray:
+            raise GrpoError(
+                tr("The run's weights could not be read back after a question; its updates are learned again.")
+            )
 
     def _go_before(self, step: Step, history: Sequence[Step]) -> None:
         assert self._start is not None

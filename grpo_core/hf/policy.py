@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +63,13 @@ class FolderPolicy(TrainedWeights):
         # bfloat16 holds 3 digits, in which small steps vanish: weights that are trained are float32, under autocast
         precision = wanted.precision if wanted.adapter_rank else "float32"
         loaded = load(files, device, precision)
-        self._rank, self._moved = wanted.adapter_rank, False
+        self._rank, self._moved, self._aside = wanted.adapter_rank, False, False
         self.ignored, self._rows_at_once = loaded.ignored, wanted.rows_at_once
         self.ways: Ways = proved(loaded.model, tolerance=1e-4 if precision == "float32" else 2e-2)
         if wanted.checkpointing:
             prepare_checkpointing(loaded.model)
         self._snapshots, self._snapshot_folder = Snapshots(files.digest), wanted.snapshot_folder
+        self._weights_aside = Snapshots(files.digest)  # they count for themselves: a question deletes no snapshot
         self._chat = Chat(loaded.tokenizer, loaded.ends, files.context)
         if files.adapter is not None:
             adapted = with_trained_adapter(loaded.model, files.adapter)
@@ -260,6 +262,33 @@ class FolderPolicy(TrainedWeights):
         self._moved = False
         return self.kept() if self._rank or settings.learner.mu > 1 else None
 
+    @contextmanager
+    def set_aside(self) -> Iterator[None]:
+        """As long as this lasts, the model may stand elsewhere: its weights and what the optimizer remembers of them
+        lie in a file in the folder for snapshots, and are read back afterwards.
+
+        Raises:
+            GrpoError: they could not be written, so that nothing has changed, or could not be read back.
+        """
+        kind, optimizer, aside = self._kind, self._optimizer, self._weights_aside
+        path = named_file(aside.write(self._snapshot_folder, self._named_weights, optimizer.state))
+        if path is None:
+            raise GrpoError(
+                tr(
+                    "The weights as they are now could not be put aside in {folder}, so the question was given up."
+                ).format(folder=self._snapshot_folder)
+            )
+        optimizer.state.clear()
+        self._aside = True
+        try:
+            yield
+        finally:
+            self._aside = False
+            self.forget_gradients()
+            self._kind, self._optimizer = kind, optimizer
+            optimizer.state.update(aside.read_into(self._named_weights, path, self.device))
+            path.unlink(missing_ok=True)
+
     def put_back(self, kept: Kept | None) -> None:
         """Stand where :meth:`kept_for` was asked.
 
@@ -270,7 +299,7 @@ class FolderPolicy(TrainedWeights):
             super().put_back(kept)
             return
         self._optimizer.zero_grad(set_to_none=True)
-        if self._moved:
+        if self._moved and not self._aside:
             raise GrpoError(
                 tr("The update was given up after its step; the model is loaded and its updates are learned again.")
             )

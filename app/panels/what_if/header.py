@@ -25,7 +25,7 @@ ASK_FOLDER_TIP = tr(
 )
 EVERY_WEIGHT_TIP = tr(
     "Every weight of this model is trained, and those that it had before an update are not kept. A run that trains an "
-    "adapter can be asked."
+    "adapter can be asked, and one with a folder for snapshots."
 )
 
 
@@ -91,7 +91,7 @@ class WhatIfHeader(QWidget):
         """Say what asking does with the model of a run under ``settings``."""
         tip = ASK_TIP
         if settings.is_language and settings.model.folder:
-            tip = ASK_FOLDER_TIP if settings.model.adapter_rank else EVERY_WEIGHT_TIP
+            tip = ASK_FOLDER_TIP if settings.model.keeps_weights else EVERY_WEIGHT_TIP
         if tip != self.ask.accessibleDescription():
             self.ask.setToolTip(plain_tip(tip))
             self.ask.setAccessibleDescription(tip)

@@ -204,7 +204,7 @@ class WhatIfPanel(Panel):
         self.header.ask.setVisible(needed and step.settings.is_language)
         waits = self.model_replay.waits(step)
         model = step.settings.model if step.settings.is_language else None
-        self.header.ask.setEnabled(not waits and (model is None or not model.folder or model.adapter_rank > 0))
+        self.header.ask.setEnabled(not waits and (model is None or model.keeps_weights))
         self.header.show_model(step.settings)
         self.header.ask.setText(tr("Asking…") if waits else tr("Ask the model"))
 

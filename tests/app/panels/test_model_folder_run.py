@@ -194,6 +194,22 @@ def test_what_cannot_be_asked_of_a_model_whose_every_weight_is_trained_says_why(
     assert "can be asked" in what_if.header.ask.accessibleDescription()
 
 
+def test_a_run_of_every_weight_with_a_folder_for_snapshots_can_be_asked(
+    driver: Driver, front: Front, recorded: dict[int, Path], tmp_path: Path
+) -> None:
+    with RunReader.open(recorded[0]) as reader:
+        steps, origin = [reader.step(number) for number in (1, 2)], reader.origin
+    kept, path = origin.settings.replace({"model.snapshot_folder": str(tmp_path)}), tmp_path / "kept.grpo"
+    with RunWriter.create(path, kept, origin=dataclasses.replace(origin, settings=kept), title="Kept") as writer:
+        writer.extend((dataclasses.replace(step, settings=kept), metrics(step)) for step in steps)
+    opened(driver, path)
+    score, what_if = front(SCORE_YOUR_OWN), front(WHAT_IF)
+    assert isinstance(score, ScorePanel) and isinstance(what_if, WhatIfPanel)
+    driver.settle()
+    assert score._stack.currentIndex() == 0
+    assert what_if.header.ask.isEnabled()
+
+
 def test_the_settings_leave_as_a_script_for_trl_or_it_is_said_what_trl_cannot(adapted: Driver, tmp_path: Path) -> None:
     program = adapted.program
     action = program.actions["export_trl"]

@@ -5,12 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grpo_core.errors import GrpoError, SettingsError
+from grpo_core.hf.answers import answered
 from grpo_core.hf.learner import FolderLearner
-from grpo_core.learners import leading_to
+from grpo_core.hf.snapshots import Snapshots
+from grpo_core.learners import leading_to, origin
 from grpo_core.metrics import metrics
+from grpo_core.questions import Answer, Question, Replay, Replayed
+from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
 from tests.core.hf.test_policy import same
 from tests.core.hf.tiny import small
@@ -93,3 +98,61 @@ def test_an_adapter_is_kept_in_the_run_file_and_not_beside_it(folders: dict[str,
     going = run(folders["llama"], tmp_path / "unused", model__adapter_rank=4, model__snapshot_every=1)
     assert "weights" in next(going).resume
     assert not (tmp_path / "unused").exists()
+
+
+def ask(learner: FolderLearner, whole: list[Step], question: Question | Replay) -> Answer | Replayed:
+    """Asked of the update that ``question`` names, of those that the learner has made."""
+    step = whole[question.step - 1]
+    history = leading_to(whole[question.step - 2], lambda number: whole[number - 1]) if question.step > 1 else []
+    return answered(learner, origin(step.settings), question, step, history)
+
+
+@pytest.mark.parametrize("number", [3, 4, 5, 6])
+def test_an_update_after_a_snapshot_is_itself_again_and_the_run_goes_on_as_if_nobody_had_asked(
+    number: int, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    asked, other = run(folders["llama"], tmp_path / "a"), run(folders["llama"], tmp_path / "b")
+    whole = [next(asked) for _ in range(5)]
+    undisturbed = [next(other) for _ in range(7)]
+    if number == 6:
+        whole.append(next(asked))
+    there = {path.name for path in (tmp_path / "a").iterdir()}
+    again = ask(asked, whole, Replay(step=number, settings=whole[number - 1].settings))
+    assert isinstance(again, Replayed)
+    np.testing.assert_array_equal(again.arrays["logp"], whole[number - 1].logp)
+    answer = ask(asked, whole, Question(step=number, group=0, completion="12"))
+    assert isinstance(answer, Answer) and (answer.logp < 0).all()
+    assert {path.name for path in (tmp_path / "a").iterdir()} == there, "nothing is left behind"
+    for step in undisturbed[len(whole) :]:
+        assert same(next(asked), step)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_before_the_first_snapshot_it_is_said_why_there_is_no_answer(
+    number: int, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    learner = run(folders["llama"], tmp_path)
+    whole = [next(learner) for _ in range(2)]
+    with pytest.raises(GrpoError, match=f"no snapshot holds those that it had before update {number}"):
+        ask(learner, whole, Question(step=number, group=0, completion="12"))
+    assert next(learner).step == 3
+
+
+def test_a_run_whose_weights_cannot_be_read_back_does_not_go_on_with_others(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = run(folders["llama"], tmp_path)
+    whole = [next(learner) for _ in range(3)]
+    known = {path.name for path in tmp_path.iterdir()}
+    read = Snapshots.read_into
+
+    def only_known(self: Snapshots, weights: Any, path: Path, device: Any) -> Any:
+        if path.name not in known:
+            raise GrpoError("The disk is gone.")
+        return read(self, weights, path, device)
+
+    monkeypatch.setattr(Snapshots, "read_into", only_known)
+    with pytest.raises(GrpoError, match="The disk is gone"):
+        ask(learner, whole, Question(step=3, group=0, completion="12"))
+    with pytest.raises(GrpoError, match="could not be read back"):
+        next(learner)
