@@ -204,7 +204,8 @@ def test_a_run_of_every_weight_with_a_folder_for_snapshots_can_be_asked(
         writer.extend((dataclasses.replace(step, settings=kept), metrics(step)) for step in steps)
     opened(driver, path)
     score, what_if = front(SCORE_YOUR_OWN), front(WHAT_IF)
-    assert isinstance(score, ScorePanel) and isinstance(what_if, WhatIfPanel)
+    assert isinstance(score, ScorePanel)
+    assert isinstance(what_if, WhatIfPanel)
     driver.settle()
     assert score._stack.currentIndex() == 0
     assert what_if.header.ask.isEnabled()
