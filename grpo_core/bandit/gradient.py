@@ -35,7 +35,8 @@ def through_tokens(
         temperature: a number, or (R, 1, 1).
     """
     pushed = scatter(token_gradient, where, prob.shape)
-    return tempered(pushed - prob * pushed.sum(axis=-1, keepdims=True), temperature)
+    pushed -= prob * pushed.sum(axis=-1, keepdims=True)
+    return tempered(pushed, temperature)
 
 
 def needs_distributions(objective: Objective) -> bool:

@@ -13,6 +13,8 @@ import numpy as np
 _LAST = tuple((*range(1, axes), 0) for axes in range(5))
 _FIRST = tuple((axes - 1, *range(axes - 1)) for axes in range(5))
 """The order of the axes by their number, run axis last and first."""
+LARGEST_KEPT = 31 * 2**20
+"""Bytes of the largest array whose memory glibc can be made to keep."""
 
 
 def runs_last(x: np.ndarray) -> np.ndarray:
@@ -28,6 +30,17 @@ def runs_last_view(x: np.ndarray) -> np.ndarray:
 def runs_first_view(x: np.ndarray) -> np.ndarray:
     """``x`` (..., R) seen as (R, ...)."""
     return x.transpose(_FIRST[x.ndim])
+
+
+def keep_freed_memory() -> None:
+    """Have the memory of freed arrays kept for the next ones, where the allocator is glibc's; others are not affected.
+
+    By default it is handed back to the system after every update, and the system clears each page before it hands it
+    out again, which takes longer than the arithmetic. glibc keeps what is smaller than the largest block that was ever
+    freed, up to 32 MiB ("dynamic mmap threshold", mallopt(3)); so one such block is made and freed, without touching
+    it.
+    """
+    np.empty(LARGEST_KEPT, dtype=np.uint8)
 
 
 def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:

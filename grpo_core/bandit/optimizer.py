@@ -43,7 +43,8 @@ def stepped(
     if optimizer.weight_decay:
         parameters = parameters * (1 - optimizer.learning_rate * optimizer.weight_decay)
     if optimizer.kind == "sgd":
-        return parameters - optimizer.learning_rate * gradient, moments
+        change = optimizer.learning_rate * gradient
+        return np.subtract(parameters, change, out=change), moments
     b1, b2, steps = optimizer.adam_beta1, optimizer.adam_beta2, moments.steps + 1
     first = b1 * moments.first + (1 - b1) * gradient
     second = b2 * moments.second + (1 - b2) * gradient**2

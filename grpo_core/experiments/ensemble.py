@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core.bandit import policy
+from grpo_core.bandit.layout import keep_freed_memory
 from grpo_core.bandit.simulate import never, start, update
 from grpo_core.bandit.tasks import Task, task
 from grpo_core.config import Settings, flat
@@ -148,6 +149,7 @@ def _columns(points: Sequence[Settings], seeds: int) -> Settings:
 def _side_by_side(
     points: list[Settings], seeds: tuple[int, ...], updates: int, poll: Callable[[], None]
 ) -> Iterator[Ensemble]:
+    keep_freed_memory()
     settings, work = _columns(points, len(seeds)), _rewarded(points[0])
     streams = CommonStreams(seeds, len(points))
     state = start(work, streams.runs)

@@ -17,7 +17,7 @@ reward: the policy's exact expected reward. best_prob: probability of the best a
 is none; step: that change's Euclidean length; both 0 at update 0.
 """
 
-AT_ONCE = 1024
+AT_ONCE = 4096
 """Policies read at once: few enough to stay in the processor's cache, many enough to be worth a call."""
 
 
