@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from grpo_core.errors import GrpoError
@@ -11,8 +13,9 @@ from grpo_core.errors import GrpoError
 if TYPE_CHECKING:
     from app.experiments.job_process import JobProcess
 
-IDLE = 1
-"""Processes that are kept for the next experiment: a start takes half a second, a process some 35 MB."""
+IDLE = min(2, os.cpu_count() or 1)
+"""Processes that are kept for the next experiment, and that share a sweep: a start takes half a second, a process some
+35 MB."""
 
 
 class Jobs:
@@ -20,10 +23,13 @@ class Jobs:
 
     In a process each, which is kept for the next one; or in the thread that asks, where no process is wanted or none
     can be had. The results are the same.
+
+    Attributes:
+        own_process: whether processes are started; no longer, once one could not be.
     """
 
     def __init__(self, *, own_process: bool = False) -> None:
-        self._own_process = own_process
+        self.own_process = own_process
         self._lock = threading.Lock()
         self._all: set[JobProcess] = set()
         self._idle: list[JobProcess] = []
@@ -36,16 +42,18 @@ class Jobs:
             Cancelled: ``poll`` raised it.
             GrpoError: what cannot be computed, in a sentence; or the process has ended.
         """
-        process = self._taken()
-        if process is None:
-            from grpo_core.experiments.jobs import JOBS
+        with self.lent() as process:
+            yield from computed(process, job, arguments, poll)
 
-            yield from JOBS[job](*arguments, poll=poll)
-            return
+    @contextmanager
+    def lent(self) -> Iterator[JobProcess | None]:
+        """A process for one thread, started if none is idle; None where the thread has to compute by itself."""
+        process = self._taken()
         try:
-            yield from process.results(job, arguments, poll)
+            yield process
         finally:
-            self._returned(process)
+            if process is not None:
+                self._returned(process)
 
     def close(self) -> None:
         """End every process. What is being computed in one ends with it."""
@@ -64,13 +72,13 @@ class Jobs:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-            if not self._own_process or self._closed:
+            if not self.own_process or self._closed:
                 return None
         try:
             process = JobProcess()
             process.await_ready()
         except GrpoError:
-            self._own_process = False
+            self.own_process = False
             return None
         with self._lock:
             if not self._closed:
@@ -87,3 +95,14 @@ class Jobs:
                 return
             self._all.discard(process)
         process.close()
+
+
+def computed(
+    process: JobProcess | None, job: str, arguments: Sequence[object], poll: Callable[[], None]
+) -> Iterator[Any]:
+    """The results of a job as they come, from ``process`` or computed here; errors as of :meth:`Jobs.results`."""
+    if process is None:
+        from grpo_core.experiments.jobs import JOBS
+
+        return JOBS[job](*arguments, poll=poll)
+    return process.results(job, arguments, poll)

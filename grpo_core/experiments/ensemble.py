@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -26,6 +27,8 @@ SIDE_BY_SIDE = (
 
 MOST = 1024
 """Runs of one call, so that results come one after the other and memory stays small."""
+LEAST = 512
+"""Runs of one call, for which another process is worth its while: fewer take nearly as long as twice as many."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -113,11 +116,24 @@ def ensembles(
 def _ensembles(
     points: Sequence[Settings], seeds: tuple[int, ...], updates: int, poll: Callable[[], None]
 ) -> Iterator[Ensemble]:
-    room = max(1, MOST // len(seeds))
+    for together in portions(points, len(seeds)):
+        yield from _side_by_side(together, seeds, updates, poll)
+
+
+def portions(points: Sequence[Settings], seeds: int, processes: int = 1) -> list[list[Settings]]:
+    """The points in order, in parts whose runs share their calls: enough parts for so many processes, where the runs
+    suffice.
+
+    ``seeds``: how many each point has.
+    """
+    most = max(1, MOST // seeds)
+    parts = []
     for _, alike in groupby(points, key=_shared):
         together = list(alike)
-        for first in range(0, len(together), room):
-            yield from _side_by_side(together[first : first + room], seeds, updates, poll)
+        count = max(1, min(processes, len(together) * seeds // LEAST))
+        room = min(most, math.ceil(len(together) / count))
+        parts += [together[first : first + room] for first in range(0, len(together), room)]
+    return parts
 
 
 def _shared(settings: Settings) -> dict[str, Any]:
@@ -158,6 +174,7 @@ def _side_by_side(
         done = update(settings, work, state, streams, poll, reference=gauge.reference)
         gauge.read(done.dist_logp[0], state.logits, done.state.logits)
         state = done.state
+        del done  # so that the next update finds its memory in the cache
     gauge.read(policy.log_probs(state.logits, settings.learner.temperature))
     measures, last = gauge.measures(), gauge.policy()
     for place, point in enumerate(points):

@@ -69,7 +69,7 @@ class Gauge:
         measures["entropy"][here] = _averaged(kl.entropy(*by_action))
         prob *= reward[:, :, None]
         uphill = np.subtract(paid, prob, out=paid)  # d E[R] / d z, up to the temperature
-        cosine = np.multiply(uphill, change, out=prob).sum(axis=(1, 2))  # (N, R), times both lengths
+        cosine = _inner_product(uphill, change)  # (N, R), times both lengths
         length, size = _length(change), _length(uphill)
         size *= length
         cosine = np.divide(cosine, size, out=np.zeros_like(size), where=size > 0)
@@ -92,6 +92,11 @@ def _averaged(by_prompt: np.ndarray) -> np.ndarray:
     return by_prompt[:, 0] if by_prompt.shape[1] == 1 else by_prompt.mean(axis=1)
 
 
+def _inner_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The sum of the products of each run's tables, (N, C, A, R) -> (N, R)."""
+    return np.asarray(np.einsum("ncar,ncar->nr", x, y))
+
+
 def _length(x: np.ndarray) -> np.ndarray:
-    """Euclidean length of each run's table, (N, C, A, R) -> (N, R); ``x`` is squared in place."""
-    return np.asarray(np.sqrt(np.square(x, out=x).sum(axis=(1, 2))))
+    """Euclidean length of each run's table, (N, C, A, R) -> (N, R)."""
+    return np.sqrt(_inner_product(x, x))

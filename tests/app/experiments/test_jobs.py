@@ -59,7 +59,7 @@ def test_the_next_job_gets_the_process_of_the_last(jobs: Jobs) -> None:
     list(jobs.results("ensembles", *SHORT, poll=never))
     first = kept(jobs)
     list(jobs.results("lengths", SMALL.replace({"task.landscape": "length"}), poll=never))
-    assert len(first) == IDLE and kept(jobs) == first
+    assert len(first) == 1 and kept(jobs) == first
 
 
 def test_a_job_that_is_given_up_leaves_a_process_for_the_next(jobs: Jobs) -> None:
@@ -69,7 +69,7 @@ def test_a_job_that_is_given_up_leaves_a_process_for_the_next(jobs: Jobs) -> Non
     with pytest.raises(Cancelled, match="enough"):
         list(jobs.results("ensembles", *ENDLESS, poll=refuse))
     first = kept(jobs)
-    assert len(first) == IDLE
+    assert len(first) == 1
     assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
     assert kept(jobs) == first
 
@@ -77,7 +77,7 @@ def test_a_job_that_is_given_up_leaves_a_process_for_the_next(jobs: Jobs) -> Non
 def test_an_error_there_is_an_error_here_and_the_process_goes_on(jobs: Jobs) -> None:
     with pytest.raises(SettingsError, match="no such preset"):
         list(jobs.results("race", SMALL, ("nobody",), 2, 2, "updates", poll=never))
-    assert len(kept(jobs)) == IDLE
+    assert len(kept(jobs)) == 1
 
 
 def test_a_killed_process_is_said_and_another_takes_its_place(jobs: Jobs) -> None:
@@ -95,7 +95,7 @@ def test_a_killed_process_is_said_and_another_takes_its_place(jobs: Jobs) -> Non
     assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
 
 
-def test_two_experiments_at_a_time_have_a_process_each_and_one_is_kept(jobs: Jobs) -> None:
+def test_two_experiments_at_a_time_have_a_process_each_and_as_many_are_kept_as_sweeps_use(jobs: Jobs) -> None:
     begun, go_on = Event(), Event()
 
     def hold() -> None:

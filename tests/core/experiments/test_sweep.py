@@ -10,7 +10,7 @@ import pytest
 
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, SettingsError
-from grpo_core.experiments.ensemble import Ensemble, band, ensembles
+from grpo_core.experiments.ensemble import Ensemble, band, ensembles, portions
 from grpo_core.experiments.expected import expected_step
 from grpo_core.experiments.gauge import MEASURES
 from grpo_core.experiments.sweep import ESTIMATORS, RIGHT_PULL, exponential_tilt, grid, has_optimum, tilt_measures
@@ -58,6 +58,27 @@ def test_many_runs_come_in_portions_with_the_same_numbers() -> None:
     last = list(portions)[-1]
     alone = next(ensembles(points[2:], range(1000), 2))
     assert np.array_equal(last.measures["kl"], alone.measures["kl"])
+
+
+@pytest.mark.parametrize(
+    ("places", "seeds", "processes", "sizes"),
+    [
+        (11, 128, 1, [8, 3]), (11, 128, 2, [6, 5]), (11, 64, 2, [11]), (40, 64, 2, [16, 16, 8]),
+        (40, 64, 4, [10, 10, 10, 10]), (3, 2000, 2, [1, 1, 1]), (300, 4, 1, [256, 44]),
+    ],
+)  # fmt: skip
+def test_points_are_dealt_out_in_parts_that_are_worth_a_call(
+    places: int, seeds: int, processes: int, sizes: list[int]
+) -> None:
+    points = grid(BASE, {"objective.beta": np.linspace(0, 1, places).tolist()})
+    parts = portions(points, seeds, processes)
+    assert [len(part) for part in parts] == sizes
+    assert [point for part in parts for point in part] == points
+
+
+def test_points_that_cannot_share_their_calls_are_parts_of_their_own() -> None:
+    points = grid(BASE, {"learner.group_size": [2, 8], "objective.beta": [0.0, 0.1]})
+    assert portions(points, 64) == [points[:2], points[2:]]
 
 
 def test_with_common_random_numbers_kl_falls_with_beta() -> None:
