@@ -29,11 +29,12 @@ def neighbours(steps: Sequence[Step]) -> Iterator[list[Step]]:
     """``steps`` in their order, those together that can be stacked."""
     together: list[Step] = []
     for step in steps:
-        if together and not (_stackable(step) and _alike(together[0], step)):
+        stackable = _stackable(step)
+        if together and not (stackable and _alike(together[0], step)):
             yield together
             together = []
         together.append(step)
-        if not _stackable(step):
+        if not stackable:
             yield together
             together = []
     if together:

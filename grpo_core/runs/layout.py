@@ -51,13 +51,20 @@ def packed(arrays: Mapping[str, Any]) -> tuple[str, bytes]:
                     name=name, dtype=array.dtype
                 )
             )
-        little = array.dtype.newbyteorder("<")
+        little, kind = _little_endian(array.dtype)
         data = array.astype(little, copy=False).tobytes()
-        described.append((name, little.str, array.shape))
+        described.append((name, kind, array.shape))
         chunks.append(data)
         if padding := -len(data) % _ALIGNMENT:
             chunks.append(bytes(padding))
     return _layout_json(tuple(described)), b"".join(chunks)
+
+
+@lru_cache(maxsize=64)
+def _little_endian(dtype: np.dtype) -> tuple[np.dtype, str]:
+    """``dtype`` as it is stored, and what a layout calls that."""
+    little = dtype.newbyteorder("<")
+    return little, little.str
 
 
 def unpacked(layout: str, record: bytes) -> dict[str, np.ndarray]:
