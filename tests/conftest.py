@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import wraps
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +65,19 @@ def _the_real_home_is_untouched() -> Iterator[None]:
     assert not changed, f"a test wrote outside its own folders: {changed}"
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the homes of the tests are: pytest would look through all of them before it numbers the next."""
+    homes = tmp_path_factory.mktemp("homes")
+    return (homes / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_folders(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings, layouts, logs, caches and what is saved where nothing else can be written go to a temporary folder."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(_homes)
     temporary = home / "tmp"
-    temporary.mkdir()
+    temporary.mkdir(parents=True)
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setenv(HOME, str(home))
@@ -136,9 +144,9 @@ def alive() -> list[Any]:
     if application is None:
         return []
     gui = application.thread()
-    wrappers = Shiboken.getAllValidWrappers()
-    timers = [one for one in wrappers if isinstance(one, QTimer) and one.isActive()]
-    threads = [one for one in wrappers if isinstance(one, QThread) and one.isRunning() and one is not gui]
+    movers = [one for one in Shiboken.getAllValidWrappers() if isinstance(one, (QTimer, QThread))]
+    timers = [one for one in movers if isinstance(one, QTimer) and one.isActive()]
+    threads = [one for one in movers if isinstance(one, QThread) and one.isRunning() and one is not gui]
     return [*QApplication.topLevelWidgets(), *timers, *threads]
 
 

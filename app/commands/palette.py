@@ -45,8 +45,6 @@ class PaletteModel(QAbstractListModel):
         self._actions = actions
         self._shown: list[CommandAction] = []
         self._query = ""
-        self.search("")
-        actions.rebuilt.connect(self._on_rebuilt)
 
     def search(self, query: str) -> None:
         """Show what fits ``query``; everything, in the order of the menus, when it is empty."""
@@ -59,8 +57,8 @@ class PaletteModel(QAbstractListModel):
         self._shown = [action for action, _ in fitting]
         self.endResetModel()
 
-    @Slot()
-    def _on_rebuilt(self) -> None:
+    def search_again(self) -> None:
+        """Show what fits the same query among the commands that there are now."""
         self.search(self._query)
 
     def action(self, row: int) -> CommandAction | None:
@@ -151,6 +149,7 @@ class CommandPalette(QDialog):
         self.line.textChanged.connect(self._on_text)
         self.line.installEventFilter(self)
         self.list.clicked.connect(self._on_clicked)
+        actions.rebuilt.connect(self._on_rebuilt)
 
     def open_fresh(self) -> None:
         """Show the palette with an empty line, at the top of the window's middle."""
@@ -201,6 +200,11 @@ class CommandPalette(QDialog):
         height = min(window.height() - 64, 24 * em)
         corner = window.mapToGlobal(window.rect().topLeft())
         self.setGeometry(corner.x() + (window.width() - width) // 2, corner.y() + 40, width, height)
+
+    @Slot()
+    def _on_rebuilt(self) -> None:
+        if self.isVisible():  # a hidden one lists the commands when it is opened
+            self.model.search_again()
 
     @Slot(str)
     def _on_text(self, text: str) -> None:

@@ -35,8 +35,7 @@ class ShortcutSheet(QDialog):
         column.addWidget(self.line)
         column.addWidget(self.tree)
         self.line.textChanged.connect(self._on_text)
-        actions.rebuilt.connect(self.fill)
-        self.fill()
+        actions.rebuilt.connect(self._on_rebuilt)
         em = self.fontMetrics().height()
         self.resize(32 * em, 36 * em)
 
@@ -75,6 +74,11 @@ class ShortcutSheet(QDialog):
         heading.setFont(0, font)
         heading.setFirstColumnSpanned(True)
         return heading
+
+    @Slot()
+    def _on_rebuilt(self) -> None:
+        if self.isVisible():  # a hidden one lists the commands when it is opened
+            self.fill()
 
     @Slot(str)
     def _on_text(self, text: str) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QFileDialog
@@ -19,6 +20,9 @@ from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.experiments import queue as runs
 from grpo_core.text import tr
+
+if TYPE_CHECKING:  # a panel is imported when it is made
+    from app.panels.queue import QueuePanel
 
 MESSAGE = "queue"
 
@@ -36,14 +40,16 @@ class BackgroundRunsController(QObject):
     def __init__(self, window: MainWindow, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._window, self._messages, self._folder = window, window.messages, folder
-        self._panel = window.panels.of(QUEUE)
         self.background = BackgroundQueue(self)
         self._search = Runner(self)
         self._search.arrived.connect(self._on_unfinished)
-        self._panel.attach(self.background)
-        self._panel.start_wanted.connect(self._on_start)
         self.background.finished.connect(self._on_finished)
         self.background.failed.connect(self._on_failed)
+
+    def serve(self, panel: QueuePanel) -> None:
+        """Show the queue in ``panel``, which has just been made, and start what it asks for."""
+        panel.attach(self.background)
+        panel.start_wanted.connect(self._on_start)
 
     @property
     def searching(self) -> bool:
@@ -87,7 +93,7 @@ class BackgroundRunsController(QObject):
     @Slot(str, str)
     def suggest(self, path: str, values: str) -> None:
         """Show the panel with a setting and its values filled in."""
-        self._panel.form.suggest(path, values)
+        self._window.panels.of(QUEUE).form.suggest(path, values)
         self.show()
 
     @Slot(object, object, int)
@@ -97,7 +103,7 @@ class BackgroundRunsController(QObject):
         try:
             queue = runs.planned(settings, {}, seeds, updates)
         except GrpoError as error:
-            self._panel.form.refuse(str(error))
+            self._window.panels.of(QUEUE).form.refuse(str(error))
         else:
             self._on_start(queue)
 
@@ -117,7 +123,7 @@ class BackgroundRunsController(QObject):
         try:
             self.background.start(folder, queue)
         except GrpoError as error:
-            self._panel.form.refuse(str(error))
+            self._window.panels.of(QUEUE).form.refuse(str(error))
 
     @Slot(object)
     def _on_unfinished(self, folder: Path) -> None:

@@ -42,6 +42,7 @@ class PanelRequests(QObject):
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_shown.connect(runs.show))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_wanted.connect(runs.repeat))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.queue_wanted.connect(background_runs.repeat))
+        self._on(registry.QUEUE, background_runs.serve)
         self._on(registry.QUEUE, lambda panel: panel.open_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, lambda panel: panel.browse_wanted.connect(background_runs.ask_open))
 

@@ -58,6 +58,7 @@ class HistoryChart(Plot):
     Attributes:
         possible: names of the series that the run shown can have.
         trials: earlier runs that are drawn.
+        ghosts, bands: what draws earlier runs and repeats, by the name of the series; made with the first of them.
     """
 
     def __init__(self, title: str, y: Scale, names: tuple[str, ...], last: bool) -> None:
@@ -66,8 +67,8 @@ class HistoryChart(Plot):
         self._named = last
         self.trials: tuple[Trial, ...] = ()
         self._repeats: Mapping[str, np.ndarray] = {}
-        self.bands = {name: self.add_item(RepeatBand(METRICS[name].colour), z=2) for name in names if name in SERIES}
-        self.ghosts = {name: self.add_item(GhostLines(METRICS[name].colour), z=4) for name in names}
+        self.bands: dict[str, RepeatBand] = {}
+        self.ghosts: dict[str, GhostLines] = {}
         self.rings: Points | None = self.add_points("policy", size=RING, filled=False) if "max_prob" in names else None
         if self.rings is not None:
             self.rings.setZValue(6)
@@ -102,6 +103,8 @@ class HistoryChart(Plot):
     def show_trials(self, trials: tuple[Trial, ...], pointed: RunHandle | None) -> None:
         """Draw the series of these earlier runs behind the curves that are visible; ``pointed`` stands out."""
         self.trials = trials
+        if trials and not self.ghosts:
+            self.ghosts = {name: self.add_item(GhostLines(METRICS[name].colour), z=4) for name in self.names}
         for name, ghost in self.ghosts.items():
             mark = next((trial.run.series[name] for trial in trials if trial.run is pointed), None)
             ghost.set_series([trial.run.series[name] for trial in trials], mark)
@@ -113,7 +116,10 @@ class HistoryChart(Plot):
 
     def show_repeats(self, series: Mapping[str, np.ndarray]) -> None:
         """Draw the range of repeats: (n, S) by the name of the series; nothing for a series that is not given."""
-        self._repeats = {name: series[name] for name in self.bands if name in series}
+        self._repeats = {name: series[name] for name in self.names if name in SERIES and name in series}
+        if self._repeats and not self.bands:
+            backed = [name for name in self.names if name in SERIES]
+            self.bands = {name: self.add_item(RepeatBand(METRICS[name].colour), z=2) for name in backed}
         self.words.backed = bool(self._repeats)
         for name, band in self.bands.items():
             band.show_runs(self._repeats.get(name))

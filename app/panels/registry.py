@@ -16,7 +16,6 @@ from app.panels.explain import ExplainPanel
 from app.panels.metrics import MetricsPanel
 from app.panels.pipeline import PipelinePanel
 from app.panels.policy_bars import PolicyBarsPanel
-from app.panels.queue import QueuePanel
 from app.panels.spec import Area, LayoutVariant, PanelSpec, at
 from app.panels.step_detail import StepDetailPanel
 from app.panels.timeline import TimelinePanel
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from app.panels.experiments.comparison import ComparisonPanel
     from app.panels.experiments.kl_over_beta import KlOverBetaPanel
     from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
+    from app.panels.queue import QueuePanel
     from app.panels.run_comparison.panel import RunComparisonPanel
     from app.panels.score import ScorePanel
     from app.panels.tokens.panel import TokenInspectorPanel
@@ -201,9 +201,16 @@ WHAT_IF = PanelSpec(
     | at(Area.BOTTOM, LayoutVariant.RECORDED),
 )  # fmt: skip
 
+
+def _queue(workspace: Workspace) -> QueuePanel:
+    from app.panels.queue import QueuePanel
+
+    return QueuePanel(workspace)
+
+
 QUEUE = PanelSpec(
-    id="queue", title=tr("Runs in the background"), factory=QueuePanel,
-    eager=True, size=(768, 240),
+    id="queue", title=tr("Runs in the background"), factory=_queue,
+    size=(768, 240),
     help=tr("Runs that train one after the other in a process of their own."),
 )  # fmt: skip
 

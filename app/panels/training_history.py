@@ -34,6 +34,9 @@ the button's command, the table every trial."""
 class TrainingHistoryPanel(Panel):
     """Up to three plots above each other with one cursor, earlier runs behind them; which series is the user's choice.
 
+    Attributes:
+        charts, twins: the plots that have been made, each when one of its series was first wanted, and their tables.
+
     Signals:
         run_shown: show this run of the window.
         run_wanted: open a run with these settings, and say this sentence.
@@ -47,27 +50,17 @@ class TrainingHistoryPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.charts = (
-            HistoryChart(tr("Rewards and shares over updates"), Scale(low=0, high=1), UNIT, last=False),
-            HistoryChart(tr("KL and entropy over updates, in nats"), Scale(unit="nats", low=0), NATS, last=True),
-            HistoryChart(tr("Other series over updates"), Scale(), OTHER, last=True),
+        self._plots = QHBoxLayout()
+        self._plots.setContentsMargins(0, 0, 0, 0)
+        self._plots.setSpacing(0)
+        self.charts: list[HistoryChart] = []
+        self.twins: list[TwinStack] = []
+        self._add_chart(HistoryChart(tr("Rewards and shares over updates"), Scale(low=0, high=1), UNIT, last=False))
+        self._add_chart(
+            HistoryChart(tr("KL and entropy over updates, in nats"), Scale(unit="nats", low=0), NATS, last=True)
         )
-        for chart in self.charts:
-            chart.cursor_moved.connect(self._on_jump)
-            chart.activated.connect(self._on_explain)
-            chart.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-            chart.customContextMenuRequested.connect(self._on_menu)
-        self.twins = [TwinStack(chart) for chart in self.charts]
-        plots = QHBoxLayout()
-        plots.setContentsMargins(0, 0, 0, 0)
-        plots.setSpacing(0)
-        for twin in self.twins:
-            twin.hide_header()
-            plots.addWidget(twin, 1)
         self.trials = TrialsRow()
-        self.trials_table = TableTwin(COLUMNS, tr("Trials, as a table"))
-        self.trials_table.hide()
-        plots.addWidget(self.trials_table, 1)
+        self._trials_table: TableTwin | None = None
         self.repeats = RepeatController(workspace.jobs, self)
         self._repeats_drawn = True
         self._pointed: RunHandle | None = None
@@ -81,7 +74,43 @@ class TrainingHistoryPanel(Panel):
         outer.setSpacing(0)
         outer.addWidget(self.trials)
         outer.addWidget(self.choice)
-        outer.addLayout(plots, 1)
+        outer.addLayout(self._plots, 1)
+
+    def _add_chart(self, chart: HistoryChart) -> None:
+        """Put ``chart`` beside those that are there."""
+        chart.cursor_moved.connect(self._on_jump)
+        chart.activated.connect(self._on_explain)
+        chart.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        chart.customContextMenuRequested.connect(self._on_menu)
+        twin = TwinStack(chart)
+        twin.hide_header()
+        self._plots.insertWidget(len(self.twins), twin, 1)
+        self.charts.append(chart)
+        self.twins.append(twin)
+
+    def _add_other(self, view: View) -> None:
+        """The plot of the other series, as soon as one of them is wanted."""
+        chart = HistoryChart(tr("Other series over updates"), Scale(), OTHER, last=True)
+        self._add_chart(chart)
+        self._show_run(chart, view.run)
+        if self.choice.table.isChecked():
+            self.twins[-1].toggle()
+
+    def _show_run(self, chart: HistoryChart, run: RunHandle) -> None:
+        """Have ``chart`` draw the series of ``run``."""
+        chart.count_as(run)
+        for curve in chart.curves:
+            curve.series = run.series[curve.key]
+
+    @property
+    def trials_table(self) -> TableTwin:
+        """Every trial in a row; made when it is first shown."""
+        if self._trials_table is None:
+            self._trials_table = TableTwin(COLUMNS, tr("Trials, as a table"))
+            self._trials_table.hide()
+            self._trials_table.activated_cell.connect(self._on_row)
+            self._plots.addWidget(self._trials_table, 1)
+        return self._trials_table
 
     def _connect_trials(self) -> None:
         self.trials.toggled.connect(self.workspace.trials.toggle)
@@ -89,7 +118,6 @@ class TrainingHistoryPanel(Panel):
         self.trials.pointed.connect(self._on_pointed)
         self.trials.repeat_pressed.connect(self._on_repeat)
         self.trials.repeats_toggled.connect(self._on_repeats_toggled)
-        self.trials_table.activated_cell.connect(self._on_row)
         self.repeats.changed.connect(self._on_repeats)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -98,10 +126,10 @@ class TrainingHistoryPanel(Panel):
         if view.run is not self._run:
             self._run = view.run
             for chart in self.charts:
-                chart.count_as(view.run)
-                for curve in chart.curves:
-                    curve.series = view.run.series[curve.key]
+                self._show_run(chart, view.run)
         self.choice.show_run(view)
+        if self.choice.wanted(OTHER) and all(chart.names is not OTHER for chart in self.charts):
+            self._add_other(view)
         self._draw_trials(view)
         results = self.repeats.results
         behind = results.series if results is not None and self._repeats_shown(view) else {}
@@ -131,7 +159,8 @@ class TrainingHistoryPanel(Panel):
         past_half = self.workspace.trials.past_half(view.run)
         room = self.height() - self.choice.sizeHint().height() - PLOT_HEIGHT * view.scale
         self.trials.show_state(view, past_half, results, busy=self.repeats.busy, drawn=self._repeats_drawn, room=room)
-        self.trials_table.setVisible(self.choice.table.isChecked() and not view.run.is_recorded)
+        if self.choice.table.isChecked() or self._trials_table is not None:
+            self.trials_table.setVisible(self.choice.table.isChecked() and not view.run.is_recorded)
         if self.choice.table.isChecked():
             self.trials_table.set_look(view.theme, view.scale)
             self.trials_table.set_rows(trial_rows(view.run, past_half, view.trials, results))

@@ -25,7 +25,7 @@ def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
             columns, rows = twin.plot.table()
             found.append((twin.plot.title, columns, rows))
     for table in widget.findChildren(TableTwin):
-        if table.isVisibleTo(widget) and not any(table is twin.table for twin in twins):
+        if table.isVisibleTo(widget) and not any(twin.isAncestorOf(table) for twin in twins):
             model = table.table
             shown = [
                 [model.value(place, column) for column in range(len(model.columns))]

@@ -23,7 +23,7 @@ class TwinStack(QWidget):
     Attributes:
         plot: lines, bars or lanes; ``refresh`` draws them.
         headline: a sentence above the plot, None where there is none.
-        table: its twin, filled from ``plot.table()`` while it is the one shown.
+        table: its twin, filled from ``plot.table()`` while it is the one shown; made when it is first asked for.
 
     Signals:
         toggled: the table is shown (True) or the plot (False).
@@ -34,7 +34,8 @@ class TwinStack(QWidget):
     def __init__(self, plot: Plot | PlaceChart, legend: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.plot = plot
-        self.table = TableTwin(title=tr("{title}, as a table").format(title=plot.title))
+        self._table: TableTwin | None = None
+        self._summary = ""
         self.title = Label(plot.title)
         self.title.setObjectName("section")
         self.title.setMinimumWidth(1)  # a narrow panel cuts the title rather than grow
@@ -46,7 +47,6 @@ class TwinStack(QWidget):
         self.button.clicked.connect(self.toggle)
         self.stack = QStackedWidget()
         self.stack.addWidget(plot)
-        self.stack.addWidget(self.table)
         self._row = QHBoxLayout()
         for widget, stretch in ((self.title, 0), (self.legend, 1), (self.button, 0)):
             self._row.addWidget(widget, stretch)
@@ -61,9 +61,20 @@ class TwinStack(QWidget):
         self._name()
 
     @property
+    def table(self) -> TableTwin:
+        """The same data as a table."""
+        if self._table is None:
+            self._table = TableTwin(title=tr("{title}, as a table").format(title=self.plot.title))
+            if self._look is not None:
+                self._table.set_look(*self._look)
+            self._table.set_summary(self._summary)
+            self.stack.addWidget(self._table)
+        return self._table
+
+    @property
     def shows_table(self) -> bool:
         """Whether the table is in front."""
-        return self.stack.currentWidget() is self.table
+        return self.stack.currentWidget() is not self.plot
 
     def set_look(self, theme: Theme, scale: float) -> None:
         """Other colours, another size, for all parts."""
@@ -71,7 +82,8 @@ class TwinStack(QWidget):
             return
         self._look = theme, scale
         self.plot.set_look(theme, scale)
-        self.table.set_look(theme, scale)
+        if self._table is not None:
+            self._table.set_look(theme, scale)
         self.legend.set_look(theme, scale)
         if self.headline is not None:
             self.headline.set_look(theme, scale)
@@ -109,8 +121,10 @@ class TwinStack(QWidget):
 
     def set_summary(self, sentence: str) -> None:
         """One sentence on what is shown, for screen readers."""
+        self._summary = sentence
         self.plot.set_summary(sentence)
-        self.table.set_summary(sentence)
+        if self._table is not None:
+            self._table.set_summary(sentence)
 
     @Slot()
     def toggle(self) -> None:

@@ -131,8 +131,8 @@ class Dock(QDockWidget):
             self.setFeatures(self.features() | QDockWidget.DockWidgetFeature.DockWidgetVerticalTitleBar)
             self.setTitleBarWidget(DockGrip(self))
         else:
-            self._title, self._blank = DockTitle(self, spec.title, spec.help), NoTitle(self)
-            self._blank.hide()
+            self._title = DockTitle(self, spec.title, spec.help)
+            self._blank: NoTitle | None = None
             self.setTitleBarWidget(self._title)
             self.visibilityChanged.connect(self.refresh_title)
             self.dockLocationChanged.connect(self.refresh_title)
@@ -192,11 +192,18 @@ class Dock(QDockWidget):
         if not isinstance(window, QMainWindow):
             return
         tabbed = bool(window.tabifiedDockWidgets(self)) and not self.isFloating()
-        wanted = self._blank if tabbed or self.bare else self._title
+        wanted = self._no_title() if tabbed or self.bare else self._title
         if wanted is not shown:
             shown.hide()
             self.setTitleBarWidget(wanted)
             wanted.setVisible(not tabbed)
+
+    def _no_title(self) -> NoTitle:
+        """What stands in the place of the title bar; made when the dock is first among tabs."""
+        if self._blank is None:
+            self._blank = NoTitle(self)
+            self._blank.hide()
+        return self._blank
 
 
 def dress_tabs(bar: QTabBar) -> None:

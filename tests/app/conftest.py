@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -15,6 +16,7 @@ from app.messages import message
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.training.controller import State
+from app.window.main_window import MainWindow
 from app.workspace import frame
 from app.workspace.player import Mode
 from grpo_core.config import Settings
@@ -24,6 +26,8 @@ PEOPLE_SEE, frame.INTERVAL_MS = frame.INTERVAL_MS, 8
 """Tests wait for many frames; the rate that people see is held by test_performance_guards.py."""
 MOST_FRAMES = 5
 """While a run goes on, each frame brings about another: a test that settles then has seen a few."""
+SIZE = (1366, 768)
+"""Of a window that was just made."""
 message.READ_MS = 10_000_000  # what is said stays until a test has read it
 
 
@@ -33,6 +37,7 @@ class Driver:
 
     program: Application
     qtbot: QtBot
+    preferences: Preferences
 
     def settle(self) -> None:
         """Let the window draw what is due, and what that brings about: a new height may show or hide a row."""
@@ -89,7 +94,7 @@ def make(qtbot: QtBot, home: Path, **preferences: object) -> Driver:
     wanted = Preferences(**{"theme": "light", "speed": None, **preferences})  # type: ignore[arg-type]
     program = Application(application, find_paths({"GRPO_LAB_HOME": str(home)}), wanted)
     program.window.show()
-    driver = Driver(program, qtbot)
+    driver = Driver(program, qtbot, wanted)
     driver.settle()
     return driver
 
@@ -104,10 +109,29 @@ def take_down(driver: Driver) -> None:
 
 
 @pytest.fixture
-def driver(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]:
+def driver(request: pytest.FixtureRequest, qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]:
+    """A program with a new run in a window of its own, or, in a module marked ``one_window``, in the module's.
+
+    The marker names the panels made with the window that each test finds anew, as it does those made when first seen.
+    """
+    if (
+        request.node.get_closest_marker("one_window") is not None
+        and request.node.get_closest_marker("own_window") is None
+    ):
+        yield request.getfixturevalue("shared")
+        return
     made = make(qtbot, tmp_path / "home")
     yield made
     take_down(made)
+
+
+@pytest.fixture
+def unanswered(driver: Driver) -> Iterator[None]:
+    """Nobody answers what the model is asked."""
+    asked, answer = driver.program.workspace.asked, driver.program.run_manager._on_asked
+    asked.disconnect(answer)
+    yield
+    asked.connect(answer)
 
 
 @pytest.fixture(scope="module")
@@ -123,15 +147,19 @@ def window_of_module(
 
 
 @pytest.fixture
-def shared(window_of_module: Driver, qtbot: QtBot) -> Iterator[Driver]:
+def shared(request: pytest.FixtureRequest, window_of_module: Driver, qtbot: QtBot) -> Iterator[Driver]:
     """A program with a new run in the window that all tests of a module share: to make a window costs 0.3 s.
 
     For tests that say themselves which look, size and layout it has: those of the test before are kept, as are the
-    panels that were made. A module that uses it makes no other window.
+    panels that were made. In a module marked ``one_window`` they are those of a start.
     """
     window_of_module.qtbot = qtbot
     yield window_of_module
     _begin_again(window_of_module)
+    marker = request.node.get_closest_marker("one_window")
+    if marker is not None:
+        _as_at_a_start(window_of_module, marker.args)
+    window_of_module.settle()
     for root in (window_of_module.program, *QApplication.topLevelWidgets()):  # looked for after the module's last test
         root.setProperty(OUTLIVES_A_TEST, True)
 
@@ -144,6 +172,7 @@ def _begin_again(driver: Driver) -> None:
     if program.presenter.active:
         program.presenter.stop()
         driver.qtbot.waitUntil(lambda: not program.presenter._later.isActive())
+    program.player.stop()
     driver.qtbot.waitUntil(driver._resting)
     before = list(program.workspace.runs)
     program.run_manager.new_run(Settings())
@@ -151,4 +180,36 @@ def _begin_again(driver: Driver) -> None:
         program.run_manager.close_run(run)
     for line in program.messages.lines:
         program.messages.remove(line.message.key)
-    driver.settle()
+
+
+def _as_at_a_start(driver: Driver, anew: Sequence[str]) -> None:
+    """Put back what tests choose, and let go of the panels ``anew`` and of those that a start does not make."""
+    program, window = driver.program, driver.program.window
+    program.presenter.maximizer.restore()
+    window.explain_homes.close()
+    program.workspace.breakpoints.set_all(())
+    program.workspace.editing.restrict((), ())
+    program.preferences.put(driver.preferences)
+    program.player.tempi, program.player.staged = driver.preferences.tempi, not driver.preferences.reduced_motion
+    program.look.set(driver.preferences.theme, driver.preferences.scale, legible=0)
+    program.lessons.progress.reached.clear()
+    program.lessons.progress.history.clear()
+    _let_go(window, [id for id in window.panels.made if id in anew or not window.panels.specs[id].eager])
+    window.setWindowState(Qt.WindowState.WindowNoState)
+    window.resize(*SIZE)
+    window.show()
+    window.activateWindow()
+    window.show_layout(driver.preferences.layout)
+
+
+def _let_go(window: MainWindow, panels: Sequence[str]) -> None:
+    """Take these panels away; each is made anew, at once or when it is seen or asked for again, as at a start."""
+    for id in panels:
+        panel = window.panels.made.pop(id)
+        panel.let_go()
+        window.docks[id].release()
+        window.docks[id].panel = None
+        panel.deleteLater()
+    for id in panels:
+        if window.panels.specs[id].eager:
+            window.panels.of(window.panels.specs[id])

@@ -44,7 +44,7 @@ def driver(qtbot: QtBot, qapp: QApplication, home: Path) -> Iterator[Driver]:
     preferences = Preferences(theme="light", speed=None, run_length=None)
     program = Application(qapp, find_paths({"GRPO_LAB_HOME": str(home)}), preferences, own_process=True)
     program.window.show()
-    made = Driver(program, qtbot)
+    made = Driver(program, qtbot, preferences)
     made.settle()
     made.program.player.run()
     qtbot.waitUntil(lambda: made.head >= 20, timeout=PATIENCE)

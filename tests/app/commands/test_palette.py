@@ -134,6 +134,7 @@ def test_letters_at_the_start_of_words_and_in_a_row_count_more() -> None:
 def test_the_sheet_lists_every_command_that_has_a_key(qtbot: QtBot, window: Any, actions: Actions) -> None:
     sheet = ShortcutSheet(actions, window)
     qtbot.addWidget(sheet)
+    sheet.open_fresh()
     assert not sheet.isModal()
     assert len(sheet.shown()) == sum(bool(command.shortcuts) for command in actions.commands)
     sheet.line.setText("f11")
@@ -147,6 +148,7 @@ def test_the_sheet_lists_every_command_that_has_a_key(qtbot: QtBot, window: Any,
 def test_the_sheet_follows_new_commands(qtbot: QtBot, window: Any, actions: Actions) -> None:
     sheet = ShortcutSheet(actions, window)
     qtbot.addWidget(sheet)
+    sheet.open_fresh()
     actions.set_commands([command for command in actions.commands if command.id in ("run", "step")])
     assert set(sheet.shown()) == {"Run or pause", "Step"}
 

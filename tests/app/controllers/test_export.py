@@ -32,6 +32,8 @@ from tests.app.conftest import Driver
 from tests.app.stories.hands import panel as brought
 from tests.core.runs.conftest import permissions_count  # noqa: F401
 
+pytestmark = pytest.mark.one_window
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -185,6 +187,7 @@ def test_from_the_menu_over_a_panel_to_a_file(driver: Driver, tmp_path: Path, mo
     assert "update 6 of 6" in texts(tmp_path / "detail.svg")
 
 
+@pytest.mark.own_window
 def test_the_command_takes_the_panel_in_focus(driver: Driver) -> None:
     driver.run(2)
     shown = panel(driver, "step_detail")
@@ -250,6 +253,7 @@ def test_a_wrong_ending_and_no_room_are_sentences(driver: Driver, tmp_path: Path
     assert not (tmp_path / "a.png").exists()
 
 
+@pytest.mark.own_window
 def test_a_sequence_and_the_run_are_written_beside_the_window(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +279,7 @@ def test_a_sequence_and_the_run_are_written_beside_the_window(
     assert unused_path(folder) == folder.with_name(f"{folder.name} 2")
 
 
+@pytest.mark.own_window
 def test_a_film_of_the_update_shown_is_written_beside_the_window(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,6 +317,7 @@ def test_a_picture_of_the_policy_asks_nobody_to_drag(driver: Driver, tmp_path: P
     assert "drag" not in texts(tmp_path / "a.svg")
 
 
+@pytest.mark.own_window
 def test_while_a_lesson_is_open_it_is_what_a_film_shows(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

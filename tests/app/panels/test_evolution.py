@@ -27,6 +27,8 @@ from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 from tests.core.lm_steps import lm_origin, lm_run, lm_step, lm_steps
 
+pytestmark = pytest.mark.one_window
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunHandle:

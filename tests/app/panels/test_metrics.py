@@ -9,6 +9,8 @@ from app.panels.registry import METRICS
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver
 
+pytestmark = pytest.mark.one_window
+
 
 def cards(driver: Driver) -> dict[str, MetricCard]:
     driver.settle()

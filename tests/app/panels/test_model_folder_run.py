@@ -25,6 +25,8 @@ from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 
+pytestmark = pytest.mark.one_window
+
 pytest.importorskip("transformers")
 pytest.importorskip("peft")
 

@@ -10,6 +10,8 @@ from app.panels.registry import CONTROLS, PIPELINE
 from grpo_core.config import PRESETS
 from tests.app.conftest import Driver
 
+pytestmark = pytest.mark.one_window
+
 
 @pytest.fixture
 def panel(driver: Driver) -> PipelinePanel:

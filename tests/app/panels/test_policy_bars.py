@@ -20,6 +20,8 @@ from grpo_core import learners
 from grpo_core.config import BanditTask, Settings
 from tests.app.conftest import Driver
 
+pytestmark = pytest.mark.one_window
+
 
 def bars(driver: Driver) -> PolicyBarsPanel:
     return driver.program.window.panels.of(POLICY_BARS)

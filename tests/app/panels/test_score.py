@@ -18,6 +18,8 @@ from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 from tests.core.lm_steps import lm_run
 
+pytestmark = pytest.mark.one_window
+
 
 def answer_to(text: str, reward: float) -> Answer:
     tokens = np.array([*encode(text), STOP])
@@ -100,9 +102,9 @@ def test_an_answer_to_another_update_is_dimmed_and_says_so(driver: Driver, panel
     assert panel.status.isEnabled()
 
 
+@pytest.mark.usefixtures("unanswered")
 def test_waiting_is_said_and_an_answer_to_something_else_is_left_alone(driver: Driver, panel: ScorePanel) -> None:
     workspace = driver.program.workspace
-    workspace.asked.disconnect()  # nobody answers
     assert score(driver, panel, "2+9=11").startswith("Asking the model")
     workspace.answered.emit(Question(step=3, group=1, completion="2"), answer_to("2", 0.0))
     driver.settle()

@@ -12,6 +12,8 @@ from grpo_core import step_table
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 
+pytestmark = pytest.mark.one_window
+
 
 def visible(panel: StepDetailPanel) -> list[str]:
     table = panel.table

@@ -9,6 +9,8 @@ from app.panels.registry import TIMELINE
 from app.panels.timeline import TimelinePanel
 from tests.app.conftest import Driver
 
+pytestmark = pytest.mark.one_window
+
 
 def geometry(driver: Driver) -> list[tuple[int, int, int, int]]:
     """The rectangles of the words and of the line."""

@@ -29,6 +29,8 @@ from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 from tests.core.lm_steps import FORK, lm_origin, lm_run, lm_settings, lm_step
 
+pytestmark = pytest.mark.one_window
+
 
 def view_of(step: Step, passed: int = 0) -> StepView:
     return StepView(lm_origin(), step, Stage.UPDATE, passed)

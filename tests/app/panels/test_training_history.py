@@ -10,6 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from app.panels.history_chart import NATS, OTHER, UNIT
 from app.panels.registry import POLICY_BARS, TRAINING_HISTORY
 from app.panels.repeats import COUNT, FEWEST
 from app.panels.training_history import PLOT_HEIGHT
@@ -19,15 +20,37 @@ from grpo_core.experiments.repeats import SERIES
 from grpo_core.metrics import METRICS
 from tests.app.conftest import Driver
 
+pytestmark = pytest.mark.one_window("training_history")
+
 
 def test_a_bandits_table_has_no_columns_of_a_language_model(driver: Driver) -> None:
     driver.run(4)
     panel = driver.program.window.panels.of(TRAINING_HISTORY)
+    for box in panel.choice.boxes.values():
+        box.setChecked(True)
     panel.choice.table.click()
     driver.settle()
+    assert len(panel.twins) == 3
     keys = [column.key for twin in panel.twins for column in twin.table.table.columns if column.key != "x"]
     assert "reward_mean" in keys
     assert not [key for key in keys if METRICS[key].language]
+
+
+def test_the_plot_of_the_other_series_is_made_when_one_of_them_is_wanted_and_is_the_last(driver: Driver) -> None:
+    driver.run(4)
+    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+    panel.choice.table.click()
+    assert [chart.names for chart in panel.charts] == [UNIT, NATS]
+    panel.choice.boxes["loss"].setChecked(True)
+    driver.settle()
+    assert [chart.names for chart in panel.charts] == [UNIT, NATS, OTHER]
+    assert all(twin.shows_table for twin in panel.twins), "a table, as the others are"
+    panel.choice.table.click()
+    driver.settle()
+    other = panel.charts[-1]
+    assert [curve.key for curve in other.curves if curve.isVisible()] == ["loss"] and len(other.curves[1].series) == 4
+    places = [twin.mapTo(panel, twin.rect().center()).x() for twin in panel.twins]
+    assert places == sorted(places) and len(set(places)) == 3
 
 
 def test_rewards_above_one_fit_the_axis(driver: Driver) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtWidgets import QWidget
 
 from app.panels.explain import ExplainPanel
 from app.panels.metrics import MetricsPanel
 from grpo_core.explain import Quantity, explain
 from tests.app.conftest import Driver
+
+pytestmark = pytest.mark.one_window
 
 
 def test_every_card_explains_itself_and_agrees(driver: Driver) -> None:

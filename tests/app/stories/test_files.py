@@ -12,6 +12,8 @@ from pytestqt.qtbot import QtBot
 from app.settings.preferences import load_preferences
 from tests.app.conftest import Driver, make, take_down
 
+pytestmark = pytest.mark.one_window
+
 
 def test_save_as_copies_and_the_copy_opens_equal(driver: Driver, tmp_path: Path) -> None:
     driver.run(9)
@@ -88,6 +90,7 @@ def test_a_run_that_was_killed_says_how_much_it_holds(driver: Driver, tmp_path: 
     assert driver.head == 5
 
 
+@pytest.mark.own_window
 def test_the_oldest_of_too_many_runs_go_only_when_asked(driver: Driver) -> None:
     for _ in range(4):
         driver.run(1)

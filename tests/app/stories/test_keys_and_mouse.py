@@ -12,6 +12,8 @@ from app.workspace.player import Mode
 from tests.app.conftest import Driver
 from tests.app.stories.hands import activate, drag, panel, press
 
+pytestmark = pytest.mark.one_window
+
 SHIFT, CTRL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 LEFT = Qt.MouseButton.LeftButton
 
@@ -110,6 +112,7 @@ def test_the_list_of_runs_switches_between_them(driver: Driver) -> None:
     assert driver.program.transport.runs.currentIndex() == 0
 
 
+@pytest.mark.own_window
 def test_while_another_run_trains_the_button_says_run(driver: Driver) -> None:
     driver.program.player.set_length(None)
     driver.program.player.run()

@@ -14,6 +14,8 @@ from grpo_core.surrogates import SURROGATES
 from tests.app.conftest import Driver
 from tests.app.stories.hands import drag, panel, row_of, turn_wheel, type_into
 
+pytestmark = pytest.mark.one_window("controls")
+
 SHIFT, CTRL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 LEFT = Qt.MouseButton.LeftButton
 

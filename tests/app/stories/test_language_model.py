@@ -21,6 +21,8 @@ from grpo_core.explain import Quantity, explain_from
 from grpo_core.texts import completion_text
 from tests.app.conftest import Driver
 
+pytestmark = pytest.mark.one_window
+
 
 def quick(driver: Driver) -> Driver:
     """A small language model's run, loaded, at full speed."""
@@ -163,7 +165,7 @@ def test_without_torch_the_command_says_how_to_get_it(driver: Driver, monkeypatc
 
 
 def test_the_policy_selector_starts_a_run_of_the_other_kind(driver: Driver) -> None:
-    controls = driver.program.window.panels["controls"]
+    controls, titles = driver.program.window.panels["controls"], [run.title for run in driver.program.workspace.runs]
     controls.kind.activated.emit(1)  # type: ignore[attr-defined]
     wait(driver)
     assert driver.program.workspace.view.next_settings.is_language
@@ -176,7 +178,7 @@ def test_the_policy_selector_starts_a_run_of_the_other_kind(driver: Driver) -> N
     controls.kind.activated.emit(0)  # type: ignore[attr-defined]
     driver.settle()
     assert not driver.program.workspace.view.next_settings.is_language
-    assert [run.title for run in driver.program.workspace.runs] == ["Run 1"], "none of the three had an update"
+    assert [run.title for run in driver.program.workspace.runs] == titles, "none of the three had an update"
 
 
 def test_the_empty_evolution_offers_a_language_model(driver: Driver) -> None:
@@ -190,6 +192,7 @@ def test_the_empty_evolution_offers_a_language_model(driver: Driver) -> None:
     assert driver.program.workspace.view.next_settings.is_language
 
 
+@pytest.mark.own_window
 def test_closing_in_the_middle_of_an_update_is_clean(qtbot: QtBot, tmp_path: Path, driver: Driver) -> None:
     quick(driver)
     driver.program.workspace.editing.edit({"task.prompts": 64, "learner.group_size": 64}, "Large")

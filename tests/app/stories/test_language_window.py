@@ -29,6 +29,8 @@ from tests.app.stories.hands import panel, press, row_of
 from tests.app.training import mains
 from tests.core.lm_steps import lm_steps
 
+pytestmark = pytest.mark.one_window
+
 UPDATES = 6
 
 
@@ -77,6 +79,7 @@ def test_the_controls_show_the_rows_of_the_kind_of_run_alone(language: Driver) -
     assert not any(path.startswith("model.") for path in shown)
 
 
+@pytest.mark.own_window
 def test_the_size_and_the_devices_of_the_model_are_said(language: Driver) -> None:
     controls = panel(language, "controls")
     assert controls.model_note.text() == "105,472 parameters · CPU"
@@ -290,6 +293,7 @@ def slow(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return noted
 
 
+@pytest.mark.own_window
 def test_a_long_update_says_how_far_it_is_until_it_arrives(driver: Driver, slow: Path) -> None:
     status = driver.program.transport.status
     driver.program.player.step()
@@ -302,6 +306,7 @@ def test_a_long_update_says_how_far_it_is_until_it_arrives(driver: Driver, slow:
     assert status.text().startswith("autosaved") and status.minimumWidth() == 0
 
 
+@pytest.mark.own_window
 def test_how_far_an_update_is_belongs_to_the_run_that_is_shown_and_goes_with_it(driver: Driver, slow: Path) -> None:
     program, status = driver.program, driver.program.transport.status
     program.player.step()

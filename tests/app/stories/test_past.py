@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from app.workspace.events import next_event
 from tests.app.conftest import Driver
+
+pytestmark = pytest.mark.one_window
 
 
 def test_the_timeline_scrubs(driver: Driver) -> None:

@@ -19,6 +19,8 @@ from grpo_core.experiments.race import SIX
 from tests.app.conftest import Driver, make, take_down
 from tests.app.stories.hands import activate, press
 
+pytestmark = pytest.mark.one_window
+
 FEW = {"seeds": "16 seeds", "updates": "50 updates"}
 GRPO, BASELINE = "GRPO (DeepSeekMath)", "REINFORCE + baseline"
 

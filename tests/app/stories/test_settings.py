@@ -9,6 +9,8 @@ from grpo_core.config import Settings
 from tests.app.conftest import Driver
 from tests.app.stories.hands import row_of, type_into
 
+pytestmark = pytest.mark.one_window
+
 
 def test_a_knob_acts_at_the_next_update_marks_the_history_and_can_be_undone(driver: Driver) -> None:
     driver.run(3)

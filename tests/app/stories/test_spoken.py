@@ -15,6 +15,8 @@ from app.plotting.plot import Plot
 from tests.app.conftest import Driver
 from tests.app.stories.hands import panel, row_of
 
+pytestmark = pytest.mark.one_window
+
 
 def spoken(widget: QWidget) -> str:
     interface = QAccessible.queryAccessibleInterface(widget)

@@ -21,6 +21,8 @@ from tests.app.conftest import Driver
 from tests.app.stories.hands import activate, panel, press, type_into
 from tests.core.lm_steps import lm_run, lm_step
 
+pytestmark = pytest.mark.one_window
+
 
 def choose(driver: Driver, box: QComboBox, text: str) -> None:
     """Walk to an entry with the arrows and take it."""
@@ -204,12 +206,12 @@ def test_what_cannot_be_replayed_is_said_and_put_in_brackets(language: Driver) -
     assert "change" not in [here.header.tint.itemData(n) for n in range(here.header.tint.count())]
 
 
+@pytest.mark.usefixtures("unanswered")
 def test_the_model_is_asked_and_its_answer_completes_the_other_side(language: Driver) -> None:
     here, workspace = panel(language, "what_if"), language.program.workspace
     choose(language, here.header.preset, "Dr. GRPO")
     step = workspace.view.step.step
     assert step is not None
-    workspace.asked.disconnect()  # nobody answers yet
     here.header.ask.setFocus()
     press(language, Qt.Key.Key_Space)
     assert (here.header.ask.text(), here.header.ask.isEnabled()) == ("Asking…", False)

@@ -67,6 +67,10 @@ def test_without_any_colour_signs_lines_and_fillings_still_tell(driver: Driver) 
         assert text.startswith("▲" if own > 0 else "▼"), (text, own)
     history = driver.program.window.panels["training_history"]
     assert isinstance(history, TrainingHistoryPanel)
+    for box in history.choice.boxes.values():
+        box.setChecked(True)
+    driver.settle()
+    assert len(history.charts) == 3
     for chart in history.charts:
         drawn = [curve for curve in chart.curves if curve.isVisible()]
         told = {(curve.cue.line, curve.label) for curve in drawn}

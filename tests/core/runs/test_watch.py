@@ -96,7 +96,9 @@ def test_a_file_that_goes_away_is_said_to_and_what_it_held_is_saved(
 
 
 @pytest.mark.parametrize("closed_before", [False, True], ids=["in one go", "opened again"])
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize(
+    "share", [0.0, pytest.param(0.1, marks=pytest.mark.long), 0.5, pytest.param(0.9, marks=pytest.mark.long)]
+)
 def test_of_a_file_that_is_cut_short_the_updates_before_the_cut_are_saved_and_the_others_said_to_be_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float, closed_before: bool
 ) -> None:

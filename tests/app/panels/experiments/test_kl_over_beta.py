@@ -21,6 +21,8 @@ from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from tests.app.conftest import Driver, make, take_down
 from tests.app.panels.conftest import Front
 
+pytestmark = pytest.mark.one_window
+
 FEW = Swept(path=BETA, values=(0.0, 0.1, 0.4, 1.0))
 
 
