@@ -42,6 +42,7 @@ def chances(settings: Settings, temperature: float) -> np.ndarray:
     return np.exp(policy.log_probs(start(task(settings.bandit), 2).logits, temperature))[0, 0]
 
 
+@pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
     pytest.importorskip("torch")
     known(pupil, "temperature", {2: UP, 3: 0.0, 4: 1, 5: 1, 6: UP, 7: 1.0, 8: UP})

@@ -31,6 +31,7 @@ def growth(settings: Settings, which: str, first: int) -> tuple[float, float]:
     return float(change.mean()), float(change.std(ddof=1) / np.sqrt(RUNS))
 
 
+@pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
     """The last half on the language model, if torch is there; without it the test below walks on."""
     if find_spec("torch") is None:

@@ -32,6 +32,7 @@ def answers(seed: int) -> Step:
     return next(iter(learner(settings_of("one_group").replace({"learner.group_size": MANY, "seed": seed}))))
 
 
+@pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
     pytest.importorskip("torch")
     known(pupil, "one_group", {2: 0.5, 3: 0.45, 4: UP, 5: 1, 6: 1})

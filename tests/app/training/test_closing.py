@@ -69,7 +69,12 @@ IN_THREAD = [
 """In a thread, as in safe mode; otherwise runs have a process of their own, which is closed in every state."""
 
 
-@pytest.mark.parametrize(("where", "host"), [*((where, "process") for where in WHERE), *IN_THREAD])
+QUICK = ("untouched", "preparing", "running", "waiting", "failed")
+IN_PROCESS = [pytest.param(where, "process", marks=[] if where in QUICK else [pytest.mark.long]) for where in WHERE]
+"""The states between these are held by the long tests: each starts a program of its own."""
+
+
+@pytest.mark.parametrize(("where", "host"), [*IN_PROCESS, *IN_THREAD])
 def test_closing_in_every_state_is_silent(where: str, host: str, tmp_path: Path) -> None:
     path = tmp_path / "a.grpo"
     done = subprocess.run(
