@@ -65,6 +65,7 @@ class HistoryChart(Plot):
         super().__init__(title, Scale(label=tr("update") if last else "", low=1, whole=True), y, zoomable=True)
         self.names, self._last, self._unit = names, last, tr("update")
         self._named = last
+        self._any_reward = False  # rewards of any size, as another trainer's may be
         self.trials: tuple[Trial, ...] = ()
         self._repeats: Mapping[str, np.ndarray] = {}
         self.bands: dict[str, RepeatBand] = {}
@@ -81,6 +82,7 @@ class HistoryChart(Plot):
     def count_as(self, run: RunHandle) -> None:
         """Say the numbers by which ``run`` counts: of a recorded run, its trainer's steps."""
         self._unit = tr("trainer's step") if run.is_recorded else tr("update")
+        self._any_reward = run.is_recorded
         self._named = self._last or run.is_recorded
         self._name_axis()
 
@@ -190,7 +192,11 @@ class HistoryChart(Plot):
         self._extent = (min(finite), max(finite)) if finite else None
 
     def _fit_unit(self) -> None:
-        """An axis from 0 to 1, unless a visible series leaves it, as rewards with a bonus do."""
+        """An axis from 0 to 1, unless a visible series leaves it, as rewards with a bonus do; rewards of any size alone
+        have the axis that shows how they change."""
+        if self._any_reward and [curve.key for curve in self.curves if curve.isVisible()] == ["reward_mean"]:
+            self.set_scales(y=Scale())
+            return
         ends = [end for curve in self.curves if curve.isVisible() for end in curve.extent() if math.isfinite(end)]
         ends += self._extent or ()
         low, high = min(ends, default=0.0), max(ends, default=1.0)

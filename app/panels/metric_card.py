@@ -16,7 +16,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from app.help.hover import explain_on_hover
-from app.plotting.numbers import full, shown
+from app.plotting.numbers import full, summed
 from app.theme.tokens import Theme
 from grpo_core.metrics import METRICS
 from grpo_core.reasons import Reason
@@ -74,7 +74,7 @@ class MetricCard(QWidget):
         elif self.name in SHARES and value == value:
             self._value = f"{100 * value:.3g} %"
         else:
-            self._value = shown(value, METRICS[self.name].decimals)
+            self._value = summed(value, METRICS[self.name].decimals)
         self._chip = reason.chip if reason else self.note
         metric = METRICS.get(self.name)
         sentences = [metric.help if metric else tr("Updates computed so far.")]

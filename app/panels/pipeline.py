@@ -11,7 +11,7 @@ from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
 from app.panels.base import Panel
 from app.panels.stage_button import STAGE_NAMES, StageButton
-from app.plotting.numbers import shown
+from app.plotting.numbers import shown, summed
 from app.theme.labels import Label
 from app.workspace.cursor import Stage
 from app.workspace.run_handle import RunHandle
@@ -228,7 +228,7 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
     if stage is Stage.UPDATE:
         objective = view.step.objective
         ratio = float(terms.ratio[row, token])
-        values |= {"ratio": shown(ratio), "weight": f"{terms.weight[row, token]:.4g}", "loss": shown(float(terms.loss))}
+        values |= {"ratio": shown(ratio), "weight": f"{terms.weight[row, token]:.4g}", "loss": summed(float(terms.loss))}
         clip = SURROGATES[objective.surrogate].clip
         if clip is not None and clip.after is not None:
             values["clipped"] = shown(clip.after(objective, ratio))

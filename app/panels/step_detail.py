@@ -32,6 +32,9 @@ WIDTHS = {
     "gradient": 8.5,
 }  # fmt: skip
 """Digits for which a column has room."""
+OF_TOKENS = {"reward": 6.2, "gradient": 10.5}
+"""Other widths where rows are tokens: a reward of several parts has a sign, a push may be so small that it has an
+exponent."""
 MARGIN = 0.75
 """Digits that a column of short texts takes beside its longest."""
 FIRST = (
@@ -130,6 +133,7 @@ class StepDetailPanel(Panel):
         foot.setContentsMargins(12, 4, 12, 8)
         foot.addWidget(self.foot)
         column.addLayout(foot)
+        column.addStretch(0)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(full)
         self._stack.addWidget(self.empty)
@@ -174,6 +178,7 @@ class StepDetailPanel(Panel):
         values = list(cells) or [()] * len(step_table.columns(step))
         shown_values = [_shown(c, values[i], revealed) for i, c in zip(places, columns, strict=True)]
         self.table.set_rows(list(zip(*shown_values, strict=True)))
+        self.table.end_with_rows()
         self._fit_columns()
         self.sums.show_sums(self._sums(revealed))
 
@@ -275,7 +280,8 @@ def _longest(column: step_table.Column, step: Step, view: View) -> float:
         return len(str(len(step.mask))) + MARGIN
     if column.name == "action":
         return max((len(name) for name in view.run.origin.vocabulary), default=1) + MARGIN
-    return WIDTHS.get(column.name, 7.5)
+    widths = {**WIDTHS, **OF_TOKENS} if step.mask.shape[1] > 1 else WIDTHS
+    return widths.get(column.name, 7.5)
 
 
 def _column(column: step_table.Column, chars: float) -> Column:

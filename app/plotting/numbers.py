@@ -16,6 +16,9 @@ ABSENT = "\u2014"
 NOT_COMPUTED = tr("not computed")
 LARGEST_FIXED = 1e7
 """From here on a number is written with an exponent."""
+RESIDUE = 1e-14
+"""Below this a sum of numbers near one is what rounding has left of a zero."""
+NEARLY_ZERO = "≈ 0"
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,12 @@ def shown(value: object, decimals: int = 3) -> str:
     if number != 0 and not 0.5 * 10**-decimals <= abs(number) < LARGEST_FIXED:
         return _minus(_exponent(number, 2))
     return _minus(f"{number:.{decimals}f}")
+
+
+def summed(value: object, decimals: int = 3) -> str:
+    """``shown`` for a sum such as the loss: what rounding has left of a zero reads as nearly zero."""
+    residue = isinstance(value, numbers.Real) and 0 < abs(float(value)) < RESIDUE
+    return NEARLY_ZERO if residue else shown(value, decimals)
 
 
 def signed(value: object, decimals: int = 3) -> str:

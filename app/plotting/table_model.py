@@ -20,19 +20,25 @@ Index: TypeAlias = QModelIndex | QPersistentModelIndex
 SORT_LIMIT = 100_000
 """Rows beyond which a table keeps its order: sorting them would take longer than a person waits."""
 CHIP = Qt.ItemDataRole.UserRole + 1
-WORDS = ("text", "mono", "chip")
+WORDS = ("text", "mono", "chip", "line")
 LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 class Marked(str):
-    """Text of a cell in the colour of a meaning of its own."""
+    """Text of a cell in the colour of a meaning of its own.
+
+    Attributes:
+        meaning: its colour, by the theme's name.
+        line: the kind of line that stands for it in a plot; in a column of kind "line" a sample stands before the text.
+    """
 
     meaning: str
+    line: Qt.PenStyle | None
 
-    def __new__(cls, text: str, meaning: str) -> Marked:
+    def __new__(cls, text: str, meaning: str, line: Qt.PenStyle | None = None) -> Marked:
         made = super().__new__(cls, text)
-        made.meaning = meaning
+        made.meaning, made.line = meaning, line
         return made
 
 
@@ -46,7 +52,8 @@ class Column:
         chars: width in digits.
         decimals: of its numbers.
         kind: "number"; "push" (up or down glyph and colour); "signed" (plus or minus and colour);
-            "text"; "mono"; "chip" (a small pill; nothing where the text is empty).
+            "text"; "mono"; "chip" (a small pill; nothing where the text is empty); "line" (text after a sample of the
+            line that stands for it).
         unit: said on hover.
         help: one sentence for the header's tooltip.
         meaning: colour of its text by the theme's name, or empty.

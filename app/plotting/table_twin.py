@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -16,11 +16,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.plotting.table_model import LEFT, RIGHT, WORDS, Column, Rows, TableModel
+from app.plotting.table_model import LEFT, RIGHT, WORDS, Column, Marked, Rows, TableModel
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
+LARGEST = (1 << 24) - 1
+"""Pixels: Qt's greatest height of a widget."""
+SAMPLE = 22
+"""Pixels at 100 % of the sample of a line before a text."""
 MOST_SIGNS = 500
 """Signs of a cell that are painted at most: no column is so wide."""
 
@@ -93,6 +97,12 @@ class TableTwin(QTableView):
         """One sentence on what the table shows, for screen readers."""
         if sentence != self.accessibleDescription():
             self.setAccessibleDescription(sentence)
+
+    def end_with_rows(self) -> None:
+        """Take no more height than all rows need, so that what stands below the table follows its last row."""
+        rows = self.table.rowCount() * self.verticalHeader().defaultSectionSize()
+        high = self.horizontalHeader().sizeHint().height() + rows + 2 * self.frameWidth()
+        self.setMaximumHeight(min(high, LARGEST))
 
     def select_row(self, row: int | None) -> None:
         """Mark a row of the data; emits nothing."""
@@ -259,7 +269,7 @@ def _paint_column(
     if kind != "chip":
         painter.setFont(table.mono_font if kind == "mono" else table.cell_font)
     before = painter.layoutDirection()
-    if kind not in ("text", "chip"):
+    if kind not in ("text", "chip", "line"):
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # a sign stands before its number
     for place, top in rows:
         text = model.text(place, column)
@@ -269,13 +279,27 @@ def _paint_column(
         if kind == "chip":
             _paint_chip(painter, inner, text, table)
             continue
+        if kind == "line":
+            inner = _paint_sample(painter, inner, model.value(place, column), table)
         if len(text) > MOST_SIGNS:  # to measure a long text takes longer than to paint all others
             text = text[:MOST_SIGNS] + "…"
-        if metrics.horizontalAdvance(text) > room:
-            text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(room + 1))
+        if metrics.horizontalAdvance(text) > inner.width():
+            text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(inner.width() + 1))
         painter.setPen(model.ink(place, column))
         painter.drawText(inner, align, text)
     painter.setLayoutDirection(before)
+
+
+def _paint_sample(painter: QPainter, area: QRectF, value: object, table: TableTwin) -> QRectF:
+    """The line that stands for ``value`` in a plot, and the room beside it."""
+    wide, meaning = SAMPLE * table.factor, value.meaning if isinstance(value, Marked) else "text"
+    style = value.line if isinstance(value, Marked) and value.line is not None else Qt.PenStyle.SolidLine
+    mirrored = painter.layoutDirection() is Qt.LayoutDirection.RightToLeft
+    left, y = area.right() - wide if mirrored else area.left(), area.center().y()
+    painter.setPen(table.theme.pen(meaning, 2.0, style))
+    painter.drawLine(QPointF(left, y), QPointF(left + wide, y))
+    gap = wide + 6 * table.factor
+    return area.adjusted(0, 0, -gap, 0) if mirrored else area.adjusted(gap, 0, 0, 0)
 
 
 def _paint_lines(painter: QPainter, table: TableTwin, area: QRectF, *, chosen: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from app.plotting.headline import Headline
@@ -15,6 +16,9 @@ from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
 from grpo_core.text import tr
+
+SENTENCE = 320
+"""Pixels at 100 % that a headline needs beside the legend; in less room it stands above it."""
 
 
 class TwinStack(QWidget):
@@ -50,12 +54,15 @@ class TwinStack(QWidget):
         self._row = QHBoxLayout()
         for widget, stretch in ((self.title, 0), (self.legend, 1), (self.button, 0)):
             self._row.addWidget(widget, stretch)
+        self._above = QHBoxLayout()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
+        column.addLayout(self._above)
         column.addLayout(self._row)
         column.addWidget(self.stack, 1)
         self._bare = False
+        self._alone: bool | None = None  # whether the headline has a line of its own; None before there is one
         self._look: tuple[Theme, float] | None = None
         self._dress()
         self._name()
@@ -88,6 +95,7 @@ class TwinStack(QWidget):
         if self.headline is not None:
             self.headline.set_look(theme, scale)
         self._dress()
+        self._place_headline()
 
     def hide_header(self) -> None:
         """No title, legend and button: whoever shows several plots side by side has one of each for all."""
@@ -97,14 +105,39 @@ class TwinStack(QWidget):
         self._dress()
 
     def show_headline(self, text: str) -> None:
-        """Say ``text`` in the header, left of the legend."""
+        """Say ``text`` in the header, left of the legend; in a narrow stack above it."""
         if self.headline is None:
             self.headline = Headline()
             if self._look is not None:
                 self.headline.set_look(*self._look)
+        if text != self.headline.text:
+            self._place_headline()
+            self.headline.say(text)
+
+    def _place_headline(self) -> None:
+        """Beside the legend where a sentence has room there: a matter of widths, so that no text moves anything."""
+        if self.headline is None or self._bare:
+            return
+        others = [w for w in (self._row.itemAt(n).widget() for n in range(self._row.count())) if w is not self.headline]
+        taken = sum(w.sizeHint().width() + self._row.spacing() for w in others if not w.isHidden())
+        margins = self._row.contentsMargins()
+        room = self.width() - taken - margins.left() - margins.right()
+        alone = room < SENTENCE * self.plot.factor
+        if alone is self._alone:
+            return
+        self._alone = alone
+        if alone:
+            self._row.removeWidget(self.headline)
+            self._above.addWidget(self.headline)
+        else:
+            self._above.removeWidget(self.headline)
             self._row.insertWidget(self._row.indexOf(self.legend), self.headline, 1)
-            self._row.setStretchFactor(self.legend, 0)
-        self.headline.say(text)
+        self._row.setStretchFactor(self.legend, int(alone))
+        self._dress()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_headline()
 
     def add_to_header(self, widget: QWidget) -> None:
         """Put a widget, such as a choice, at the left end of the header."""
@@ -150,8 +183,9 @@ class TwinStack(QWidget):
         if self._bare:
             self._row.setContentsMargins(0, 0, 0, 0)
             return
-        edge = round(12 * self.plot.factor)
-        self._row.setContentsMargins(edge, round(4 * self.plot.factor), edge, 0)
+        edge, top = round(12 * self.plot.factor), round(4 * self.plot.factor)
+        self._row.setContentsMargins(edge, 0 if self._alone else top, edge, 0)
+        self._above.setContentsMargins(edge, top if self._alone else 0, edge, 0)
         self._row.setSpacing(round(8 * self.plot.factor))
         font = self.plot.theme.font("digits", self.plot.factor)
         self.button.setFont(font)

@@ -18,6 +18,9 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.base import Panel, in_window
+from app.panels.tokens.detail import TokenDetail
+from app.panels.tokens.legend import TintLegend
+from app.plotting.headline import Headline
 from app.plotting.place_chart import PlaceChart
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
@@ -51,7 +54,9 @@ def _of(widget: QWidget) -> list[str]:
         cut = _of_table(widget) if isinstance(widget, TableTwin) else []
         return [f"{_name(widget)} is scrolled sideways by {beyond}", *cut] if beyond else cut
     if isinstance(widget, Plot | PlaceChart):
-        return _of_words(widget)
+        return _of_words(widget, widget.title)
+    if isinstance(widget, TokenDetail | TintLegend | Headline) and not widget.visibleRegion().isEmpty():
+        return _of_painted(widget)
     if isinstance(widget, QLabel) and widget.text() and not widget.visibleRegion().isEmpty():
         return _of_label(widget)
     if isinstance(widget, QComboBox) and not widget.visibleRegion().isEmpty():
@@ -96,14 +101,20 @@ def _of_button(button: QAbstractButton) -> list[str]:
     return [f"{_name(button)} cuts “{button.text()}” by {short}"] if button.text() and short > 1 else []
 
 
-def _of_words(plot: Plot | PlaceChart) -> list[str]:
-    words = painted_words(plot)
-    room = plot.rect().adjusted(-2, -2, 2, 2)
-    found = [f"“{word.text}” leaves {plot.title}" for word in words if not room.contains(word.box.toAlignedRect())]
+def _of_painted(widget: QWidget) -> list[str]:
+    """Words that leave a painted widget, lie over one another, or end in an ellipsis."""
+    cut = [word.text for word in painted_words(widget) if "…" in word.text]
+    return [*_of_words(widget, _name(widget)), *(f"{_name(widget)} cuts “{text}”" for text in cut)]
+
+
+def _of_words(widget: QWidget, name: str) -> list[str]:
+    words = painted_words(widget)
+    room = widget.rect().adjusted(-2, -2, 2, 2)
+    found = [f"“{word.text}” leaves {name}" for word in words if not room.contains(word.box.toAlignedRect())]
     for one, other in combinations(words, 2):
         both = one.box.intersected(other.box)
         if min(both.width(), both.height()) > TOUCH:
-            found.append(f"“{one.text}” lies over “{other.text}” in {plot.title}")
+            found.append(f"“{one.text}” lies over “{other.text}” in {name}")
     return found
 
 

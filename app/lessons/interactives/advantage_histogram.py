@@ -36,7 +36,7 @@ COLUMNS = (
     Column("batch", tr("Batch"), chars=6, decimals=0, help=tr("Which of the batches.")),
     Column("mean", tr("Mean"), chars=6, help=tr("Mean reward of its group.")),
     Column("advantage", "A", chars=9, kind="push", help=tr("The advantage that the action was given there.")),
-    Column("others", tr("The group's actions"), chars=24, kind="text", help=tr("All actions of the group, in order.")),
+    Column("others", tr("The group's actions"), chars=13, kind="text", help=tr("All actions of the group, in order.")),
 )
 
 

@@ -30,6 +30,8 @@ SETTLE_MS = 150
 """After an edit of the run's settings it races again once no other has followed for so long."""
 SPACIOUS = 330
 """Height at 100 % from which the terms of the race stand above it, and what they mean below it."""
+NAMED = 380
+"""Width of the picture at 100 % from which names stand at the ends of its lines."""
 FIRST_LANE = "GRPO (DeepSeekMath)"
 EMPTY = tr("Several algorithms over the same seeds appear here. Press Race.")
 COMING = tr("The algorithms appear here as they come in.")
@@ -97,6 +99,7 @@ class ComparisonPanel(Panel):
         self.standing.opened.connect(self._on_row_opened)
         self.run.seed_chosen.connect(self._on_seed)
         self.run.open_wanted.connect(self.open_run)
+        self.split.splitterMoved.connect(self._draw_again)
         self._settle.timeout.connect(self._on_settled)
 
     # -- the race ----------------------------------------------------------------------------------------------------
@@ -198,7 +201,7 @@ class ComparisonPanel(Panel):
         self.choices.show_state(len(wanted.base.bandit.levels), busy=self.controller.busy)
         of = len(self.controller.asked.names) if self.controller.asked is not None else 0
         self.frame.show_progress(self.controller.done, of, busy=self.controller.busy, scale=view.scale)
-        self._draw_race()
+        self._draw_race(named=self.twin.width() >= NAMED * view.scale)
         self.plot.set_stale(results is not None and results.plan != wanted)
         self.standing.setEnabled(results is not None and results.plan == wanted)
         self._draw_run()
@@ -216,17 +219,19 @@ class ComparisonPanel(Panel):
         self.standing.set_summary(self.summary(view))
         self.twin.refresh()
 
-    def _draw_race(self) -> None:
+    def _draw_race(self, *, named: bool) -> None:
         results = self.controller.results
         if results is None:
             return
         measure, samples = self.choices.shown_measure, self.choices.over_samples
         place = self.chosen if self._picked and self.runs is not None else None
-        stamp = (results, len(results.digests), measure, samples, self.lane, place)
+        stamp = (results, len(results.digests), measure, samples, self.lane, place, named)
         if stamp == self._shown:
             return
         self._shown, self.plot.chosen = stamp, self.lane
-        self.plot.show_picture(race_picture(results, measure, samples=samples, chosen=self.lane, place=place))
+        self.plot.show_picture(
+            race_picture(results, measure, samples=samples, chosen=self.lane, place=place, named=named)
+        )
         with QSignalBlocker(self.standing):  # a row that goes is no choice of the user's
             self.standing.set_rows(results.rows())
             self.standing.select_row(list(results.digests).index(self.lane) if place is not None else None)
@@ -262,6 +267,13 @@ class ComparisonPanel(Panel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange(event.size(), self.workspace.scale)
+        self._draw_again()
+
+    @Slot()
+    def _draw_again(self) -> None:
+        """Another width: names may find room at the ends of the lines, or none."""
+        self._drawn = None
+        self.workspace.request_frame()
 
     def _arrange(self, room: QSize, scale: float) -> None:
         """Picture, standing and the terms of the race, as there is room."""

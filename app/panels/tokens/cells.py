@@ -12,6 +12,8 @@ from app.panels.tokens.tints import strength
 from app.theme.tokens import Theme
 
 LEVELS = 32
+BETWEEN = 14.0
+"""Pixels between two columns of notes."""
 END = "⏎"
 """The end sign: a token like any other, drawn quietly."""
 Note = tuple[str, str]
@@ -29,7 +31,7 @@ class Cells:
         self.gap = max(self.glyph * 0.25, 2.0)
         self.height = metrics.height() * 1.35
         self.line = self.height * 1.22
-        self.label = self.glyph * 4.5
+        self.label = self.glyph * 4
         self._drop = (self.height - metrics.height()) / 2
         self._texts: dict[str, QStaticText] = {}
         self._quiet = QPen(theme.colour("muted"))
@@ -98,11 +100,11 @@ class Cells:
             painter.fillRect(bar, self.theme.colour("push_up") if share > 0 else self._hatches[False])
 
     def columns(self, notes: Sequence[Sequence[Note]], room: float) -> list[float]:
-        """Width of each column of notes, without the last ones where ``room`` is too narrow for them."""
+        """Width of each column of notes with the gap behind it, without the last ones where ``room`` is too narrow."""
         metrics = QFontMetricsF(self.small)
         count = max(map(len, notes), default=0)
         widths = [
-            max(metrics.horizontalAdvance(row[i][0]) for row in notes if len(row) > i) + 16.0 for i in range(count)
+            max(metrics.horizontalAdvance(row[i][0]) for row in notes if len(row) > i) + BETWEEN for i in range(count)
         ]
         while len(widths) > 1 and sum(widths) > room:
             widths.pop()

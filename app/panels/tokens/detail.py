@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.panels.tokens.alternatives import Alternative, alternatives, remark
@@ -16,6 +26,14 @@ from app.theme.tokens import Theme
 from app.workspace.view import View
 from grpo_core.explain import Quantity
 from grpo_core.text import tr
+
+MARGIN = 8.0
+"""Pixels left and right of the rows."""
+
+
+def row_height(theme: Theme, scale: float) -> float:
+    """Height of a row in pixels; what is painted and the room that is asked for follow from it alike."""
+    return QFontMetricsF(theme.font("section", scale)).height() * 1.45
 
 
 class TokenDetail(QWidget):
@@ -58,9 +76,7 @@ class TokenDetail(QWidget):
         self._alternatives = alternatives(view.step, words, row, token)
         self._lines = lines(view.step, row, token)
         self._caption = remark(view.step, row, token)
-        line = QFontMetricsF(view.theme.font("section", view.scale)).height() * 1.45
-        rows = len(self._alternatives) + len(self._lines) + 2 + bool(self._caption)
-        self.setMinimumHeight(math.ceil(8 + rows * line + 8 + 8))
+        self._fit(view)
         if self._current is not None:
             self._current = min(self._current, max(len(self._alternatives) + len(self._lines) - 1, 0))
         self.setAccessibleName(self._title)
@@ -68,6 +84,25 @@ class TokenDetail(QWidget):
         words = (self._caption, *(each.sentence for each in self._alternatives), terms)
         self.setAccessibleDescription(" ".join(filter(None, words)))
         self.update()
+
+    def _fit(self, view: View) -> None:
+        """Ask for the height of all rows, and of the caption on as many lines as this width makes of it."""
+        rows = len(self._alternatives) + len(self._lines) + 2
+        high = rows * row_height(view.theme, view.scale) + self._caption_height(view.theme, view.scale)
+        self.setMinimumHeight(math.ceil(8 + high + 8 + 8))
+
+    def _caption_height(self, theme: Theme, scale: float) -> float:
+        if not self._caption:
+            return 0.0
+        metrics = QFontMetricsF(theme.font("section", scale))
+        room = QRectF(0, 0, max(self.width() - 2 * MARGIN, 1), 1000)
+        wrapped = metrics.boundingRect(room, Qt.TextFlag.TextWordWrap, self._caption).height()
+        return wrapped + row_height(theme, scale) - metrics.height()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._view is not None and event.size().width() != event.oldSize().width():
+            self._fit(self._view)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._view is None:
@@ -77,15 +112,18 @@ class TokenDetail(QWidget):
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(theme.font("section", scale))
-        line = painter.fontMetrics().height() * 1.45
-        width = self.width() - 24
+        line = row_height(theme, scale)
+        width = self.width() - 2 * MARGIN
         y = self._heading(painter, theme, self._title, 8.0, line)
         if self._caption:
-            y = self._heading(painter, theme, self._caption, y, line)
+            high = self._caption_height(theme, scale)
+            flags = Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(QRectF(MARGIN, y, width, high), flags, self._caption)
+            y += high
         painter.setFont(theme.font("body", scale))
         self._places = []
         for each in self._alternatives:
-            place = QRectF(12, y, width, line)
+            place = QRectF(MARGIN, y, width, line)
             self._paint_alternative(painter, theme, place, each)
             self._place(painter, theme, place, each.quantity)
             y += line
@@ -93,7 +131,7 @@ class TokenDetail(QWidget):
         y = self._heading(painter, theme, tr("Where its push comes from"), y + 8, line)
         painter.setFont(theme.font("body", scale))
         for name, value, colour, quantity in self._lines:
-            place = QRectF(12, y, width, line)
+            place = QRectF(MARGIN, y, width, line)
             painter.setPen(theme.colour("text"))
             room = round(place.width() - painter.fontMetrics().horizontalAdvance(value) - 8)
             short = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, room)
@@ -115,7 +153,7 @@ class TokenDetail(QWidget):
 
     def _heading(self, painter: QPainter, theme: Theme, text: str, y: float, line: float) -> float:
         painter.setPen(theme.colour("muted"))
-        place = QRectF(12, y, self.width() - 24, line)
+        place = QRectF(MARGIN, y, self.width() - 2 * MARGIN, line)
         elided = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(place.width()))
         painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, elided)
         return y + line
@@ -127,7 +165,7 @@ class TokenDetail(QWidget):
         metrics = painter.fontMetrics()
         room = metrics.horizontalAdvance("0.000 → 0.000") + 8
         widest = max(metrics.horizontalAdvance(f"{each.word} ●") for each in self._alternatives)
-        least, most = 4.0 * metrics.horizontalAdvance("0"), place.width() - room - 32
+        least, most = 3.0 * metrics.horizontalAdvance("0"), place.width() - room - 32
         label = QRectF(place.left(), place.top(), max(least, min(widest, most)), place.height())
         painter.setPen(theme.colour("text"))
         beside = metrics.horizontalAdvance(" ●") if item.taken else 0

@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
-from app.panels.tokens.cells import Cells, Note
+from app.panels.tokens.cells import BETWEEN, Cells, Note
 from app.panels.tokens.film import Moment
 from app.panels.tokens.flow import Flow, flow
 from app.theme.labels import plain_tip
@@ -111,13 +111,14 @@ class TokenGrid(QAbstractScrollArea):
             return
         cells, texts, width = self._cells, self._rows.texts, self.viewport().width()
         self._columns = cells.columns(self._rows.notes, width * 0.5)
-        room = max(width - cells.label - sum(self._columns) - 16, 6 * cells.glyph)
+        notes = max(sum(self._columns) - BETWEEN, 0.0)  # nothing stands behind the last column
+        room = max(width - cells.label - notes - 1.5 * cells.glyph, 6 * cells.glyph)
         if self._laid == (cells, room, width, texts):
             return
         self._laid = (cells, room, width, texts)
         self._flows = [flow(row, left=cells.label, room=room, glyph=cells.glyph, gap=cells.gap) for row in texts]
         ends = (f.left[i] + f.width[i] for f in self._flows for i in f.ends)
-        self._beside = min(max(ends, default=0.0) + 4 * cells.glyph, width - sum(self._columns))
+        self._beside = min(max(ends, default=0.0) + 3 * cells.glyph, width - notes)
         self._tops = list(accumulate((len(f.starts) * cells.line for f in self._flows), initial=TOP))
         bar = self.verticalScrollBar()
         bar.setRange(0, max(round(self._tops[-1] + TOP - self.viewport().height()), 0))
@@ -180,7 +181,7 @@ class TokenGrid(QAbstractScrollArea):
             painter.fillRect(band, cells.theme.colour("surface"))
         head = min(max(top, shift + 2), end - cells.line)
         name = str(row + 1) if rows.names is None else rows.names[n]
-        cells.paint_name(painter, QRectF(8, head, cells.label - 16, cells.height), name)
+        cells.paint_name(painter, QRectF(0, head, cells.label - cells.glyph, cells.height), name)
         self._paint_notes(painter, n, head)
         painter.setFont(cells.mono)
         film = self._moment
@@ -219,7 +220,7 @@ class TokenGrid(QAbstractScrollArea):
         cells.paint_notes(painter, place, notes[:known], self._columns)
         if rows.bars is not None and film.advantage > 0 and rows.scored < len(self._columns):
             left = self._beside + sum(self._columns[: rows.scored])
-            room = QRectF(left, y + cells.height - 3, self._columns[rows.scored] - 16, 3)
+            room = QRectF(left, y + cells.height - 3, self._columns[rows.scored] - BETWEEN, 3)
             cells.bar(painter, room, float(rows.bars[n]) * film.advantage)
 
     # -- input -------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFontMetricsF, QLinearGradient, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.panels.tokens.tints import Tint, strength
@@ -14,34 +14,44 @@ from grpo_core.text import tr
 
 STOPS = 24
 """Colours of the scale that are given; Qt mixes those between."""
+GAP, SHORT, LEAST = 8.0, 48.0, 24.0
+"""Pixels between the parts; width of the scale from which words stand beside it, and its least one."""
 
 
 class TintLegend(QWidget):
-    """A labelled colour scale."""
+    """A labelled colour scale; of what its ends mean it says as much as there is room for, its accessible name all."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self._theme: Theme | None = None
         self._text = ("", "", "")
+        self._extents = [""]
         self._signed = True
         self._scale = 1.0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
-        return QSize(200, round(self.fontMetrics().height() * 1.4))
+        font = self.font() if self._theme is None else self._theme.font("digits", self._scale)
+        return QSize(200, round(QFontMetricsF(font).height() * 1.4))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.sizeHint().height())
 
     def show_scale(self, theme: Theme, scale: float, tint: Tint, limit: float, known: bool) -> None:
         """Show what the ends of ``tint`` mean; ``known`` is False where the record lacks the quantity."""
         self._theme, self._scale, self._signed = theme, scale, tint.signed
-        extent = (
-            tr("fixed √ scale ±{limit}").format(limit=shown(limit))
-            if tint.signed
-            else tr("fixed √ scale 0 to {limit}").format(limit=shown(limit))
+        number = shown(limit)
+        extent = (tr("fixed √ scale ±{limit}") if tint.signed else tr("fixed √ scale 0 to {limit}")).format(
+            limit=number
         )
         self._text = (tint.low, tint.high, extent if known else tint.absent)
+        short = (tr("±{limit}") if tint.signed else tr("0 to {limit}")).format(limit=number)
+        self._extents = (
+            [tr("{extent}    hatched: clipped").format(extent=extent), extent, short] if known else [tint.absent]
+        )
         self.setAccessibleName(tr("Scale of {title}: {text}").format(title=tint.title, text=", ".join(self._text)))
-        self.setToolTip(plain_tip(tint.help))
+        self.setToolTip(plain_tip(f"{tint.help}\n{self._extents[0]}"))
         self.updateGeometry()
         self.update()
 
@@ -53,11 +63,13 @@ class TintLegend(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(theme.font("digits", self._scale))
         metrics = painter.fontMetrics()
-        low, high, extent = self._text
+        low, high = (f"▼ {self._text[0]}", f"{self._text[1]} ▲") if self._signed else self._text[:2]
         height = self.height()
-        x = 8.0
-        x = self._word(painter, x, f"▼ {low}" if self._signed else low)
-        bar = QRectF(x, height * 0.28, min(180.0, max(self.width() * 0.25, 60.0)), height * 0.44)
+        room = self.width() - metrics.horizontalAdvance(low) - metrics.horizontalAdvance(high) - 5 * GAP
+        extent = next((text for text in self._extents if metrics.horizontalAdvance(text) <= room - SHORT), "")
+        x = self._word(painter, GAP, low)
+        wide = min(max(self.width() * 0.25, SHORT), 180.0, max(room - metrics.horizontalAdvance(extent), LEAST))
+        bar = QRectF(x, height * 0.28, wide, height * 0.44)
         gradient = QLinearGradient(bar.topLeft(), bar.topRight())
         for stop in range(STOPS + 1):
             share = 2 * stop / STOPS - 1 if self._signed else stop / STOPS
@@ -72,13 +84,8 @@ class TintLegend(QWidget):
             painter.drawLine(QPointF(bar.left() + 2, bar.bottom()), QPointF(bar.center().x() - 4, bar.bottom()))
             painter.setPen(QPen(theme.colour("push_up"), 2))
             painter.drawLine(QPointF(bar.center().x() + 4, bar.top()), QPointF(bar.right() - 2, bar.top()))
-        x = bar.right() + 8
-        x = self._word(painter, x, f"{high} ▲" if self._signed else high)
-        room = round(self.width() - x - 8)
-        text = tr("{extent}    hatched: clipped").format(extent=extent)
-        painter.drawText(
-            QPointF(x + 8, self._base(painter)), metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
-        )
+        x = self._word(painter, bar.right() + GAP, high) + GAP
+        painter.drawText(QPointF(x, self._base(painter)), extent)
 
     def _base(self, painter: QPainter) -> float:
         metrics = painter.fontMetrics()
@@ -88,4 +95,4 @@ class TintLegend(QWidget):
         assert self._theme is not None
         painter.setPen(self._theme.colour("muted"))
         painter.drawText(QPointF(x, self._base(painter)), text)
-        return x + painter.fontMetrics().horizontalAdvance(text) + 8
+        return x + painter.fontMetrics().horizontalAdvance(text) + GAP

@@ -31,6 +31,8 @@ from grpo_core.texts import question_text
 NONE_YET = tr("The completions of an update appear here, token by token. Press Step to compute one.")
 WIDE = 700
 """Width at 100 % from which the terms of a token have all the room they like."""
+LOW = 230
+"""Height at 100 % below which the completions have the room of the scale and of the prompt in large letters."""
 
 
 class TokenInspectorPanel(Panel):
@@ -131,7 +133,9 @@ class TokenInspectorPanel(Panel):
         prompts = [question_text(step, int(group), view.run.origin) for group in groups]
         self.choices.show_step(prompts, self.group, step.passes, view.step.passed)
         self.choices.fit(self.width())
-        self.prompt_line.show_prompt(view, step, self.group)
+        low = self.height() < LOW * view.scale
+        self.legend.setVisible(not low)
+        self.prompt_line.show_prompt(view, step, self.group, spacious=not low)
         tint = TINTS[self.tint_name]
         values = view.step.derived(tint.values)
         key = (view.step, self.group, self.tint_name, view.run.id)
@@ -148,7 +152,7 @@ class TokenInspectorPanel(Panel):
         last = max(int(step.there[first].sum()) - 1, 0)
         row, token = self._selected(view) or (first, min(fork_of(step, self.group) or 0, last))
         wide = self.width() >= WIDE * view.scale
-        least = round((246 if wide else 192) * view.scale)  # a token's terms, and a scroll bar beside them
+        least = round((246 if wide else 208) * view.scale)  # a token's terms, and a scroll bar beside them
         self.beside.setMinimumWidth(least)
         self.beside.setMaximumWidth(16_777_215 if wide else max(least, round(self.width() * 0.36)))
         self.sentence.show_text(stage_sentence(view.step, self.group, view.cursor), view.theme, view.scale)

@@ -49,10 +49,10 @@ def lines(view: StepView, row: int, token: int) -> list[Line]:
         (tr("Reward R"), shown(float(step.rewards[row])), "reward", door("reward")),
         (tr("Advantage A"), marked(advantage), _colour(advantage), door("advantage")),
         (tr("Ratio r"), shown(float(terms.ratio[row, token])), "text", door("ratio")),
-        (tr("Branch taken"), branch, "text", door("surrogate")),
+        (tr("Branch"), branch, "text", door("surrogate")),
         (tr("Surrogate"), shown(float(terms.surrogate[row, token])), "text", door("surrogate")),
         *_of_kl(view, row, token, door("kl")),
-        (tr("Weight in the mean"), f"{terms.weight[row, token]:.4g}", "text", door("weight")),
+        (tr("Weight W"), f"{terms.weight[row, token]:.4g}", "text", door("weight")),
         (tr("Token loss"), shown(float(terms.token_loss[row, token])), "text", door("token_loss")),
         (tr("Push on log π"), marked(push), _colour(push), door("gradient")),
         ("1 − π", shown(rest), "text", door("logp")),
@@ -69,7 +69,7 @@ def _of_kl(view: StepView, row: int, token: int, door: Quantity) -> list[Line]:
     total = view.derived(_kl_total)
     if total is not None and view.terms.kl.size > 1:
         share = view.terms.kl[row, token] / total
-        lines.append((tr("KL share of the batch"), f"{100 * share:.1f} %", "kl", door))
+        lines.append((tr("Share of the KL"), f"{100 * share:.1f} %", "kl", door))
     return lines
 
 

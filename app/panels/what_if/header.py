@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, QWidget
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QComboBox, QPushButton, QToolButton, QWidget
 
 from app.panels.combo import choice_box, fill
 from app.panels.tokens.tints import TINTS
 from app.panels.what_if.question import AS_IT_RAN
+from app.panels.wrap import Wrap
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from grpo_core.config import PRESETS, Settings
 from grpo_core.text import tr
@@ -67,16 +69,14 @@ class WhatIfHeader(QWidget):
         self.ask.setToolTip(plain_tip(ASK_TIP))
         self.ask.setAccessibleDescription(ASK_TIP)
         self.ask.clicked.connect(self.asked)
-        row = QHBoxLayout(self)
+        row = self._row = Wrap(self)
         row.setContentsMargins(12, 4, 12, 4)
         row.setSpacing(6)
         self._label = Label(tr("What if"))
         self._label.setObjectName("muted")
-        row.addWidget(self._label)
-        row.addWidget(self.preset, 1)
-        for widget in (self.settings, self.passes, self.shows, self.tint, self.ask):
+        self._others = (self.settings, self.passes, self.shows, self.tint, self.ask)
+        for widget in (self._label, self.preset, *self._others):
             row.addWidget(widget)
-        row.addStretch(1)
 
     def show_choice(self, preset: str, changed: bool, tip: str) -> None:
         """The preset; a star where settings have been changed on top of it."""
@@ -86,6 +86,31 @@ class WhatIfHeader(QWidget):
                 self.preset.setItemText(place, f"{name} *" if changed and name == preset else name)
             self.preset.setCurrentIndex(self.preset.findData(preset))
         self.preset.setToolTip(wrapped_tip(tip))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest:  # a box has come or gone, or has another text
+            self._fit()
+        return super().event(event)
+
+    def _fit(self) -> None:
+        """One line where there is room: the box of presets gives way as far as the name in it allows, then the words
+        before it go; else the last boxes stand on a second line."""
+        metrics, hint = self.preset.fontMetrics(), self.preset.sizeHint().width()
+        longest = max(metrics.horizontalAdvance(self.preset.itemText(n)) for n in range(self.preset.count()))
+        least = hint - longest + metrics.horizontalAdvance(self.preset.currentText())
+        shown = [widget for widget in self._others if not widget.isHidden()]
+        space, margins = self._row.spacing(), self._row.contentsMargins()
+        room = (
+            self.width() - margins.left() - margins.right() - sum(widget.sizeHint().width() + space for widget in shown)
+        )
+        named = not 0 <= room - least < self._label.sizeHint().width() + space
+        self._label.setVisible(named)
+        room -= self._label.sizeHint().width() + space if named else 0
+        self.preset.setFixedWidth(min(max(room, least), hint) if room >= least else hint)
 
     def show_model(self, settings: Settings) -> None:
         """Say what asking does with the model of a run under ``settings``."""

@@ -34,6 +34,8 @@ NONE_YET = tr(
 )
 AT_START = tr("Update 0 has no batch; move to an update to see what other settings would have made of it.")
 COMPUTING = tr("What the other settings would have made of this large update is being computed …")
+BESIDE = 300
+"""Pixels at 100 % that the batch needs beside the table."""
 
 
 def _computed(work: Callable[[], Evaluated], poll: Poll) -> Iterator[Evaluated]:
@@ -63,7 +65,7 @@ class WhatIfPanel(Panel):
         self._runner = Runner(self)
         self._runner.arrived.connect(self._on_computed)
         self._runner.ended.connect(self._on_ended)
-        self._shared_at = 0.0
+        self._shared = 0.0, False
         self.model_replay = ModelReplay(workspace, self.question, self)
         self.model_replay.changed.connect(self.redraw)
         self.header = WhatIfHeader()
@@ -216,12 +218,19 @@ class WhatIfPanel(Panel):
         return [*policy, *tokens, "samples"]
 
     def _share_out(self, scale: float) -> None:
-        """The table as wide as its columns, the rest for the batch; the user may pull it otherwise."""
-        if scale != self._shared_at and self.width() > 0:
-            self._shared_at = scale
-            self.editor.setMinimumWidth(round(230 * scale))
-            table = numbers.width_of(self.table)
-            self.split.setSizes([round(230 * scale), table, max(self.width() - table, table)])
+        """The table as wide as its columns, the rest for the batch; in a narrow and high panel the table above the
+        batch, with the settings that differ in sight. The user may pull it otherwise."""
+        table, room = numbers.width_of(self.table), self.split.size()
+        above = room.width() < table + BESIDE * scale and room.height() > 0.5 * room.width()
+        if (scale, above) == self._shared or not room.width():
+            return
+        self._shared = scale, above
+        self.split.setOrientation(Qt.Orientation.Vertical if above else Qt.Orientation.Horizontal)
+        self.editor.setMinimumWidth(0 if above else round(230 * scale))
+        if above:
+            self.split.setSizes([round(part * room.height()) for part in (0.3, 0.45, 0.55)])
+        else:
+            self.split.setSizes([round(230 * scale), table, max(room.width() - table, table)])
 
     def summary(self, view: View) -> str:
         if view.step.step is None:

@@ -73,6 +73,18 @@ def test_the_sums_stand_below_their_columns(driver: Driver) -> None:
     assert set(panel.sums.texts) == {"reward"}
 
 
+def test_the_sums_follow_the_last_row_however_high_the_panel_is(driver: Driver) -> None:
+    driver.run(1)
+    panel = driver.program.window.panels.of(STEP_DETAIL)
+    driver.settle()
+    for height in (220, 900):
+        panel.resize(400, height)
+        rows = panel.table.verticalHeader().length() + panel.table.horizontalHeader().height()
+        assert panel.table.height() <= rows + 2 * panel.table.frameWidth()
+        assert panel.sums.geometry().top() == panel.table.geometry().bottom() + 1
+    assert panel.table.verticalScrollBar().maximum() == 0, "every row is in sight"
+
+
 def test_rewards_of_whole_completions_are_summed_once(language: Driver, front: Front) -> None:
     panel = front(STEP_DETAIL)
     view = language.program.workspace.view

@@ -9,6 +9,8 @@ import pytest
 
 from app.panels.explain import ExplainPanel
 from app.panels.registry import PANELS
+from app.panels.training_history import TrainingHistoryPanel
+from app.plotting.axis import Scale
 from app.theme.tokens import LIGHT
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
@@ -36,6 +38,18 @@ def test_a_summary_names_the_trainers_step(workspace: Workspace, name: str) -> N
     panel = next(spec for spec in PANELS if spec.id == name).make(workspace)
     panel.draw(workspace.view)
     assert re.match(r"(Update|Step) 4\b", panel.summary(workspace.view))
+    panel.deleteLater()
+
+
+def test_rewards_of_another_trainer_have_an_axis_that_shows_how_they_change(workspace: Workspace) -> None:
+    panel = next(spec for spec in PANELS if spec.id == "training_history").make(workspace)
+    panel.resize(700, 260)
+    panel.draw(workspace.view)
+    assert isinstance(panel, TrainingHistoryPanel)
+    chart = next(chart for chart in panel.charts if "reward_mean" in chart.names)
+    assert [curve.key for curve in chart.curves if curve.isVisible()] == ["reward_mean"]
+    chart.refresh()
+    assert chart.y_scale == Scale()
     panel.deleteLater()
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.plotting.numbers import Missing, full, hover, in_bytes, plain, share, shown, signed
+from app.plotting.numbers import Missing, full, hover, in_bytes, plain, share, shown, signed, summed
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,8 @@ def test_sizes_of_files_are_told_in_the_unit_that_suits() -> None:
     assert [in_bytes(size) for size in (0, 1_400, 999_400, 1_250_000, 2_050_000_000)] == [
         "0 kB", "1 kB", "999 kB", "1.2 MB", "2.05 GB",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "text"), [(3.5e-18, "≈ 0"), (-1.4e-17, "≈ 0"), (0.0, "0.000"), (2e-9, "2.00e−9")])
+def test_a_sum_says_that_rounding_has_left_something_of_a_zero(value: float, text: str) -> None:
+    assert summed(value) == text

@@ -183,6 +183,23 @@ def test_the_button_changes_between_plot_and_table_and_the_focus_goes_along(qtbo
     assert not twin.shows_table
 
 
+def test_a_headline_stands_above_the_legend_where_it_has_no_room_beside_it(qtbot: QtBot) -> None:
+    twin = TwinStack(history(qtbot, np.arange(3.0), shown=False), [Entry("reward", "reward", "line")])
+    qtbot.addWidget(twin)
+    twin.set_look(LIGHT, 1.0)
+    twin.show_headline("Update 3: more probability for 7, less for 8, 6, 9.")
+    twin.resize(700, 300)
+    twin.show()
+    assert twin.headline is not None
+    for width, above in ((700, False), (380, True), (700, False)):
+        twin.resize(width, 300)
+        QApplication.processEvents()
+        legend, headline = twin.legend.geometry(), twin.headline.geometry()
+        assert (headline.bottom() <= legend.top()) is above
+        assert not headline.intersects(legend)
+        assert headline.width() > 300
+
+
 def test_a_legend_paints_every_kind_of_mark(qtbot: QtBot) -> None:
     kinds = ("filled", "outline", "hatch", "line", "diamond", "dot")
     legend = Legend([Entry(kind, "reward", kind) for kind in kinds])

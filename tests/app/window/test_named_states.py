@@ -28,6 +28,8 @@ SIZES = [
 FEW = [SIZES[0], SIZES[3]]
 MANY = [pytest.param(*size, marks=[] if size in (*FEW, SIZES[5]) else [pytest.mark.long]) for size in SIZES]
 """The least room, large type in a small window, and a projector's; the others are long."""
+NARROW = [SIZES[0], SIZES[1]]
+"""Sizes at which a language model's two halves stand beside each other with little width each."""
 ROOT = Path(__file__).parents[3]
 SPEAKING = """
 import sys
@@ -60,6 +62,34 @@ def test_a_language_model_loses_nothing(driver: Driver, width: int, height: int,
     driver.program.run_manager.open(example())
     arranged(driver, width, height, scale, theme)
     assert losses(driver.program.window) == []
+
+
+@pytest.mark.parametrize(("width", "height", "scale", "theme"), NARROW)
+def test_a_what_if_of_a_language_model_loses_nothing_and_shows_both_sides(
+    driver: Driver, width: int, height: int, scale: float, theme: str
+) -> None:
+    driver.program.run_manager.open(example())
+    arranged(driver, width, height, scale, theme)
+    shown = panel(driver, "what_if")
+    driver.qtbot.waitUntil(lambda: shown.picture is not None)
+    driver.settle()
+    driver.settle()
+    assert losses(driver.program.window) == []
+    columns = [shown.table.columnViewportPosition(n) + shown.table.columnWidth(n) for n in range(3)]
+    assert max(columns) <= shown.table.viewport().width()
+
+
+def test_the_curves_of_a_race_keep_the_width_of_a_narrow_window(driver: Driver) -> None:
+    """Names at their ends would leave the curves a hundred pixels; the standing beside them shows a sample of each."""
+    driver.run(3)
+    arranged(driver, *SIZES[0])
+    shown = panel(driver, "comparison")
+    driver.qtbot.waitUntil(lambda: not shown.busy, timeout=60_000)
+    driver.settle()
+    driver.settle()
+    assert shown.plot.view_box.width() > 0.35 * shown.width()
+    assert not any(line.label for line in shown.plot.picture.lines)
+    assert shown.standing.table.columns[0].kind == "line"
 
 
 @pytest.mark.parametrize(("width", "height", "scale", "theme"), FEW)

@@ -11,7 +11,7 @@ from app.panels.calm import CalmBox
 from app.panels.experiments.race.measures import MEASURES
 from app.panels.experiments.race.plan import LEVELS, RacePlan
 from app.panels.experiments.race.preset_menu import PresetMenu
-from app.panels.experiments.race.wrap import Wrap
+from app.panels.wrap import Wrap
 from app.theme.labels import plain_tip
 from grpo_core.config import Settings
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, STEP_LENGTH

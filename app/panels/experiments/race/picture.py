@@ -20,7 +20,7 @@ SEED = "seed"
 
 
 def race_picture(
-    results: RaceResults, measure: str, *, samples: bool, chosen: str = "", place: int | None = None
+    results: RaceResults, measure: str, *, samples: bool, chosen: str = "", place: int | None = None, named: bool = True
 ) -> LinePicture:
     """What has come of a race, over updates or over the completions drawn.
 
@@ -29,13 +29,15 @@ def race_picture(
         samples: whether x counts completions.
         chosen: the algorithm of which one seed is drawn; the bands of the others step back.
         place: the place of that seed; None draws none.
+        named: whether each line has its name at its end; the standing beside it shows a sample of every line.
     """
     runs = results.lanes.get(chosen)
     seed = None if runs is None or place is None else _seed_line(chosen, runs, measure, place, samples=samples)
     aside = runs is not None and place is not None
     lines = [
         _line(
-            digest.courses[measure].every(_spacing(digest.runs, samples=samples)), name=name, label=short(name),
+            digest.courses[measure].every(_spacing(digest.runs, samples=samples)), name=name,
+            label=short(name) if named else "",
             meaning=look(name).meaning, style=look(name).line, unit=MEASURES[measure].unit,
             band_strength=ASIDE if aside and name != chosen else 1.0,
         )
@@ -43,7 +45,7 @@ def race_picture(
     ]  # fmt: skip
     return LinePicture(
         x=Scale(label=tr("completions drawn") if samples else tr("update"), low=0, whole=True),
-        y=scale_of(measure, results.plan.settings), ranked=True, leaders=True,
+        y=scale_of(measure, results.plan.settings), ranked=True, leaders=named,
         lines=(*lines, *(() if seed is None else (seed,))),  # where room is short the names of algorithms go first
     )  # fmt: skip
 

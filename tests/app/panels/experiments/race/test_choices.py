@@ -11,7 +11,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.panels.experiments.race.preset_menu import PresetMenu
-from app.panels.experiments.race.wrap import Wrap
+from app.panels.wrap import Wrap
 from grpo_core.experiments.race import SIX
 
 
