@@ -29,7 +29,7 @@ class RecordedSettings(QWidget):
         self.table = TableTwin(title=tr("Settings of the recorded run"))
         self.table.set_columns(
             [
-                Column("setting", tr("Setting"), chars=17, kind="text"),
+                Column("setting", tr("Setting"), chars=16, kind="text"),
                 Column("value", tr("Value"), chars=7, kind="text"),
             ]
         )

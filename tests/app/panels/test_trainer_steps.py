@@ -47,9 +47,11 @@ def test_rewards_of_another_trainer_have_an_axis_that_shows_how_they_change(work
     panel.draw(workspace.view)
     assert isinstance(panel, TrainingHistoryPanel)
     chart = next(chart for chart in panel.charts if "reward_mean" in chart.names)
-    assert [curve.key for curve in chart.curves if curve.isVisible()] == ["reward_mean"]
-    chart.refresh()
-    assert chart.y_scale == Scale()
+    for shown, scale in ((("reward_mean",), Scale()), (("reward_mean", "dead_groups"), Scale(low=0, high=1))):
+        for curve in chart.curves:
+            curve.setVisible(curve.key in shown)
+        chart.refresh()
+        assert chart.y_scale == scale
     panel.deleteLater()
 
 
