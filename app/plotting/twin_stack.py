@@ -61,6 +61,7 @@ class TwinStack(QWidget):
         column.addLayout(self._above)
         column.addLayout(self._row)
         column.addWidget(self.stack, 1)
+        self._choices: list[QWidget] = []
         self._bare = False
         self._alone: bool | None = None  # whether the headline has a line of its own; None before there is one
         self._look: tuple[Theme, float] | None = None
@@ -118,8 +119,8 @@ class TwinStack(QWidget):
         """Beside the legend where a sentence has room there: a matter of widths, so that no text moves anything."""
         if self.headline is None or self._bare:
             return
-        others = [w for w in (self._row.itemAt(n).widget() for n in range(self._row.count())) if w is not self.headline]
-        taken = sum(w.sizeHint().width() + self._row.spacing() for w in others if not w.isHidden())
+        others = [widget for widget in (*self._choices, self.title, self.legend, self.button) if not widget.isHidden()]
+        taken = sum(widget.sizeHint().width() + self._row.spacing() for widget in others)
         margins = self._row.contentsMargins()
         room = self.width() - taken - margins.left() - margins.right()
         alone = room < SENTENCE * self.plot.factor
@@ -142,6 +143,7 @@ class TwinStack(QWidget):
     def add_to_header(self, widget: QWidget) -> None:
         """Put a widget, such as a choice, at the left end of the header."""
         self._row.insertWidget(0, widget)
+        self._choices.append(widget)
 
     def refresh(self) -> None:
         """Draw what is new in whichever is shown."""
