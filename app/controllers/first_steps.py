@@ -71,7 +71,9 @@ LEARN = Experience(
         )),
         Act(updates=30, speed=10.0, text=tr("Update after update the policy climbs onto action 7, which pays most.")),
     ),
-    then=tr("Drag a reward diamond to another action and press Space: the policy follows it."),
+    then=tr(
+        "Drag the diamond of action 7 down to 0 and press Space: within a hundred updates the policy has left it."
+    ),
 )  # fmt: skip
 PULL_BACK = Experience(
     name=tr("Pull it back with β"),

@@ -59,6 +59,12 @@ def summed(value: object, decimals: int = 3) -> str:
     return NEARLY_ZERO if residue else shown(value, decimals)
 
 
+def brief(value: object, decimals: int = 3) -> str:
+    """``shown`` for a narrow cell: a number with an exponent keeps one digit of it, such as −2e−4."""
+    text = shown(value, decimals)
+    return _minus(_exponent(float(value), 0)) if isinstance(value, numbers.Real) and "e" in text else text
+
+
 def signed(value: object, decimals: int = 3) -> str:
     """``shown`` with a plus where the number is above zero: for pushes and differences."""
     text = shown(value, decimals)

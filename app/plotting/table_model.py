@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QColor
 
-from app.plotting.numbers import ABSENT, hover, is_missing, plain, shown, signed
+from app.plotting.numbers import ABSENT, brief, hover, is_missing, plain, shown, signed
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 
@@ -132,17 +132,17 @@ class TableModel(QAbstractTableModel):
             return None
         return row if self._order is None else self._order.index(row)
 
-    def text(self, place: int, column: int) -> str:
-        """What stands in a cell."""
-        value, what = self.value(place, column), self.columns[column]
+    def text(self, place: int, column: int, *, narrow: bool = False) -> str:
+        """What stands in a cell; in a ``narrow`` one numbers with an exponent are brief."""
+        value, what, written = self.value(place, column), self.columns[column], brief if narrow else shown
         if what.kind in WORDS:
             return "" if is_missing(value) else str(value)
         if what.kind == "signed":
             return signed(value, what.decimals)
         if what.kind == "push" and isinstance(value, (int, float)) and not is_missing(value):
             glyph = "▲ " if value > 0 else "▼ " if value < 0 else ""
-            return glyph + shown(value, what.decimals)
-        return shown(value, what.decimals)
+            return glyph + written(value, what.decimals)
+        return written(value, what.decimals)
 
     def tsv(self, places: Sequence[int]) -> str:
         """The rows at these places as tab-separated text with a header, at full precision."""

@@ -283,6 +283,8 @@ def _paint_column(
             inner = _paint_sample(painter, inner, model.value(place, column), table)
         if len(text) > MOST_SIGNS:  # to measure a long text takes longer than to paint all others
             text = text[:MOST_SIGNS] + "…"
+        if kind not in WORDS and metrics.horizontalAdvance(text) > inner.width():
+            text = model.text(place, column, narrow=True)
         if metrics.horizontalAdvance(text) > inner.width():
             text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(inner.width() + 1))
         painter.setPen(model.ink(place, column))

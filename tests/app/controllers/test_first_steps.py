@@ -10,6 +10,7 @@ import pytest
 from app.controllers.first_steps import CHEAT, EXPERIENCES, LEARN, PULL_BACK, Experience
 from app.panels.registry import CONTROLS, POLICY_BARS
 from app.workspace.player import Mode
+from grpo_core.bandit.tasks import landscape_rewards
 from grpo_core.config import Settings
 from tests.app.conftest import Driver
 
@@ -62,6 +63,16 @@ def test_an_experience_plays_to_its_end_and_leaves_the_user_at_the_controls(
             assert probability(driver, 2, 100) > 0.9
         case name:
             raise AssertionError(f"nothing is held of {name}")
+
+
+def test_the_policy_leaves_an_action_whose_diamond_is_dragged_down_as_the_last_sentence_says(driver: Driver) -> None:
+    play(driver, LEARN)
+    own = landscape_rewards(driver.program.workspace.editing.settings.bandit).tolist()
+    own[6] = 0.0
+    driver.program.workspace.editing.edit({"task.landscape": "custom", "task.custom": tuple(own)}, "Drag a reward")
+    driver.program.player.set_speed(None)
+    driver.run(100)
+    assert probability(driver, 7, driver.head) < 0.1
 
 
 def test_whoever_pauses_has_the_controls(driver: Driver) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.plotting.numbers import Missing, full, hover, in_bytes, plain, share, shown, signed, summed
+from app.plotting.numbers import Missing, brief, full, hover, in_bytes, plain, share, shown, signed, summed
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,11 @@ def test_sizes_of_files_are_told_in_the_unit_that_suits() -> None:
 @pytest.mark.parametrize(("value", "text"), [(3.5e-18, "≈ 0"), (-1.4e-17, "≈ 0"), (0.0, "0.000"), (2e-9, "2.00e−9")])
 def test_a_sum_says_that_rounding_has_left_something_of_a_zero(value: float, text: str) -> None:
     assert summed(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(-1.54e-4, "−2e−4"), (9.7e-5, "1e−4"), (0.0154, "0.015"), (None, "—"), (13, "13"), ("seven", "seven")],
+)
+def test_a_narrow_cell_keeps_one_digit_of_a_number_with_an_exponent(value: object, text: str) -> None:
+    assert brief(value) == text

@@ -16,6 +16,7 @@ from app.plotting.table_model import SORT_LIMIT, Column, TableModel
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_rows import SeriesRows
 from app.theme.tokens import DARK, LIGHT
+from tests.app.painted import painted_words
 
 COLUMNS = (
     Column("row", "i", decimals=0),
@@ -199,3 +200,14 @@ def test_a_table_with_a_delegate_for_a_column_leaves_it_that_column(qtbot: QtBot
     assert twin._plain
     twin.setItemDelegateForColumn(1, QStyledItemDelegate(twin))
     assert not twin._plain
+
+
+def test_a_push_that_is_too_long_for_its_column_is_brief_and_no_digit_is_cut(qtbot: QtBot) -> None:
+    twin = TableTwin([Column("gradient", "push", chars=8.5, kind="push")])
+    qtbot.addWidget(twin)
+    twin.set_rows([(-1.54e-4,), (0.25,)])
+    twin.resize(200, 120)
+    twin.show()
+    words = [word.text for word in painted_words(twin)]
+    assert "▼ −2e−4" in words and "▲ 0.250" in words
+    assert twin.table.tsv([0]).endswith("-0.000154\n"), "a copy holds every digit"
