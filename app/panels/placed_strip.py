@@ -22,6 +22,12 @@ BARS = 8
 """Lines that the tokens, their bars and numbers take at most."""
 PILE = 3
 """Marks of equal advantage that stand on top of each other before a second pile begins beside them."""
+DOT, AXIS = 3.2, 20.0
+"""Radius of a mark at 100 %, and pixels around the axis."""
+BESIDE, BESIDE_LOW = 560, 300
+"""Widths at 100 % from which the axis stands beside the tokens: in a strip of any height, and in a low one."""
+TOKENS = 5
+"""Lines that tokens, bars and numbers need above the axis."""
 STALE = 0.45
 """How visible an answer is that belongs to another update or prompt than those shown."""
 _TOP = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
@@ -84,8 +90,9 @@ class PlacedStrip(QWidget):
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setOpacity(STALE if self._stale else 1.0)
-        whole, below = QRectF(self.rect()), self._line * 5.0
-        if self.width() > 560 * self._scale:
+        whole, below = QRectF(self.rect()), self._group_height
+        low = self.height() < below + TOKENS * self._line
+        if self.width() > (BESIDE_LOW if low else BESIDE) * self._scale:
             self._paint_tokens(painter, whole.adjusted(0, 0, -whole.width() * 0.42, 0))
             self._paint_group(painter, whole.adjusted(whole.width() * 0.6, 0, 0, 0))
         else:
@@ -97,6 +104,20 @@ class PlacedStrip(QWidget):
         assert self._theme is not None
         return QFontMetricsF(self._theme.font("digits", self._scale)).height()
 
+    @property
+    def _group_height(self) -> float:
+        """Pixels that the axis of advantages needs with its marks, two lines of labels and its caption."""
+        return self._piled * self._pitch + AXIS + 3 * self._line
+
+    @property
+    def _pitch(self) -> float:
+        return 2.6 * DOT * self._scale
+
+    @property
+    def _piled(self) -> int:
+        """Marks of the highest pile; where advantages differ by less than a pixel, the piles are drawn higher."""
+        return min(max(Counter(self._advantages.tolist()).values(), default=1), PILE)
+
     def _paint_tokens(self, painter: QPainter, area: QRectF) -> None:
         assert self._theme is not None and self._answer is not None
         theme, answer, line = self._theme, self._answer, self._line
@@ -106,10 +127,12 @@ class PlacedStrip(QWidget):
         needed = metrics.horizontalAdvance("−0.000") + 8
         count = max(len(answer.tokens), 1)
         area = QRectF(area.left(), area.top(), area.width(), min(area.height(), BARS * line))
+        if (area.width() - left) / count < needed:
+            left = 0.0
         width = min(needed, (area.width() - left) / count)
         painter.setFont(small)
         painter.setPen(theme.colour("muted"))
-        if width >= needed:
+        if left:
             for lines, text in ((2, tr("log π")), (1, "likeliest")):
                 painter.drawText(QRectF(area.left(), area.bottom() - lines * line, left, line), 0, text)
         for i, token in enumerate(answer.tokens):
@@ -142,26 +165,28 @@ class PlacedStrip(QWidget):
     def _paint_group(self, painter: QPainter, area: QRectF) -> None:
         """Hollow below zero, filled above; under each place the reward that leads there, and how often."""
         assert self._theme is not None
-        theme, line, dot = self._theme, self._line, 3.2 * self._scale
+        theme, line, dot = self._theme, self._line, DOT * self._scale
         painter.setFont(theme.font("digits", self._scale))
         metrics = QFontMetricsF(painter.font())
         label = metrics.horizontalAdvance("R −0.000 ×00") / 2 + 12
         reach = max(float(np.abs(self._advantages).max(initial=0.0)), 1e-9)
         left, right, centre = area.left() + label, area.right() - label, area.center().x()
-        axis = area.top() + PILE * 2.6 * dot + 10
+        places = [round(centre + float(a) / reach * (right - left) / 2) for a in self._advantages]
+        highest = min(max(Counter(places).values(), default=1), PILE)
+        axis = area.top() + highest * self._pitch + AXIS / 2
         painter.setPen(QPen(theme.colour("border"), 1))
         painter.drawLine(QPointF(left, axis), QPointF(right, axis))
         painter.drawLine(QPointF(centre, axis - 6), QPointF(centre, axis + 6))
-        places = [round(centre + float(a) / reach * (right - left) / 2) for a in self._advantages]
         self._label(painter, places, axis + 6)
-        painter.setPen(theme.colour("muted"))
-        caption = QRectF(area.left(), axis + 10 + 2 * line, area.width(), line)
-        painter.drawText(caption, _TOP, tr("advantages of the group, yours ringed"))
+        caption = QRectF(area.left(), axis + 8 + 2 * line, area.width(), line)
+        if caption.bottom() <= area.bottom() + 2:
+            painter.setPen(theme.colour("muted"))
+            painter.drawText(caption, _TOP, tr("advantages of the group, yours ringed"))
         piled: Counter[int] = Counter()
         for i, x in enumerate(places):
             column, row = divmod(piled[x], PILE)
             piled[x] += 1
-            spot = QPointF(x + column * 2.6 * dot, axis - dot - 2 - row * 2.6 * dot)
+            spot = QPointF(x + column * self._pitch, axis - dot - 2 - row * self._pitch)
             up = self._advantages[i] >= 0
             painter.setPen(QPen(theme.ink("push_up" if up else "push_down"), 1.5))
             painter.setBrush(theme.colour("push_up") if up else Qt.BrushStyle.NoBrush)

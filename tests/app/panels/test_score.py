@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
 
+from app.panels.placed_strip import PlacedStrip
 from app.panels.registry import SCORE_YOUR_OWN
 from app.panels.score import ScorePanel
+from app.theme.tokens import LIGHT
 from grpo_core.lm.vocabulary import STOP, VOCABULARY, encode
 from grpo_core.questions import Answer, Question, placed
 from grpo_core.runs.run_file import RunWriter
 from tests.app.conftest import Driver
+from tests.app.geometry import TOUCH
+from tests.app.painted import painted_words
 from tests.app.panels.conftest import Front
 from tests.core.lm_steps import lm_run
 
@@ -133,3 +139,20 @@ def test_on_a_bandit_it_says_what_it_needs(driver: Driver, front: Front) -> None
     panel = front(SCORE_YOUR_OWN)
     assert panel.empty.isVisible()
     assert "language model" in panel.empty.text()
+
+
+@pytest.mark.parametrize(("width", "height"), [(530, 70), (640, 70), (530, 150), (280, 140)])
+def test_tokens_and_the_axis_of_the_group_keep_apart_in_any_dock(qtbot: QtBot, width: int, height: int) -> None:
+    strip = PlacedStrip()
+    qtbot.addWidget(strip)
+    strip.resize(width, height)
+    rewards = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0])
+    advantages = np.where(rewards > 0, 0.9, -1.1)
+    strip.show_answer(LIGHT, 1.0, VOCABULARY, answer_to("2+12=14", 1.0), rewards, advantages, stale=False)
+    words = painted_words(strip)
+    assert {"R 1.000 ×5", "R 0.000 ×4"} <= {word.text for word in words}
+    for one, other in combinations(words, 2):
+        both = one.box.intersected(other.box)
+        assert min(both.width(), both.height()) <= TOUCH, f"{one.text} lies over {other.text}"
+    room = strip.rect().adjusted(-2, -3, 2, 3)
+    assert [word.text for word in words if not room.contains(word.box.toAlignedRect())] == []
