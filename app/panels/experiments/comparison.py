@@ -79,6 +79,7 @@ class ComparisonPanel(Panel):
         right = QWidget()
         column = QVBoxLayout(right)
         column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
         column.addWidget(self.standing, 1)
         column.addWidget(self.run)
         self.split = Split(self.twin, right)
@@ -280,4 +281,5 @@ class ComparisonPanel(Panel):
         self._spacious = room.height() >= SPACIOUS * scale
         self.choices.set_spacious(self._spacious)
         self.split.arrange(room, scale)
+        self.standing.set_compact(not self._spacious)
         self.standing.fit()

@@ -22,8 +22,20 @@ class RaceStanding(TableTwin):
     opened = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
+        self._compact = False
         super().__init__(COLUMNS, tr("Standing of the race"), parent)
         self.doubleClicked.connect(self._on_twice)
+
+    def set_compact(self, on: bool) -> None:
+        """Whether rows stand close together, so that in a low panel the usual six are in sight."""
+        if on != self._compact:
+            self._compact = on
+            self._dress()
+
+    def _dress(self) -> None:
+        super()._dress()
+        if self._compact:
+            self.verticalHeader().setDefaultSectionSize(round(self.cell_metrics.height() + 2 * self.factor))
 
     def fit(self) -> None:
         """Show the columns that have room, from the left; the tip names the others."""
