@@ -228,7 +228,11 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
     if stage is Stage.UPDATE:
         objective = view.step.objective
         ratio = float(terms.ratio[row, token])
-        values |= {"ratio": shown(ratio), "weight": f"{terms.weight[row, token]:.4g}", "loss": summed(float(terms.loss))}
+        values |= {
+            "ratio": shown(ratio),
+            "weight": f"{terms.weight[row, token]:.4g}",
+            "loss": summed(float(terms.loss)),
+        }
         clip = SURROGATES[objective.surrogate].clip
         if clip is not None and clip.after is not None:
             values["clipped"] = shown(clip.after(objective, ratio))

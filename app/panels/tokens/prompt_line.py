@@ -39,8 +39,10 @@ class PromptLine(QWidget):
         row.addWidget(self.tally, 1)
 
     def show_prompt(self, view: View, step: Step, group: int, *, spacious: bool = True) -> None:
-        """Show the prompt of ``group``, a number in ``step.group``; in a low panel, which is not ``spacious``, the box of
-        prompts says it alone."""
+        """Show the prompt of ``group``, a number in ``step.group``.
+
+        ``spacious``: the panel is high enough; in a low one the box of prompts says it alone.
+        """
         self.setVisible(spacious and (step.prompt_tokens is not None or step.prompt_texts is not None))
         prompt = question_text(step, group, view.run.origin)
         self.prompt.setFont(view.theme.font("mono", view.scale * 1.4))
