@@ -46,8 +46,9 @@ LABELS = {
 }
 REACH = 40
 """Updates that the axis shows of earlier runs and repeats while the run that is shown has fewer."""
-NAMED = 80.0
-"""Pixels of height at 100 % from which on the axis of updates has its name."""
+NAMED = 88.0
+"""Pixels of height at 100 % from which on the axis of updates has its name; in a squeezed panel a plot has
+80, and the last of them may be out of sight."""
 RING = 7.0
 """Pixels across the ring where an earlier run's largest probability passes one half."""
 

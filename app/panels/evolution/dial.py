@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app.theme.tokens import Theme
@@ -87,8 +87,12 @@ class HeldOutDial(QWidget):
         number = QRectF(0, 34 * scale, self.width(), 36 * scale)
         painter.drawText(number, middle, "—" if held_out.last is None else f"{held_out.last:.0%}".replace("%", " %"))
         painter.setPen(theme.colour("muted"))
-        painter.setFont(theme.font("digits", scale))
-        painter.drawText(QRectF(0, 73 * scale, self.width(), 17 * scale), middle, self._below(held_out))
+        below, font = self._below(held_out), theme.font("digits", scale)
+        needed = QFontMetricsF(font).horizontalAdvance(below)
+        if needed > self.width():  # before a class letters are larger, the dial is not
+            font.setPixelSize(int(font.pixelSize() * self.width() / needed))
+        painter.setFont(font)
+        painter.drawText(QRectF(0, 73 * scale, self.width(), 17 * scale), middle, below)
         if self.hasFocus():
             painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
             painter.setBrush(Qt.BrushStyle.NoBrush)

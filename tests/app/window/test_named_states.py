@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication
 
 from app.examples import example
+from app.panels.base import in_window
 from app.presenting.screens import ROOM, fitting_scale
 from tests.app.conftest import Driver
 from tests.app.geometry import losses
@@ -90,6 +91,11 @@ def test_the_curves_of_a_race_keep_the_width_of_a_narrow_window(driver: Driver) 
     assert shown.plot.view_box.width() > 0.35 * shown.width()
     assert not any(line.label for line in shown.plot.picture.lines)
     assert shown.standing.table.columns[0].kind == "line"
+    window = driver.program.window
+    for chart in window.panels["training_history"].charts:  # squeezed to its least height below the race
+        words = painted_words(chart) if in_window(chart) else []
+        bottom = chart.mapTo(window, QPoint()).y()
+        assert all(bottom + word.box.bottom() <= window.height() for word in words)
 
 
 @pytest.mark.parametrize(("width", "height", "scale", "theme"), FEW)
@@ -138,6 +144,23 @@ def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, 
     assert losses(window) == []
     values = [word for word in painted_words(panel(driver, "pipeline").strip) if word.text.replace(".", "").isdigit()]
     assert min(word.pixels for word in values) >= 0.02 * size[1]
+
+
+@pytest.mark.parametrize("size", [(1024, 768), (1280, 720), (1920, 1080)])
+def test_a_language_model_before_a_class_loses_nothing_and_shows_completions(
+    driver: Driver, size: tuple[int, int]
+) -> None:
+    driver.program.run_manager.open(example())
+    start(driver)
+    window = driver.program.window
+    window.setWindowState(Qt.WindowState.WindowNoState)
+    window.resize(*size)
+    driver.program.look.set("projector", fitting_scale(window.rect(), ROOM))
+    driver.program.presenter.arrange_later()
+    settle_class(driver)
+    assert losses(window) == []
+    inspector = panel(driver, "token_inspector")
+    assert inspector.grid.viewport().height() > inspector.grid.box(0, 0).bottom()
 
 
 @pytest.mark.long
