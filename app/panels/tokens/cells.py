@@ -25,7 +25,7 @@ class Cells:
 
     def __init__(self, theme: Theme, scale: float) -> None:
         self.theme = theme
-        self.mono, self.small = theme.font("mono", scale), theme.font("small", scale)
+        self.mono, self.small = theme.font("answer", scale), theme.font("digits", scale)
         metrics = QFontMetricsF(self.mono)
         self.glyph = metrics.horizontalAdvance("0")
         self.gap = max(self.glyph * 0.25, 2.0)

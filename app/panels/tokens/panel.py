@@ -56,7 +56,7 @@ class TokenInspectorPanel(Panel):
         self.grid.activated.connect(self._on_activated)
         self.grid.turned.connect(self._on_turned)
         self.prompt_line = PromptLine()
-        self.sentence = PaintedText("body")
+        self.sentence = PaintedText("reading")
         self.legend = TintLegend()
         self.remark_label = Label()
         self.remark_label.setObjectName("muted")

@@ -161,6 +161,8 @@ def test_a_language_model_before_a_class_loses_nothing_and_shows_completions(
     assert losses(window) == []
     inspector = panel(driver, "token_inspector")
     assert inspector.grid.viewport().height() > inspector.grid.box(0, 0).bottom()
+    words = [*painted_words(inspector.grid), *painted_words(inspector.sentence)]
+    assert min(word.pixels for word in words) >= 0.02 * size[1]
 
 
 @pytest.mark.long
