@@ -111,7 +111,8 @@ def tick_text(value: float, spacing: float) -> str:
     """A tick at ``value`` on an axis with that ``spacing``, with no more digits than it takes."""
     if abs(value) < spacing * 1e-6:
         return "0"
-    if abs(value) >= 1e7 or (value and abs(value) < 1e-4):
+    small = spacing < 1e-4 and abs(value - float(f"{value:.1e}")) < spacing * 1e-6  # with its neighbours, in five signs
+    if abs(value) >= 1e7 or (value and abs(value) < 1e-4) or small:
         mantissa, exponent = f"{value:.1e}".split("e")
         text = f"{mantissa.removesuffix('.0')}e{int(exponent)}"
     else:

@@ -54,6 +54,8 @@ def test_updates_have_whole_ticks() -> None:
 
 
 def test_ticks_have_no_more_digits_than_they_need() -> None:
+    assert [tick_text(v, 5e-5) for v in (0.0, 5e-5, 1e-4, 1.5e-4)] == ["0", "5e−5", "1e−4", "1.5e−4"]
+    assert tick_text(0.50105, 5e-5) == "0.50105", "no digit that tells ticks apart is lost"
     assert [tick_text(v, 0.25) for v in (0.0, 0.25, 0.5, 1.0)] == ["0", "0.25", "0.5", "1"]
     assert [tick_text(v, s) for v, s in ((-0.5, 0.5), (25_000, 25_000), (2e-5, 1e-5))] == ["−0.5", "25,000", "2e−5"]
 
