@@ -92,7 +92,7 @@ def test_the_curves_of_a_race_keep_the_width_of_a_narrow_window(driver: Driver) 
     assert not any(line.label for line in shown.plot.picture.lines)
     assert shown.standing.table.columns[0].kind == "line"
     window = driver.program.window
-    for chart in window.panels["training_history"].charts:  # squeezed to its least height below the race
+    for chart in panel(driver, "training_history").charts:  # squeezed to its least height below the race
         words = painted_words(chart) if in_window(chart) else []
         bottom = chart.mapTo(window, QPoint()).y()
         assert all(bottom + word.box.bottom() <= window.height() for word in words)
