@@ -99,4 +99,4 @@ def _inner_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _length(x: np.ndarray) -> np.ndarray:
     """Euclidean length of each run's table, (N, C, A, R) -> (N, R)."""
-    return np.sqrt(_inner_product(x, x))
+    return np.asarray(np.sqrt(_inner_product(x, x)))
