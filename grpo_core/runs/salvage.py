@@ -105,8 +105,8 @@ def _numbers(copy: sqlite3.Connection, table: str) -> set[int]:
 
 def _make_series_whole(target: Path) -> None:
     """The series as far as the updates go. Their newest values have no checksum and are computed anew from the updates,
-    which have one; those of a parent, whose updates are not in this file, stay as they were read. So do those of
-    updates that thinning has dropped, where they can be read; otherwise they are NaN, a gap in the curves."""
+    which have one; those of a parent, whose updates are not in this file, and those of updates that thinning has dropped
+    stay as they were read. What cannot be read of these is NaN, a gap in the curves."""
     with explained(target, "written"), closing(sqlite3.connect(target, isolation_level=None)) as copy:
         counts = [
             _in_a_row(chunk for (chunk,) in copy.execute("SELECT chunk FROM series WHERE name = ?", (name,)))
@@ -115,16 +115,15 @@ def _make_series_whole(target: Path) -> None:
         full = min(counts)
         with RunReader.open(target) as reader:
             last = reader.last
-            first = max(reader.first, full * CHUNK + 1)
             there = {step for (step,) in copy.execute("SELECT step FROM step")}
             read = dict(copy.execute("SELECT step, data FROM tail WHERE length(data) = ?", (len(_UNKNOWN),)))
             computed = [
                 (number, series.scalars(reader.step(number)) if number in there else read.get(number, _UNKNOWN))
-                for number in range(first, last + 1)
+                for number in range(full * CHUNK + 1, last + 1)
             ]
         with transaction(copy):
             copy.execute("DELETE FROM series WHERE chunk >= ?", (full,))
-            copy.execute("DELETE FROM tail WHERE step >= ? OR step <= ?", (first, full * CHUNK))
+            copy.execute("DELETE FROM tail")
             copy.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", computed)
             series.fold(copy, last)
     with RunReader.open(target) as reader:

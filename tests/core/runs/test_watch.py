@@ -135,7 +135,8 @@ def test_of_a_file_that_is_cut_short_the_updates_before_the_cut_are_saved_and_th
     assert not lock_path(path).exists()
 
 
-def test_a_branch_that_is_cut_short_is_saved_as_a_branch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", [0.6, 0.7, 0.8, 0.9])
+def test_a_branch_that_is_cut_short_is_saved_as_a_branch(tmp_path: Path, share: float) -> None:
     parent, path = tmp_path / "parent.grpo", tmp_path / "branch.grpo"
     with RunWriter.create(parent, Settings(), origin=random_origin()) as writer:
         for step in random_steps(40):
@@ -146,7 +147,7 @@ def test_a_branch_that_is_cut_short_is_saved_as_a_branch(tmp_path: Path) -> None
         writer.append(random_step(number))
     writer.close()
     writer = RunWriter.open(path)
-    os.truncate(path, path.stat().st_size * 2 // 3)
+    os.truncate(path, round(path.stat().st_size * share))
     with pytest.raises(LostFileError) as lost:
         one_more(writer, 200)
     with pytest.raises(LostFileError):
@@ -156,7 +157,12 @@ def test_a_branch_that_is_cut_short_is_saved_as_a_branch(tmp_path: Path) -> None
         assert 80 < reader.last < 200
         assert reader.meta.parent is not None and reader.meta.parent[1] == 30
         assert all(same(reader.step(number), random_step(number)) for number in range(30, reader.last + 1))
-        assert len(reader.series("reward_mean")) == reader.last
+        rewards = reader.series("reward_mean")
+        assert len(rewards) == reader.last
+        expected = np.array([metrics(random_step(number))["reward_mean"] for number in range(1, reader.last + 1)])
+        gap = np.isnan(rewards)
+        assert not gap[30:].any(), "what the file holds of the parent's updates is their curves alone"
+        assert (rewards[~gap] == expected[~gap]).all()
 
 
 def test_a_file_whose_number_changes_though_it_is_the_same_is_no_loss(tmp_path: Path) -> None:
