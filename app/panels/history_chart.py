@@ -87,6 +87,11 @@ class HistoryChart(Plot):
         self._named = self._last or run.is_recorded
         self._name_axis()
 
+    @property
+    def place_name(self) -> str:
+        """What an update is called, also where the axis has no room for it."""
+        return self._unit
+
     def _name_axis(self) -> None:
         """Name the axis of updates; a low plot needs the room for its curves, and its read-out says the name."""
         named = self._named and self.height() >= NAMED * self.factor
@@ -140,7 +145,7 @@ class HistoryChart(Plot):
     def table(self) -> tuple[list[Column], Rows]:
         """The series that this run can have, others would be columns of dashes; then those that earlier runs show."""
         curves = [curve for curve in self.curves if curve.key in self.possible]
-        columns = [Column("x", self._unit, chars=8, decimals=0)]
+        columns = [Column("x", self.place_name, chars=8, decimals=0)]
         columns += [Column(c.key, c.label, chars=9, help=METRICS[c.key].help) for c in curves]
         series = [(c.series, c.first) for c in curves]
         for place, trial in enumerate(self.trials):

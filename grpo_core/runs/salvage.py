@@ -105,8 +105,8 @@ def _numbers(copy: sqlite3.Connection, table: str) -> set[int]:
 
 def _make_series_whole(target: Path) -> None:
     """The series as far as the updates go. Their newest values have no checksum and are computed anew from the updates,
-    which have one; those of a parent, whose updates are not in this file, and those of updates that thinning has dropped
-    stay as they were read. What cannot be read of these is NaN, a gap in the curves."""
+    which have one; those of a parent, whose updates are not in this file, and those of updates that thinning has
+    dropped stay as they were read. What cannot be read of these is NaN, a gap in the curves."""
     with explained(target, "written"), closing(sqlite3.connect(target, isolation_level=None)) as copy:
         counts = [
             _in_a_row(chunk for (chunk,) in copy.execute("SELECT chunk FROM series WHERE name = ?", (name,)))
