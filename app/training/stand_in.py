@@ -16,8 +16,8 @@ from grpo_core.host.commands import (
     OneStep,
     Pause,
     Run,
-    RunCommand,
     SetBreakpoints,
+    SetSettings,
     SetSpeed,
     Settle,
     Shutdown,
@@ -98,8 +98,10 @@ class StandIn:
             case Shutdown():
                 for other in [*self._state.begins]:
                     self._close(other)
-            case SetSpeed() | SetBreakpoints() | Look() | RunCommand():
-                pass  # noted, or for a run that does not move
+            case SetSpeed() | SetBreakpoints() | Look() | SetSettings():
+                pass  # noted in the state
+            case Run() | OneStep() | Pause():
+                pass  # for a run that is gone
             case _:
                 raise TypeError(f"a host knows no command {command!r}")
         return []
