@@ -4,7 +4,8 @@
 
 The loops are written independently, in Python with lists and ``math`` alone and in JavaScript for Node where that is
 installed. All compute the exact KL and the expected reward after every update. The Python loop runs a share of the
-seeds and its time is scaled up. Competitors take turns; times are medians.
+seeds and its time is scaled up. The sweep is measured in one process, and as the window has it computed, shared by
+processes on all cores; the loops use one core. Competitors take turns; times are medians.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from app.experiments.jobs import IDLE, Jobs
+from app.experiments.shared_job import shared_ensembles
 from benchmarks.bench_bandit import naive_updates
 from benchmarks.table import measured
+from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.sweep import BETAS, grid
@@ -35,8 +39,13 @@ SCRIPT = Path(__file__).with_name("sweep.js")
 
 
 def ours(settings: Settings) -> list[Ensemble]:
-    """The sweep as the program computes it."""
+    """The sweep in one process."""
     return list(ensembles(grid(settings, {"objective.beta": BETAS}), range(SEEDS), UPDATES))
+
+
+def shared(settings: Settings, jobs: Jobs) -> list[Ensemble]:
+    """The sweep as the window has it computed: in processes that share it, their results brought back."""
+    return list(shared_ensembles(jobs, grid(settings, {"objective.beta": BETAS}), SEEDS, UPDATES, poll=never))
 
 
 def loop(settings: Settings, seeds: int) -> list[list[tuple[float, float]]]:
@@ -82,9 +91,14 @@ def timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def check(settings: Settings) -> str:
-    """That all compute the same: the Python loop seed by seed, the other generator within its spread."""
+def check(settings: Settings, jobs: Jobs) -> str:
+    """That all compute the same: shared bit for bit, the Python loop seed by seed, the other generator within its
+    spread.
+    """
     swept = ours(settings)
+    for one, other in zip(shared(settings, jobs), swept, strict=True):
+        if any(not np.array_equal(one.measures[name], values) for name, values in other.measures.items()):
+            raise SystemExit("the sweep and the shared sweep differ")
     for lone, runs in zip(loop(settings, 1), swept, strict=True):
         if not abs(lone[0][0] - runs.measures["kl"][-1, 0]) < 1e-9:
             raise SystemExit("the Python loop and the sweep differ")
@@ -101,13 +115,14 @@ def check(settings: Settings) -> str:
     return f"Node {told['version']}"
 
 
-def report(mu: int) -> None:
+def report(mu: int, jobs: Jobs) -> None:
     """Print one table."""
     settings = Settings().replace({"learner.mu": mu})
-    found = check(settings)
-    times: dict[str, list[float]] = {"sweep": [], "one": [], "few": [], "loop": [], "node": []}
+    found = check(settings, jobs)
+    times: dict[str, list[float]] = {"shared": [], "sweep": [], "one": [], "few": [], "loop": [], "node": []}
     drag = settings.replace({"objective.beta": 0.123})
     for _ in range(ROUNDS):
+        times["shared"].append(timed(lambda: shared(settings, jobs)))
         times["sweep"].append(timed(lambda: ours(settings)))
         times["one"].append(timed(lambda: list(ensembles([drag], range(SEEDS), UPDATES))))
         times["few"].append(timed(lambda: list(ensembles([drag], range(16), UPDATES))))
@@ -118,20 +133,28 @@ def report(mu: int) -> None:
     middle = {name: statistics.median(values) for name, values in times.items() if values}
     runs = len(BETAS) * SEEDS * UPDATES
     print(f"{len(BETAS)} betas x {SEEDS} seeds x {UPDATES} updates, G {settings.learner.group_size}, mu {mu}. {found}")
-    for name, text in (("sweep", "the sweep"), ("node", "plain loop in JavaScript"), ("loop", "plain loop in Python")):
+    told = {
+        "shared": f"the sweep in {IDLE} processes", "sweep": "the sweep in one process",
+        "node": "plain loop in JavaScript", "loop": "plain loop in Python",
+    }  # fmt: skip
+    for name, text in told.items():
         if name in middle:
             note = f" ({SHARE} of {SEEDS} seeds measured, scaled)" if name == "loop" else ""
-            each, ratio = middle[name] / runs * 1e9, middle[name] / middle["sweep"]
+            each, ratio = middle[name] / runs * 1e9, middle[name] / middle["shared"]
             print(f"  {text:26} {middle[name] * 1e3:10,.1f} ms {each:9,.0f} ns a run-step {ratio:7.2f}x{note}")
     if mu == 1 and "node" in middle:
-        measured("sweep", middle["node"] / middle["sweep"])
+        measured("sweep", middle["node"] / middle["shared"])
     print(f"  one beta, {SEEDS} seeds        {middle['one'] * 1e3:10,.1f} ms; 16 seeds {middle['few'] * 1e3:.1f} ms")
 
 
 def main() -> None:
     """Print the tables for one pass and for four."""
-    for mu in (1, 4):
-        report(mu)
+    jobs = Jobs(own_process=True)
+    try:
+        for mu in (1, 4):
+            report(mu, jobs)
+    finally:
+        jobs.close()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,9 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.experiments.jobs import IDLE, Jobs, computed
+from grpo_core.config import Settings
 from grpo_core.errors import Cancelled
+from grpo_core.experiments.ensemble import Ensemble, portions
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
@@ -93,6 +95,16 @@ class _Worker(Thread):
                     arrivals.put(_Arrival(place, complete=True))
         except Exception as error:  # raised again where the results are waited for
             arrivals.put(_Arrival(0, error=error))
+
+
+def shared_ensembles(
+    jobs: Jobs, points: Sequence[Settings], seeds: int, updates: int, *, poll: Callable[[], None]
+) -> Iterator[Ensemble]:
+    """:func:`grpo_core.experiments.ensemble.ensembles` of seeds 0 to ``seeds`` - 1, shared by several processes where
+    the runs are many enough; ``poll`` and errors as in :func:`shared_results`.
+    """
+    parts = [(part, tuple(range(seeds)), updates) for part in portions(points, seeds, IDLE)]
+    yield from shared_results(jobs, "ensembles", parts, poll=poll)
 
 
 def shared_results(

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from app.experiments.jobs import IDLE, Jobs
+from app.experiments.jobs import Jobs
 from app.experiments.runner import Poll
-from app.experiments.shared_job import shared_results
+from app.experiments.shared_job import shared_ensembles
 from app.panels.experiments.controller import ExperimentController
 from app.panels.experiments.sweep.place_runner import PlaceRunner, PlaceRuns
 from app.panels.experiments.sweep.plan import Sweep
 from app.panels.experiments.sweep.results import SweepResults
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.ensemble import Ensemble, portions
+from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 TELL_MS = 100
@@ -62,9 +62,7 @@ class SweepController(ExperimentController[SweepResults]):
                 self._polls += 1
                 poll()
 
-            parts = portions(points, sweep.seeds, IDLE)
-            asked = [(part, tuple(range(sweep.seeds)), sweep.updates) for part in parts]
-            return shared_results(self._jobs, "ensembles", asked, poll=counted)
+            return shared_ensembles(self._jobs, points, sweep.seeds, sweep.updates, poll=counted)
 
         self._tell.start()
         self._begin(SweepResults(sweep), compute)
