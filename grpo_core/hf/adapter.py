@@ -17,6 +17,25 @@ from grpo_core.hf.refusal import refuse
 from grpo_core.text import tr
 
 
+def trainable(model: Any, files: AdapterFiles | None, *, rank: int, alpha: float, seed: int) -> Any:
+    """``model`` as a run trains it: with an adapter whose weights alone require a gradient, or with every weight.
+
+    Args:
+        model: of the folder, plain.
+        files: the adapter that lies in the folder; trained on, or merged into the weights where they are trained.
+        rank: of the adapter that is trained; 0 to train every weight.
+        alpha: ``alpha / rank`` multiplies what a fresh adapter adds.
+        seed: of a fresh adapter's first weights.
+
+    Raises:
+        SettingsError: an adapter does not fit the model.
+    """
+    if files is not None:
+        adapted = with_trained_adapter(model, files)
+        return adapted if rank else merged(adapted).requires_grad_(True)
+    return with_adapter(model, rank, alpha, seed) if rank else model.requires_grad_(True)
+
+
 def with_adapter(model: Any, rank: int, alpha: float, seed: int) -> Any:
     """``model`` with a fresh adapter, which changes nothing until it is trained.
 
@@ -39,11 +58,11 @@ def with_trained_adapter(model: Any, files: AdapterFiles) -> Any:
     misfit = tr("its adapter does not fit its model ({reason})")
     try:
         adapted = _adapted(model, files.rank, files.alpha, list(files.layers), seed=0)
-        found = peft.set_peft_model_state_dict(adapted, load_file(files.path / WEIGHTS))
+        fit = peft.set_peft_model_state_dict(adapted, load_file(files.path / WEIGHTS))
     except (OSError, RuntimeError, SafetensorError, TypeError, ValueError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise refuse(files.path, misfit.format(reason=shortened(reason))) from None
-    left = [*found.unexpected_keys, *(name for name in found.missing_keys if "lora_" in name)]
+    left = [*fit.unexpected_keys, *(name for name in fit.missing_keys if "lora_" in name)]
     if left:
         raise refuse(files.path, misfit.format(reason=shortened(left[0])))
     return adapted

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch.nn import Parameter
 
 from grpo_core import kl, recompute
-from grpo_core.config import Objective, Optimizer, Settings
-from grpo_core.errors import GrpoError, SettingsError
-from grpo_core.hf.adapter import merged, with_adapter, with_trained_adapter
+from grpo_core.config import Objective, Settings
+from grpo_core.errors import SettingsError
+from grpo_core.hf.adapter import trainable
 from grpo_core.hf.attentive import attend
 from grpo_core.hf.chat import Chat
 from grpo_core.hf.checkpointing import checkpointed, prepare_checkpointing
@@ -28,18 +26,16 @@ from grpo_core.hf.reference import Reference
 from grpo_core.hf.refusal import refuse
 from grpo_core.hf.sampling import sample
 from grpo_core.hf.scoring import Batch, Ways, chunks, distributions, proved
-from grpo_core.hf.snapshots import Snapshots, require_folder
+from grpo_core.hf.weights import FolderWeights
 from grpo_core.lm.checkpoint import device_named
 from grpo_core.lm.interface import Drafts, Passes, Poll, Table
 from grpo_core.lm.passes import array_of, require_finite
-from grpo_core.lm.policy import Kept, State, TrainedWeights
 from grpo_core.lm.problems import Prompt
-from grpo_core.snapshot_file import named_file
 from grpo_core.text import tr
 
 
-class FolderPolicy(TrainedWeights):
-    """A model from a folder, its frozen reference and the optimizer's memory.
+class FolderPolicy(FolderWeights):
+    """A model from a folder and its frozen reference; its weights are stepped, kept and restored by the base.
 
     Attributes:
         model: transformers' or peft's own, without dropout.
@@ -63,34 +59,21 @@ class FolderPolicy(TrainedWeights):
         # bfloat16 holds 3 digits, in which small steps vanish: weights that are trained are float32, under autocast
         precision = wanted.precision if wanted.adapter_rank else "float32"
         loaded = load(files, device, precision)
-        self._rank, self._moved, self._aside = wanted.adapter_rank, False, False
         self.ignored, self._rows_at_once = loaded.ignored, wanted.rows_at_once
         self.ways: Ways = proved(loaded.model, tolerance=1e-4 if precision == "float32" else 2e-2)
         if wanted.checkpointing:
             prepare_checkpointing(loaded.model)
-        self._snapshots, self._snapshot_folder = Snapshots(files.digest), wanted.snapshot_folder
-        self._weights_aside = Snapshots(files.digest)  # they count for themselves: a question deletes no snapshot
         self._chat = Chat(loaded.tokenizer, loaded.ends, files.context)
-        if files.adapter is not None:
-            adapted = with_trained_adapter(loaded.model, files.adapter)
-            self.model = adapted if self._rank else merged(adapted).requires_grad_(True)
-        elif self._rank:
-            self.model = with_adapter(loaded.model, self._rank, wanted.adapter_alpha, settings.seed)
-        else:
-            self.model = loaded.model.requires_grad_(True)
+        self.model = trainable(
+            loaded.model, files.adapter, rank=wanted.adapter_rank, alpha=wanted.adapter_alpha, seed=settings.seed
+        )
         self.ask: Callable[[], None] = _go_on
         attend(self.model, lambda: self.ask())
         self._reference = Reference(
-            self.model, files, fresh_adapter=bool(self._rank) and files.adapter is None, device=device,
+            self.model, files, fresh_adapter=bool(wanted.adapter_rank) and files.adapter is None, device=device,
             precision=precision, ask=lambda: self.ask(),
         )  # fmt: skip
-        trained = [weight for weight in self.model.parameters() if weight.requires_grad]
-        super().__init__(trained, torch.zeros(1, device=device), settings.optimizer)
-
-    @property
-    def trained_parameters(self) -> int:
-        """Numbers that an update changes."""
-        return sum(weight.numel() for weight in self._weights)
+        super().__init__(self.model, settings, device=device, digest=files.digest)
 
     def check(self, settings: Settings) -> None:
         """Refuses a critic, and a loss made of whole distributions, which are not recorded.
@@ -100,8 +83,7 @@ class FolderPolicy(TrainedWeights):
         """
         if settings.model.checkpointing:
             prepare_checkpointing(self.model)
-        if settings.model.snapshot_folder and not self._rank:
-            require_folder(settings.model.snapshot_folder, 3 * 4 * self.trained_parameters)
+        self.require_snapshot_folder(settings.model.snapshot_folder)
         if settings.learner.critic:
             raise SettingsError("learner.critic", True, tr("only the character model has a critic; switch it off"))
         if settings.objective.kl == kl.EXACT and settings.objective.beta:
@@ -187,7 +169,7 @@ class FolderPolicy(TrainedWeights):
         Raises:
             NonFiniteError: a loss or a gradient is not finite.
         """
-        self._rows_at_once, self._snapshot_folder = settings.model.rows_at_once, settings.model.snapshot_folder
+        self._rows_at_once, self.snapshot_folder = settings.model.rows_at_once, settings.model.snapshot_folder
         ways = dataclasses.replace(self.ways, sharing=self.ways.sharing and not settings.model.checkpointing)
         objective, temperature = settings.objective, settings.learner.temperature
         scores, norms, step = list[Measured](), list[float](), None
@@ -216,14 +198,9 @@ class FolderPolicy(TrainedWeights):
             poll(passed + 1, settings.learner.mu)
             norms.append(self.stepped(settings.optimizer))
             require_finite(norms[-1], number, tr("the gradient of pass {passed}").format(passed=passed + 1))
-            self._moved = True
             scores.append(measure.done(False))
         assert step is not None
         return Passes(draft=step, scores=scores, norm=norms[0])
-
-    def forget_gradients(self) -> None:
-        """Drop what was added up since the last step."""
-        self._optimizer.zero_grad(set_to_none=True)
 
     # -- record ----------------------------------------------------------------------------------------------------
 
@@ -254,82 +231,6 @@ class FolderPolicy(TrainedWeights):
         there = torch.from_numpy(batch.mask).to(self.device)
         means = {"entropy": after.entropy, "max_prob": after.max_prob, "kl": after.divergence}
         return {name: float(table[there].mean()) for name, table in means.items() if table is not None}
-
-    # -- snapshot --------------------------------------------------------------------------------------------------
-
-    def kept_for(self, settings: Settings) -> Kept | None:
-        """A copy to go back to; None where every weight is trained in one pass, which is given up before its step."""
-        self._moved = False
-        return self.kept() if self._rank or settings.learner.mu > 1 else None
-
-    @contextmanager
-    def set_aside(self) -> Iterator[None]:
-        """As long as this lasts, the model may stand elsewhere: its weights and what the optimizer remembers of them
-        lie in a file in the folder for snapshots, and are read back afterwards.
-
-        Raises:
-            GrpoError: they could not be written, so that nothing has changed, or could not be read back.
-        """
-        kind, optimizer, aside = self._kind, self._optimizer, self._weights_aside
-        path = named_file(aside.write(self._snapshot_folder, self._named_weights, optimizer.state))
-        if path is None:
-            raise GrpoError(
-                tr(
-                    "The weights as they are now could not be put aside in {folder}, so the question was given up."
-                ).format(folder=self._snapshot_folder)
-            )
-        optimizer.state.clear()
-        self._aside = True
-        try:
-            yield
-        finally:
-            self._aside = False
-            self.forget_gradients()
-            self._kind, self._optimizer = kind, optimizer
-            optimizer.state.update(aside.read_into(self._named_weights, path, self.device))
-            path.unlink(missing_ok=True)
-
-    def put_back(self, kept: Kept | None) -> None:
-        """Stand where :meth:`kept_for` was asked.
-
-        Raises:
-            GrpoError: nothing was kept, and the weights have moved.
-        """
-        if kept is not None:
-            super().put_back(kept)
-            return
-        self._optimizer.zero_grad(set_to_none=True)
-        if self._moved and not self._aside:
-            raise GrpoError(
-                tr("The update was given up after its step; the model is loaded and its updates are learned again.")
-            )
-
-    def state(self) -> State:
-        """The adapter and its optimizer's memory; where every weight is trained, the name of a file that holds them, or
-        nothing where no snapshots are wanted: such a run is replayed."""
-        if self._rank:
-            return super().state()
-        if not self._snapshot_folder:
-            return {}
-        return self._snapshots.write(self._snapshot_folder, self._named_weights, self._optimizer.state)
-
-    def restore(self, state: State, optimizer: Optimizer) -> None:
-        """Stand where :meth:`state` was taken.
-
-        Raises:
-            GrpoError: it belongs to another model, or its file cannot be read.
-        """
-        path = named_file(state)
-        if path is None:
-            super().restore(state, optimizer)
-            return
-        memory = self._snapshots.read_into(self._named_weights, path, self.device)
-        self._kind, self._optimizer = optimizer.kind, self._made(optimizer)
-        self._optimizer.state.update(memory)
-
-    @property
-    def _named_weights(self) -> dict[str, Parameter]:
-        return {name: weight for name, weight in self.model.named_parameters() if weight.requires_grad}
 
 
 def _go_on() -> None:
