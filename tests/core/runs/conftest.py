@@ -1,4 +1,4 @@
-"""What the tests of run files share."""
+"""What the tests of run files and sessions share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,21 @@ from pathlib import Path
 
 import pytest
 
+from grpo_core.config import Settings
+from grpo_core.runs.manifest import Manifest
 from grpo_core.runs.run_file import RunWriter
+from grpo_core.runs.session import SUFFIX, save_session
 from tests.core.steps import random_origin, random_steps
 
 _DAC_OVERRIDE, _DAC_READ_SEARCH = 1, 2
 _CAPGET, _CAPSET, _VERSION_3 = 125, 126, 0x20080522
+
+FULL_SESSION = Manifest(
+    shown=0, step=12, settings=Settings().replace({"objective.beta": 0.25, "seed": 3}), layout="Compare",
+    panels=("controls", "metrics"), locked=("objective.beta",), hidden=("learner.mu", "policy"),
+    notes="Zuerst: warum ist\nder Verlust 0? ✓", lesson="L3", created=1e9,
+)  # fmt: skip
+"""A session in which nothing stands at its default, but for its runs."""
 
 
 @pytest.fixture
@@ -25,6 +35,14 @@ def run(tmp_path: Path) -> Path:
     with RunWriter.create(path, next(random_steps(1)).settings, title="Twenty", origin=random_origin()) as writer:
         for step in random_steps(20):
             writer.append(step)
+    return path
+
+
+@pytest.fixture
+def session(run: Path, tmp_path: Path) -> Path:
+    """A session file of one run."""
+    path = tmp_path / f"lecture{SUFFIX}"
+    save_session(path, FULL_SESSION, [run])
     return path
 
 
