@@ -56,7 +56,7 @@ class PanelRequests(QObject):
 
     def _lend_devices(self, panel: ControlsPanel) -> None:
         """The rows of the controls name the devices that the worker has found."""
-        panel.devices = lambda: self._controller.devices
+        panel.devices = lambda: self._controller.worker.devices
 
     @Slot(int)
     def _on_kind(self, index: int) -> None:

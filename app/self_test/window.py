@@ -126,7 +126,7 @@ def _trained(driven: Driven) -> str:
     run = driven.run(UPDATES, BANDIT_SECONDS)
     for step in islice(learner(Settings()), UPDATES):
         _same(_step(run, step.step), step, "the worker's")
-    if driven.program.controller.pid is None:
+    if driven.program.controller.worker.pid is None:
         raise CheckFailed(f"the run was computed in the window's own process. {driven.last_message}".strip())
     return f"{UPDATES} updates in a process of its own are the same bit for bit"
 
@@ -162,7 +162,7 @@ def _language(driven: Driven) -> str:
     run = driven.program.workspace.run
     if run is None or run is before:
         raise CheckFailed(f"no run of it began. {driven.last_message}".strip())
-    driven.wait(lambda: bool(driven.program.controller.devices), "loading the language model", LOADING_SECONDS)
+    driven.wait(lambda: bool(driven.program.controller.worker.devices), "loading the language model", LOADING_SECONDS)
     driven.run(LANGUAGE_UPDATES, LOADING_SECONDS)
     step = _last(driven)
     series = metrics(step)
@@ -174,7 +174,7 @@ def _language(driven: Driven) -> str:
 
 
 def _devices(driven: Driven) -> str:
-    return driven.program.controller.devices[0]
+    return driven.program.controller.worker.devices[0]
 
 
 def _no_language(driven: Driven) -> str:

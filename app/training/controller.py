@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 import math
-import threading
 import uuid
 from itertools import count
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from app.training.mailbox import Mailbox
-from app.training.receipts import Receipts
 from app.training.run_process import Serve
 from app.training.worker import Worker
 from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
+from grpo_core.host import commands
 from grpo_core.host.buffer import Buffer, Fresh
-from grpo_core.host.commands import (
-    Ask,
-    Begin,
-    Close,
-    Command,
-    Commit,
-    Look,
-    OneStep,
-    Pause,
-    Run,
-    SetBreakpoints,
-    SetSettings,
-    SetSpeed,
-    Settle,
-    Shutdown,
-)
 from grpo_core.host.live_run import Learners, Writers, run_writer
 from grpo_core.host.reports import Failure, Report, State
 from grpo_core.progress import Progress
@@ -63,6 +45,7 @@ class Controller(QObject):
         state: what the training is doing.
         run_id: the current run, empty for none.
         buffer: the current run's updates on their way, None before the first run; what was taken from it stays valid.
+        worker: the thread that trains; whoever draws asks it to hold, and it knows its process and devices.
 
     Signals:
         state_changed: a :class:`State`; at a change only, never at an update.
@@ -112,20 +95,13 @@ class Controller(QObject):
         self._orders = count(1)
         self._order = 0
         self._leaving = self._over = False
-        self._mailbox = Mailbox()
-        self._may_go_on = threading.Event()
-        self._may_go_on.set()
-        self._receipts = Receipts()
         self._looked: tuple[str, int] | None = None
-        self._worker = Worker(
-            self._mailbox, self._receipts, self._may_go_on, learners=learners, writers=writers, main=process,
-            parent=self,
-        )  # fmt: skip
-        self._worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
-        self._worker.notified.connect(self.notified, Qt.ConnectionType.QueuedConnection)
-        self._worker.progressed.connect(self._on_progress, Qt.ConnectionType.QueuedConnection)
-        self._worker.reported.connect(self._on_report, Qt.ConnectionType.QueuedConnection)
-        self._worker.finished.connect(self._on_finished, Qt.ConnectionType.QueuedConnection)
+        self.worker = Worker(learners=learners, writers=writers, main=process, parent=self)
+        self.worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
+        self.worker.notified.connect(self.notified, Qt.ConnectionType.QueuedConnection)
+        self.worker.progressed.connect(self._on_progress, Qt.ConnectionType.QueuedConnection)
+        self.worker.reported.connect(self._on_report, Qt.ConnectionType.QueuedConnection)
+        self.worker.finished.connect(self._on_finished, Qt.ConnectionType.QueuedConnection)
         self._busy = QTimer(self)
         self._busy.setSingleShot(True)
         self._busy.setInterval(PATIENCE_MS)
@@ -164,7 +140,7 @@ class Controller(QObject):
             resume.settings if resume is not None else settings,
             head=resume.step if resume is not None else 0,
         )
-        begin = Begin(
+        begin = commands.Begin(
             order=self._next_order(),
             run_id=self.run_id,
             path=Path(path),
@@ -191,7 +167,7 @@ class Controller(QObject):
         """Give up the update in progress and close the current run's file."""
         if self.run_id:
             run_id, self.run_id, self._settings = self.run_id, "", None
-            self._post(Close(order=self._next_order(), run_id=run_id), State.STOPPING)
+            self._post(commands.Close(order=self._next_order(), run_id=run_id), State.STOPPING)
 
     @property
     def head(self) -> int:
@@ -210,32 +186,28 @@ class Controller(QObject):
 
     def look(self) -> None:
         """Ask for the updates that were finished since the last ones arrived; they come before the next frame."""
-        if self.buffer is None or self._worker.process is None:
+        if self.buffer is None or self.worker.process is None:
             return
         seen = self.buffer.run_id, self.buffer.version
         if seen != self._looked:
             self._looked = seen
-            self._mailbox.post(Look(run_id=self.buffer.run_id))
+            self.worker.post(commands.Look(run_id=self.buffer.run_id))
 
     def commit(self, timeout: float = 0.5) -> bool:
         """Wait until every finished update is on disk, for at most ``timeout`` seconds; whether it is."""
         still = self.state not in (State.RUNNING, State.STOPPING)
         if self.buffer is None or (still and self.buffer.committed == self.buffer.head):
             return True
-        token, done = self._receipts.expected()
-        self.go_on()
-        self._mailbox.post(Commit(run_id=self.run_id, token=token))
-        return done.wait(timeout) and self.buffer.committed == self.buffer.head
+        run_id = self.run_id
+        done = self.worker.carried_out(lambda token: commands.Commit(run_id=run_id, token=token), timeout)
+        return done and self.buffer.committed == self.buffer.head
 
     def settle(self, timeout: float = 5.0) -> bool:
         """Wait until the worker has obeyed every command so far, for at most ``timeout`` seconds; whether it has.
 
         The update in progress is given up for it.
         """
-        token, done = self._receipts.expected()
-        self.go_on()
-        self._mailbox.post(Settle(token=token))
-        return done.wait(timeout)
+        return self.worker.carried_out(lambda token: commands.Settle(token=token), timeout)
 
     # -- how it moves ----------------------------------------------------------------------------------------------
 
@@ -244,38 +216,23 @@ class Controller(QObject):
         if length == 1:
             self.step()
         elif self.run_id:
-            self._post(Run(order=self._next_order(), run_id=self.run_id, updates=length), self._moving)
+            self._post(commands.Run(order=self._next_order(), run_id=self.run_id, updates=length), self._moving)
 
     def step(self) -> None:
         """One update at once, whatever the speed. Presses add up."""
         if self.run_id:
-            self._post(OneStep(order=self._next_order(), run_id=self.run_id), self._moving)
+            self._post(commands.OneStep(order=self._next_order(), run_id=self.run_id), self._moving)
 
     def pause(self) -> None:
         """Stand still after the update in progress."""
         if self.state in (State.RUNNING, State.PREPARING):
             stopping = State.STOPPING if self.state is State.RUNNING else State.PREPARING
-            self._post(Pause(order=self._next_order(), run_id=self.run_id), stopping)
+            self._post(commands.Pause(order=self._next_order(), run_id=self.run_id), stopping)
 
     def ask(self, question: AnyQuestion) -> None:
         """Ask the current run's model something; ``answered`` follows, between two updates."""
-        self.go_on()
-        self._mailbox.post(Ask(run_id=self.run_id, question=question))
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """What a language model can be computed on here, in words; empty until one has been loaded."""
-        return self._worker.devices
-
-    @property
-    def in_this_process(self) -> bool:
-        """Whether runs are computed in the worker's thread rather than in a process of their own."""
-        return self._worker.process is None or bool(self._worker.process.unavailable)
-
-    @property
-    def pid(self) -> int | None:
-        """The number of the process that computes the runs, None without one."""
-        return None if self._worker.process is None else self._worker.process.pid
+        self.worker.go_on()
+        self.worker.post(commands.Ask(run_id=self.run_id, question=question))
 
     def set_speed(self, speed: float | None) -> None:
         """Updates per second; None for as many as possible.
@@ -285,11 +242,11 @@ class Controller(QObject):
         """
         if speed is not None and not (math.isfinite(speed) and speed > 0):
             raise SettingsError("speed", speed, tr("allowed is a number of updates per second above 0, or no limit"))
-        self._mailbox.post(SetSpeed(speed=speed))
+        self.worker.post(commands.SetSpeed(speed=speed))
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> None:
         """Set the conditions at which any run that trains stops."""
-        self._mailbox.post(SetBreakpoints(breakpoints=breakpoints))
+        self.worker.post(commands.SetBreakpoints(breakpoints=breakpoints))
 
     def set_settings(self, settings: Settings) -> None:
         """Set what the next update of the current run is computed under.
@@ -301,20 +258,7 @@ class Controller(QObject):
             return
         self._settings.refuse_structural(settings)
         self._settings = settings
-        self._mailbox.post(SetSettings(run_id=self.run_id, settings=settings))
-
-    # -- while the window draws ------------------------------------------------------------------------------------
-
-    @Slot()
-    def hold(self) -> None:
-        """Let the worker wait at the next pass: Python runs one thread at a time, and taking turns at every call of
-        Qt makes a frame ten times as long."""
-        self._may_go_on.clear()
-
-    @Slot()
-    def go_on(self) -> None:
-        """Let the worker go on: the frame is drawn."""
-        self._may_go_on.set()
+        self.worker.post(commands.SetSettings(run_id=self.run_id, settings=settings))
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
@@ -324,14 +268,14 @@ class Controller(QObject):
         If not, ``finished`` comes later, and ``still_busy`` after five seconds without it.
         """
         self._over = True
-        if not self._worker.isRunning():
+        if not self.worker.isRunning():
             return True
-        self.go_on()
+        self.worker.go_on()
         if not self._leaving:
             self._leaving, self.run_id, self._settings = True, "", None
-            self._post(Shutdown(order=self._next_order()), State.STOPPING)
+            self._post(commands.Shutdown(order=self._next_order()), State.STOPPING)
             self._busy.start()
-        ended = self._worker.wait(round(timeout * 1000))
+        ended = self.worker.wait(round(timeout * 1000))
         if ended:
             self._busy.stop()
         return ended
@@ -363,8 +307,8 @@ class Controller(QObject):
             self.progressed.emit()
 
     def _start(self) -> None:
-        if not self._worker.isRunning():
-            self._worker.start()
+        if not self.worker.isRunning():
+            self.worker.start()
 
     @property
     def _moving(self) -> State:
@@ -374,8 +318,8 @@ class Controller(QObject):
         self._order = next(self._orders)
         return self._order
 
-    def _post(self, command: Command, state: State) -> None:
-        self._mailbox.post(command)
+    def _post(self, command: commands.Command, state: State) -> None:
+        self.worker.post(command)
         self._enter(state)
 
     def _enter(self, state: State) -> None:

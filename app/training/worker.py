@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QObject, QThread, Signal
+from PySide6.QtCore import QObject, QThread, Signal, Slot
 
 from app.training.local_host import LocalHost, local_learner
 from app.training.mailbox import Mailbox
@@ -29,6 +29,9 @@ SWITCH_INTERVAL = 0.0005
 class Worker(QThread):
     """Drives one host after the other: the thread's own loop, or a process from the moment on that one is wanted.
 
+    What the window's thread calls (:meth:`post` to :meth:`go_on`) returns at once, but for the wait of
+    :meth:`carried_out`. Commands may be posted before the thread runs; it carries them out when it does.
+
     Attributes:
         process: the process's host, None as long as runs are computed in this thread.
         devices: what language models can be computed on, in words; empty until one was loaded.
@@ -47,9 +50,6 @@ class Worker(QThread):
 
     def __init__(
         self,
-        mailbox: Mailbox,
-        receipts: Receipts,
-        may_go_on: threading.Event,
         *,
         learners: Learners | None = None,
         writers: Writers = run_writer,
@@ -59,27 +59,66 @@ class Worker(QThread):
         """A thread that is not running yet.
 
         Args:
-            mailbox: where its commands come from.
-            receipts: where it hands in the tokens of those that have been carried out.
-            may_go_on: unset while the window draws and a loop in this thread had better wait.
             learners: makes learners in this thread; by default those that need no torch, and a process for the others.
             writers: makes the writers of run files in this thread.
             main: the whole life of the process that computes runs; None to compute bandits in this thread.
             parent: owns it.
         """
         super().__init__(parent)
-        self._mailbox, self._receipts = mailbox, receipts
-        self._may_go_on = may_go_on
+        self._mailbox, self._receipts = Mailbox(), Receipts()
+        self._may_go_on = threading.Event()  # unset while the window draws and a loop in this thread had better wait
+        self._may_go_on.set()
         self._learners = learners
         self._writers = writers
         self._main = main
         self._standing: dict[type[Command], Command] = {}
         self.process: ProcessHost | None = None
 
+    # -- called by the window's thread -----------------------------------------------------------------------------
+
+    def post(self, command: Command) -> None:
+        """Leave a command for the thread to carry out."""
+        self._mailbox.post(command)
+
+    def carried_out(self, command: Callable[[int], Command], timeout: float) -> bool:
+        """Wait until a command has been carried out, for at most ``timeout`` seconds; whether it has.
+
+        Args:
+            command: makes the command that carries the token that it is given, and reports it as done.
+            timeout: in seconds.
+        """
+        token, done = self._receipts.expected()
+        self.go_on()
+        self.post(command(token))
+        return done.wait(timeout)
+
+    @Slot()
+    def hold(self) -> None:
+        """Let a loop in this thread wait at its next pass: Python runs one thread at a time, and taking turns at every
+        call of Qt makes a frame ten times as long."""
+        self._may_go_on.clear()
+
+    @Slot()
+    def go_on(self) -> None:
+        """Let it go on: the frame is drawn."""
+        self._may_go_on.set()
+
     @property
     def devices(self) -> tuple[str, ...]:
         """What language models can be computed on, in words; empty until one was loaded."""
         return () if self.process is None else self.process.devices
+
+    @property
+    def in_this_process(self) -> bool:
+        """Whether runs are computed in this thread rather than in a process of their own."""
+        return self.process is None or bool(self.process.unavailable)
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process that computes the runs, None without one."""
+        return None if self.process is None else self.process.pid
+
+    # -- the thread ------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """The thread's whole life: wait, pass on, listen, and again."""

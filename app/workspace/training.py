@@ -36,9 +36,9 @@ class Training(QObject):
         self.limit: int | None = None
         self.thin = False
         player.prepare = self.make_ready
-        workspace.pull.connect(controller.hold)
+        workspace.pull.connect(controller.worker.hold)
         workspace.pull.connect(self.take)
-        workspace.drawn.connect(controller.go_on)
+        workspace.drawn.connect(controller.worker.go_on)
         workspace.editing.changed.connect(self._on_edited)
         controller.failed.connect(self._on_failed)
         controller.closed.connect(self._on_closed)
@@ -110,7 +110,7 @@ class Training(QObject):
         run = self._workspace.training
         if run is None or self._controller.buffer is None or self._controller.buffer.run_id != run.id:
             return
-        self._workspace.share_process(self._controller.in_this_process)
+        self._workspace.share_process(self._controller.worker.in_this_process)
         fresh = self._controller.take()
         self._take_thinned(run)
         if fresh is None:

@@ -116,7 +116,7 @@ def test_the_worker_waits_while_a_frame_is_drawn(driver: Driver) -> None:
 
 
 def test_a_worker_that_nobody_lets_go_on_does_so_by_itself(driver: Driver) -> None:
-    driver.program.controller.hold()
+    driver.program.controller.worker.hold()
     driver.program.player.set_speed(None)
     driver.program.player.run_n(3)
     driver.rest()

@@ -57,7 +57,7 @@ def driver(qtbot: QtBot, qapp: QApplication, home: Path) -> Iterator[Driver]:
 
 def child(driver: Driver) -> psutil.Process:
     """The process that trains."""
-    pid = driver.program.controller.pid
+    pid = driver.program.controller.worker.pid
     assert pid is not None
     return psutil.Process(pid)
 

@@ -146,7 +146,7 @@ def test_a_branch_goes_on_from_the_past_with_other_settings(driver: Driver) -> N
 def test_a_killed_model_is_told_and_run_loads_it_again(driver: Driver) -> None:
     quick(driver)
     run(driver, 2)
-    pid = driver.program.controller.pid
+    pid = driver.program.controller.worker.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     driver.qtbot.waitUntil(lambda: any("killed by signal 9" in message for message in driver.messages))

@@ -55,7 +55,7 @@ def test_a_run_begins_paused_at_update_0_without_a_file(trainer: Trainer, tmp_pa
 def test_a_window_that_was_closed_before_its_first_picture_starts_nothing_afterwards(trainer: Trainer) -> None:
     assert trainer.shutdown()
     trainer.warm_up()
-    assert not trainer._worker.isRunning(), "a thread that runs at the end of the program aborts it"
+    assert not trainer.worker.isRunning(), "a thread that runs at the end of the program aborts it"
 
 
 def test_run_n_makes_exactly_n_updates_and_all_are_on_disk_when_it_rests(trainer: Trainer, tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_commands_for_a_run_that_is_gone_are_dropped(trainer: Trainer, tmp_path:
     trainer.begin(Settings(), tmp_path / "new.grpo")
     trainer.run(None)
     trainer.until_head(1)
-    trainer._mailbox.post(Pause(run_id=old))
+    trainer.worker.post(Pause(run_id=old))
     trainer.until_head(trainer.head + 20)
     assert trainer.state is State.RUNNING
 
@@ -265,7 +265,7 @@ def test_a_report_that_a_newer_command_has_overtaken_changes_nothing(trainer: Tr
     run_id = trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.until(State.PAUSED)
     trainer.run(None)
-    trainer._worker.reported.emit(Report(run_id=run_id, order=1, state=State.PAUSED))
+    trainer.worker.reported.emit(Report(run_id=run_id, order=1, state=State.PAUSED))
     trainer.until_head(5)
     assert trainer.heard == [State.PREPARING, State.PAUSED, State.RUNNING]
 
@@ -306,7 +306,7 @@ def test_every_update_can_be_read_from_the_buffer_or_the_file(trainer: Trainer, 
 
 def test_nothing_is_emitted_per_update(trainer: Trainer, tmp_path: Path) -> None:
     reports: list[object] = []
-    trainer._worker.reported.connect(reports.append)
+    trainer.worker.reported.connect(reports.append)
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.until(State.PAUSED)
     trainer.qtbot.waitUntil(lambda: len(reports) == 1)  # it is ready

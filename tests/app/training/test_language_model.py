@@ -40,7 +40,7 @@ def started(make_trainer: MakeTrainer, path: Path, settings: Settings = SMALL) -
 
 def test_it_is_the_run_that_one_process_alone_would_make(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     trainer = started(make_trainer, tmp_path / "run.grpo")
-    assert trainer.devices[0].startswith("cpu")
+    assert trainer.worker.devices[0].startswith("cpu")
     trainer.run(4)
     until(trainer, State.PAUSED)
     assert trainer.commit(5)
@@ -59,8 +59,8 @@ def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrai
     trainer = started(make_trainer, path)
     trainer.run(None)
     trainer.qtbot.waitUntil(lambda: trainer.head >= 4)
-    assert trainer.pid is not None
-    os.kill(trainer.pid, signal.SIGKILL)
+    assert trainer.worker.pid is not None
+    os.kill(trainer.worker.pid, signal.SIGKILL)
     until(trainer, State.FAILED)
     (failure,) = trainer.failures
     assert "process has ended unexpectedly (killed by signal 9)" in failure.sentence
@@ -83,7 +83,7 @@ def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrai
 def test_closing_gives_up_the_update_in_progress_within_a_token(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     large = SMALL.replace({"task.prompts": 64, "learner.group_size": 64})
     trainer = started(make_trainer, tmp_path / "run.grpo", large)
-    child, head = psutil.Process(trainer.pid), trainer.head
+    child, head = psutil.Process(trainer.worker.pid), trainer.head
     trainer.run(None)
     trainer.qtbot.waitUntil(lambda: child.cpu_percent() > 1)
     assert trainer.shutdown(60)
